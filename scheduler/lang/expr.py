@@ -1,0 +1,217 @@
+"""Typed expressions of the pipeline language: frozen trees, compared by value.
+
+Types are settled when a tree is built (`check` builds them): the operands of an arithmetic node
+have the node's type already, conversions are explicit `Cast` nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal, TypeAlias, cast
+
+from scheduler.lang.types import BOOL, INT32, ScalarType
+
+BinaryOp = Literal["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"]
+UnaryOp = Literal["-", "~", "not"]
+CompareOp = Literal["<", "<=", "==", "!=", ">=", ">"]
+LogicalOp = Literal["and", "or"]
+ReduceOp = Literal["sum", "product", "min", "max", "any", "all", "argmin", "argmax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal. Floats are held as the float64 nearest to the value rounded to `type`."""
+
+    value: int | float | bool
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A dim of the stage, a domain variable of an update, or a comprehension variable."""
+
+    name: str
+    type: ScalarType = INT32
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """The value of a runtime scalar."""
+
+    name: str
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class InputBound:
+    """`input.min.x` or `input.extent.x`: known when the compiled code is called."""
+
+    input: str
+    which: Literal["min", "extent"]
+    dim: str
+    type: ScalarType = INT32
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Component `component` of input or stage `name` at the integer `indices` (in the order of its dims)."""
+
+    name: str
+    indices: tuple[Expr, ...]
+    component: int
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Both operands have `type`, except the exponent of an integer `**` (a `Const`) and the count of a shift."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    op: UnaryOp
+    operand: Expr
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Both operands are of one type; the result is bool."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    type: ScalarType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    op: LogicalOp
+    left: Expr
+    right: Expr
+    type: ScalarType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`if_true if condition else if_false`; both sides may be evaluated."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A built-in function: `min max clamp abs absd lerp mux`, the integer idioms, `random`, the float functions."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Conversion to `type`: truncates floats, wraps integers; saturates instead where `saturate`."""
+
+    operand: Expr
+    type: ScalarType
+    saturate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RVar:
+    """A reduction variable over `lo <= name < lo + extent`."""
+
+    name: str
+    lo: Expr
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """An inline reduction of `body` over `domain`; the last variable of `domain` is the innermost loop,
+    as in a Python comprehension.
+
+    `argmin` and `argmax` yield the tuple (variables in the order written..., best value); `component` picks one.
+    """
+
+    op: ReduceOp
+    body: Expr
+    domain: tuple[RVar, ...]
+    where: Expr | None
+    component: int
+    type: ScalarType
+
+
+Expr: TypeAlias = (
+    Const | Var | ParamRef | InputBound | Access | Binary | Unary | Compare | Logical | Select | Call | Cast | Reduce
+)
+EXPR_CLASSES = (
+    Const, Var, ParamRef, InputBound, Access, Binary, Unary, Compare, Logical, Select, Call, Cast, Reduce,
+)  # fmt: skip
+
+
+def children(e: Expr) -> Iterator[Expr]:
+    """The direct subexpressions of `e`, left to right; a reduction's bounds before its body."""
+    match e:
+        case Access():
+            yield from e.indices
+        case Call():
+            yield from e.args
+        case Reduce():
+            for r in e.domain:
+                yield r.lo
+                yield r.extent
+            if e.where is not None:
+                yield e.where
+            yield e.body
+        case Binary() | Compare() | Logical():
+            yield e.left
+            yield e.right
+        case Select():
+            yield e.condition
+            yield e.if_true
+            yield e.if_false
+        case Unary() | Cast():
+            yield e.operand
+        case _:
+            return
+
+
+def walk(e: Expr) -> Iterator[Expr]:
+    """`e` and every subexpression, each occurrence once, parents first."""
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(tuple(children(node))))
+
+
+def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """`e` with every direct subexpression replaced by `f` of it; `e` itself where nothing changes."""
+    match e:
+        case Access():
+            indices = tuple(f(i) for i in e.indices)
+            return e if all(a is b for a, b in zip(indices, e.indices, strict=True)) else replace(e, indices=indices)
+        case Call():
+            args = tuple(f(a) for a in e.args)
+            return e if all(a is b for a, b in zip(args, e.args, strict=True)) else replace(e, args=args)
+        case Reduce():
+            domain = tuple(replace(r, lo=f(r.lo), extent=f(r.extent)) for r in e.domain)
+            where = None if e.where is None else f(e.where)
+            return replace(e, domain=domain, where=where, body=f(e.body))
+        case _:
+            changed = {
+                field.name: new
+                for field in fields(e)
+                if isinstance(old := getattr(e, field.name), EXPR_CLASSES) and (new := f(cast(Expr, old))) is not old
+            }
+            return replace(e, **changed) if changed else e  # type: ignore[arg-type]

@@ -1,0 +1,105 @@
+"""A pipeline: inputs, params, stages and what is asked of them. Frozen; made by `lang.document` or the front end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scheduler.lang.expr import Expr, RVar
+from scheduler.lang.types import ScalarType
+
+BoundaryKind = Literal["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """How readers see an input or stage beyond its domain.
+
+    `value` (of the owner's type) belongs to kind "constant". `domain` is (min, extent) per dim for a
+    stage and None for an input, whose domain is the image passed.
+    """
+
+    kind: BoundaryKind
+    value: Expr | None = None
+    domain: tuple[tuple[Expr, Expr], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A runtime scalar."""
+
+    name: str
+    type: ScalarType
+    default: int | float | bool | None = None
+    min: int | float | None = None
+    max: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An image that the caller passes. `storage` lists the dims fastest first (always filled in)."""
+
+    name: str
+    type: ScalarType
+    dims: tuple[str, ...]
+    boundary: Boundary | None
+    storage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An update definition. The last variable of `domain` is the outermost loop."""
+
+    domain: tuple[RVar, ...]
+    where: Expr | None
+    at: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A function on the integer grid. `values` has one expression per tuple component."""
+
+    name: str
+    dims: tuple[str, ...]
+    values: tuple[Expr, ...]
+    updates: tuple[Update, ...]
+    boundary: Boundary | None
+    storage: tuple[str, ...]
+    typed: bool = False  # the document states the type (kept so that documents round-trip)
+
+    @property
+    def types(self) -> tuple[ScalarType, ...]:
+        return tuple(v.type for v in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A checked pipeline. `stages` are in topological order, ties by name; `estimates` are sorted by name:
+    (name, ((min, extent) per dim)) of outputs, and of stages and inputs where the document has them."""
+
+    name: str
+    doc: str
+    params: tuple[Param, ...]
+    inputs: tuple[Input, ...]
+    stages: tuple[Stage, ...]
+    outputs: tuple[str, ...]
+    estimates: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+
+    def stage(self, name: str) -> Stage:
+        """The stage of that name; KeyError where there is none."""
+        for s in self.stages:
+            if s.name == name:
+                return s
+        raise KeyError(name)
+
+    def input(self, name: str) -> Input:
+        """The input of that name; KeyError where there is none."""
+        for i in self.inputs:
+            if i.name == name:
+                return i
+        raise KeyError(name)
+
+    def estimate(self, name: str) -> tuple[tuple[int, int], ...] | None:
+        """(min, extent) per dim of that output, stage or input, where the document has it."""
+        return dict(self.estimates).get(name)

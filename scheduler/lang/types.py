@@ -1,0 +1,63 @@
+"""Scalar types of the pipeline language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A scalar type. `bits` is 8 for `bool`: one byte in memory."""
+
+    kind: Kind
+    bits: int
+
+    @property
+    def name(self) -> str:
+        return "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"
+
+    @property
+    def bytes(self) -> int:
+        return self.bits // 8
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def min(self) -> int:
+        """The smallest value of an integer type (0 for bool)."""
+        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def max(self) -> int:
+        """The largest value of an integer type (1 for bool)."""
+        if self.kind == "bool":
+            return 1
+        return (1 << (self.bits - (self.kind == "int"))) - 1
+
+    @property
+    def numpy(self) -> np.dtype:
+        return np.dtype(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+BOOL = ScalarType("bool", 8)
+INT8, INT16, INT32, INT64 = (ScalarType("int", b) for b in (8, 16, 32, 64))
+UINT8, UINT16, UINT32, UINT64 = (ScalarType("uint", b) for b in (8, 16, 32, 64))
+FLOAT32, FLOAT64 = ScalarType("float", 32), ScalarType("float", 64)
+
+TYPES: dict[str, ScalarType] = {
+    t.name: t for t in (BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64)
+}

@@ -1,0 +1,103 @@
+"""What was decided about a pipeline: a frozen, serialisable Schedule.
+
+Loops of a group are named after the dims of its output stage: `x.inner` is the intra-tile loop of
+dim x, `x.outer` the inter-tile loop. A dim without a tile has its `.inner` loop only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+INLINE = "inline"
+ROOT = "root"
+
+
+def inner(dim: str) -> str:
+    """The name of the intra-tile loop of `dim`."""
+    return f"{dim}.inner"
+
+
+def outer(dim: str) -> str:
+    """The name of the inter-tile loop of `dim`."""
+    return f"{dim}.outer"
+
+
+def dim_of(loop: str) -> str:
+    """The dim that a loop belongs to."""
+    return loop.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The tile size of one dim of a group's output; `size` None is the whole extent, whatever it is at run time."""
+
+    dim: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Vectorise over `dim` of the stage, `lanes` (a power of two) values at a time."""
+
+    dim: str
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one stage of a group is computed and stored.
+
+    `compute` and `store` name loops of the group: computed once an iteration of `compute`, in a buffer
+    that lives for one iteration of `store` (the same loop, or one further out; then what an earlier
+    iteration of the loops between has left in the buffer is not computed again: a sliding window).
+    Both are INLINE for a stage that is computed where it is read.
+    `fold` asks for a ring of the size of the window instead of the whole region, where that is provable.
+    `storage` "registers" keeps the window along the group's vectorised dim in registers (compute level: the
+    vectorised loop). `order` are the stage's own loops, innermost first.
+    """
+
+    stage: str
+    compute: str
+    store: str
+    fold: bool = True
+    storage: Literal["memory", "registers"] = "memory"
+    order: tuple[str, ...] = ()
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One loop nest: the output stage with its tiled loops, and the stages computed inside it.
+
+    `loops` is D_m of TACO 2019, innermost first: all intra-tile loops before all inter-tile loops.
+    `parallel` names the loop run by threads: the outermost one, or None. `placements` are in
+    topological order, without the output.
+    """
+
+    output: str
+    loops: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    parallel: str | None
+    vector: Vector | None
+    unroll: tuple[str, ...]
+    placements: tuple[Placement, ...]
+
+    def tile(self, dim: str) -> Tile | None:
+        """The tile of `dim`, where it has one."""
+        return next((t for t in self.tiles if t.dim == dim), None)
+
+    def placement(self, stage: str) -> Placement | None:
+        """The placement of `stage`, where it is a member of this group other than the output."""
+        return next((p for p in self.placements if p.stage == stage), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Groups in the order they run. `degraded` says why the method had to fall back, if it did."""
+
+    pipeline: str
+    method: str
+    groups: tuple[Group, ...]
+    strict: bool = False
+    degraded: str | None = None
