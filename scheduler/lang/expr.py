@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from scheduler.lang.types import BOOL, INT32, ScalarType
 
@@ -212,6 +212,6 @@ def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
             changed = {
                 field.name: new
                 for field in fields(e)
-                if isinstance(old := getattr(e, field.name), EXPR_CLASSES) and (new := f(cast(Expr, old))) is not old
+                if isinstance(old := getattr(e, field.name), EXPR_CLASSES) and (new := f(old)) is not old
             }
             return replace(e, **changed) if changed else e  # type: ignore[arg-type]

@@ -1,0 +1,90 @@
+"""What a stage reads, and where: one entry an access, with a span for every dim of what is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.analysis.spans import UNKNOWN, Span, constant, span_of, variable
+from scheduler.lang.expr import Access, Const, Expr, Reduce, RVar, Var, children, walk
+from scheduler.lang.pipeline import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class StageAccess:
+    """One distinct access of a stage.
+
+    `definition` is 0 for the pure value and n for the nth update. `spans` has one span per dim of the
+    producer, in terms of the stage's own dims (and an update's domain variables); reduction variables with
+    constant bounds are widened into lo and hi already. `points` counts how many different elements of the
+    producer the access reads at one point of the stage (the product of its reduction trip counts; None when
+    a trip count is known at run time only).
+    """
+
+    producer: str
+    component: int
+    definition: int
+    access: Access
+    spans: tuple[Span, ...]
+    points: int | None
+
+
+def accesses(stage: Stage) -> tuple[StageAccess, ...]:
+    """Every distinct access of the stage's definitions, in the order they are written.
+
+    The same expression read twice under the same reduction counts once. Accesses in bounds of reductions
+    and in other accesses' indices are included.
+    """
+    found: dict[tuple[int, Access, tuple[RVar, ...]], StageAccess] = {}
+    loops = {d: variable(d) for d in stage.dims}
+    for value in stage.values:
+        _collect(value, 0, loops, (), found)
+    for n, update in enumerate(stage.updates, start=1):
+        env = {**loops, **{r.name: _range(r) for r in update.domain}}
+        parts = [p for r in update.domain for p in (r.lo, r.extent)]
+        parts += [*update.at, *update.values] + ([update.where] if update.where is not None else [])
+        for part in parts:
+            _collect(part, n, env, (), found)
+    return tuple(found.values())
+
+
+def _range(r: RVar) -> Span:
+    if isinstance(r.lo, Const) and isinstance(r.extent, Const):
+        lo, extent = int(r.lo.value), int(r.extent.value)
+        return constant(lo, lo + max(extent, 1) - 1)
+    return UNKNOWN
+
+
+def _collect(
+    e: Expr,
+    definition: int,
+    env: dict[str, Span],
+    reductions: tuple[RVar, ...],
+    found: dict[tuple[int, Access, tuple[RVar, ...]], StageAccess],
+) -> None:
+    if isinstance(e, Reduce):
+        for r in e.domain:
+            _collect(r.lo, definition, env, reductions, found)
+            _collect(r.extent, definition, env, reductions, found)
+        inner = {**env, **{r.name: _range(r) for r in e.domain}}
+        for part in (e.where, e.body):
+            if part is not None:
+                _collect(part, definition, inner, (*reductions, *e.domain), found)
+        return
+    for child in children(e):
+        _collect(child, definition, env, reductions, found)
+    if isinstance(e, Access):
+        key = (definition, e, reductions)
+        if key not in found:
+            spans = tuple(span_of(i, env) for i in e.indices)
+            found[key] = StageAccess(e.name, e.component, definition, e, spans, _points(e, reductions))
+
+
+def _points(e: Access, reductions: tuple[RVar, ...]) -> int | None:
+    used = {v.name for i in e.indices for v in walk(i) if isinstance(v, Var)}
+    points = 1
+    for r in reductions:
+        if r.name in used:
+            if not isinstance(r.extent, Const):
+                return None
+            points *= max(int(r.extent.value), 0)
+    return points

@@ -1,0 +1,144 @@
+"""Boundaries become arithmetic: a pipeline whose accesses say themselves what happens beyond an edge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduler.lang.expr import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    InputBound,
+    Logical,
+    RVar,
+    Select,
+    map_children,
+)
+from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage, Update
+from scheduler.lang.types import INT32
+
+Domain = tuple[tuple[Expr, Expr], ...]
+
+
+def normalise(pipeline: Pipeline) -> Pipeline:
+    """*Before*: inputs and stages may have a boundary. *After*: none has; every access to one of them indexes
+    inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one.
+
+    Computes the same values. A boundary's index arithmetic is wrapped in a clamp to the domain even where
+    the modulo implies it, so that interval arithmetic sees the bound.
+    """
+    owners: dict[str, tuple[Boundary, Domain]] = {}
+    for image in pipeline.inputs:
+        if image.boundary is not None:
+            owners[image.name] = (image.boundary, _input_domain(image))
+    for stage in pipeline.stages:
+        if stage.boundary is not None:
+            assert stage.boundary.domain is not None
+            owners[stage.name] = (stage.boundary, stage.boundary.domain)
+    if not owners:
+        return pipeline
+
+    def rewrite(e: Expr) -> Expr:
+        e = map_children(e, rewrite)
+        if isinstance(e, Access) and e.name in owners:
+            return _bounded(e, *owners[e.name])
+        return e
+
+    return replace(
+        pipeline,
+        inputs=tuple(replace(i, boundary=None) for i in pipeline.inputs),
+        stages=tuple(_map_stage(s, rewrite, own=s.name) for s in pipeline.stages),
+    )
+
+
+def _map_stage(stage: Stage, rewrite: object, own: str) -> Stage:
+    f = rewrite
+    assert callable(f)
+
+    def outside(e: Expr) -> Expr:
+        """As `rewrite`, but a stage's updates read their own stage raw: its boundary is for its readers."""
+        if isinstance(e, Access) and e.name == own:
+            return map_children(e, outside)
+        if isinstance(e, Access):
+            return f(e)  # type: ignore[no-any-return]
+        return map_children(e, outside)
+
+    def rvar(r: RVar) -> RVar:
+        return replace(r, lo=f(r.lo), extent=f(r.extent))
+
+    def update(u: Update) -> Update:
+        return Update(
+            domain=tuple(rvar(r) for r in u.domain),
+            where=None if u.where is None else outside(u.where),
+            at=tuple(outside(e) for e in u.at),
+            values=tuple(outside(e) for e in u.values),
+        )
+
+    return replace(
+        stage,
+        boundary=None,
+        values=tuple(f(v) for v in stage.values),
+        updates=tuple(update(u) for u in stage.updates),
+    )
+
+
+def _input_domain(image: Input) -> Domain:
+    return tuple((InputBound(image.name, "min", d), InputBound(image.name, "extent", d)) for d in image.dims)
+
+
+def _binary(op: BinaryOp, a: Expr, b: Expr) -> Expr:
+    match op, a, b:
+        case "+", Const(value=x), Const(value=y):
+            return Const(int(x) + int(y), INT32)
+        case "-", Const(value=x), Const(value=y):
+            return Const(int(x) - int(y), INT32)
+        case "*", Const(value=x), Const(value=y):
+            return Const(int(x) * int(y), INT32)
+        case (("+" | "-"), _, Const(value=0)):
+            return a
+        case "+", Const(value=0), _:
+            return b
+    return Binary(op, a, b, INT32)
+
+
+def _int(n: int) -> Const:
+    return Const(n, INT32)
+
+
+def _index(kind: str, i: Expr, lo: Expr, extent: Expr) -> Expr:
+    last = _binary("-", _binary("+", lo, extent), _int(1))
+    if kind in ("repeat_edge", "constant"):
+        return Call("clamp", (i, lo, last), INT32)
+    offset = _binary("-", i, lo)
+    if kind == "repeat_image":
+        inside: Expr = Binary("%", offset, extent, INT32)
+    else:
+        # mirror_image repeats the edge (period 2 e), mirror_interior does not (period 2 (e - 1); 0 for e = 1,
+        # where x % 0 is 0, as it should be)
+        shift = 1 if kind == "mirror_image" else 2
+        period = _binary("*", _int(2), extent)
+        period = period if shift == 1 else _binary("-", period, _int(2))
+        turn = Binary("%", offset, period, INT32)
+        back = _binary("-", period if shift == 2 else _binary("-", period, _int(1)), turn)
+        inside = Call("min", (turn, back), INT32)
+    return Call("clamp", (_binary("+", inside, lo), lo, last), INT32)
+
+
+def _bounded(access: Access, boundary: Boundary, domain: Domain) -> Expr:
+    indices = tuple(
+        _index(boundary.kind, i, lo, extent) for i, (lo, extent) in zip(access.indices, domain, strict=True)
+    )
+    inside = replace(access, indices=indices)
+    if boundary.kind != "constant":
+        return inside
+    assert boundary.value is not None
+    condition: Expr | None = None
+    for i, (lo, extent) in zip(access.indices, domain, strict=True):
+        last = _binary("-", _binary("+", lo, extent), _int(1))
+        within = Logical("and", Compare(">=", i, lo), Compare("<=", i, last))
+        condition = within if condition is None else Logical("and", condition, within)
+    return inside if condition is None else Select(condition, inside, boundary.value, access.type)
