@@ -15,7 +15,8 @@ class StageAccess:
 
     `definition` is 0 for the pure value and n for the nth update. `spans` has one span per dim of the
     producer, in terms of the stage's own dims (and an update's domain variables); reduction variables with
-    constant bounds are widened into lo and hi already. `points` counts how many different elements of the
+    constant bounds are widened into lo and hi already; `reductions` are the variables around the access,
+    outermost first, those of the update's domain included. `points` counts how many different elements of the
     producer the access reads at one point of the stage (the product of its reduction trip counts; None when
     a trip count is known at run time only).
     """
@@ -26,6 +27,7 @@ class StageAccess:
     access: Access
     spans: tuple[Span, ...]
     points: int | None
+    reductions: tuple[RVar, ...]
 
 
 def accesses(stage: Stage) -> tuple[StageAccess, ...]:
@@ -43,7 +45,7 @@ def accesses(stage: Stage) -> tuple[StageAccess, ...]:
         parts = [p for r in update.domain for p in (r.lo, r.extent)]
         parts += [*update.at, *update.values] + ([update.where] if update.where is not None else [])
         for part in parts:
-            _collect(part, n, env, (), found)
+            _collect(part, n, env, update.domain, found)
     return tuple(found.values())
 
 
@@ -76,7 +78,7 @@ def _collect(
         key = (definition, e, reductions)
         if key not in found:
             spans = tuple(span_of(i, env) for i in e.indices)
-            found[key] = StageAccess(e.name, e.component, definition, e, spans, _points(e, reductions))
+            found[key] = StageAccess(e.name, e.component, definition, e, spans, _points(e, reductions), reductions)
 
 
 def _points(e: Access, reductions: tuple[RVar, ...]) -> int | None:

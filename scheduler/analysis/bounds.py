@@ -1,0 +1,299 @@
+"""Required regions: what box of every stage and input a box of the outputs needs, as expressions of its bounds.
+
+Interval arithmetic over `Index`: exact for shifted, scaled and divided indices, never too small for any
+index. A box that contains another requires boxes that contain the other's (inclusion is kept), which is
+what makes it sound to size buffers at an outer loop and to compute parts of them in inner ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import lcm
+
+from scheduler.analysis.accesses import StageAccess, accesses
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
+from scheduler.analysis.normalise import normalise
+from scheduler.analysis.spans import Span, hull
+from scheduler.lang.expr import Binary, Call, Cast, Const, Expr, InputBound, ParamRef, RVar, Select, Unary, Var
+from scheduler.lang.pipeline import Pipeline, Stage, Update
+from scheduler.lang.types import ScalarType
+
+Interval = tuple[Index, Index]
+Box = tuple[Interval, ...]
+
+
+def bound_symbol(image: str, which: str, dim: str) -> str:
+    """The symbol of an input's or output's min or extent."""
+    return f"{image}.{which}.{dim}"
+
+
+def param_symbol(name: str) -> str:
+    """The symbol of an integer param."""
+    return f"param.{name}"
+
+
+def interval_hull(a: Interval, b: Interval) -> Interval:
+    """The smallest interval with both."""
+    return minimum(a[0], b[0]), maximum(a[1], b[1])
+
+
+def box_hull(a: Box | None, b: Box) -> Box:
+    """The smallest box with both; `b` where `a` is None."""
+    return b if a is None else tuple(interval_hull(x, y) for x, y in zip(a, b, strict=True))
+
+
+def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
+    """Bounds of an integer expression, given those of its variables. Data is bounded by its type."""
+    match e:
+        case Const():
+            return const(int(e.value)), const(int(e.value))
+        case Var():
+            return env[e.name]
+        case ParamRef() if e.type.is_integer:
+            return sym(param_symbol(e.name)), sym(param_symbol(e.name))
+        case InputBound():
+            bound = sym(bound_symbol(e.input, e.which, e.dim))
+            return bound, bound
+        case Unary(op="-"):
+            lo, hi = interval_of(e.operand, env)
+            return hi.scaled(-1), lo.scaled(-1)
+        case Select():
+            return interval_hull(interval_of(e.if_true, env), interval_of(e.if_false, env))
+        case Binary() if e.type.is_integer:
+            return _binary(e, env)
+        case Call(function="min", args=(a, b)):
+            (al, ah), (bl, bh) = interval_of(a, env), interval_of(b, env)
+            return minimum(al, bl), minimum(ah, bh)
+        case Call(function="max", args=(a, b)):
+            (al, ah), (bl, bh) = interval_of(a, env), interval_of(b, env)
+            return maximum(al, bl), maximum(ah, bh)
+        case Call(function="clamp", args=(a, b, c)):
+            (al, ah), (bl, bh), (cl, ch) = (interval_of(x, env) for x in (a, b, c))
+            return maximum(minimum(al, cl), bl), maximum(minimum(ah, ch), bh)
+        case Call(function="mux", args=(_, *choices)):
+            both = interval_of(choices[0], env)
+            for choice in choices[1:]:
+                both = interval_hull(both, interval_of(choice, env))
+            return both
+        case Cast() if e.type.is_integer and e.operand.type.is_integer:
+            return _cast(e, env)
+    return _of_type(e.type)
+
+
+def _of_type(t: ScalarType) -> Interval:
+    return (const(t.min), const(t.max)) if not t.is_float else (const(-(1 << 31)), const((1 << 31) - 1))
+
+
+def _cast(e: Cast, env: Mapping[str, Interval]) -> Interval:
+    lo, hi = interval_of(e.operand, env)
+    outer, inner = e.type, e.operand.type
+    if outer.min <= inner.min and inner.max <= outer.max:
+        return lo, hi
+    if e.saturate:
+        return (
+            minimum(maximum(lo, const(outer.min)), const(outer.max)),
+            minimum(maximum(hi, const(outer.min)), const(outer.max)),
+        )
+    if lo.is_const and hi.is_const and outer.min <= lo.const and hi.const <= outer.max:
+        return lo, hi
+    return _of_type(outer)
+
+
+def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
+    match e.op:
+        case "+":
+            (al, ah), (bl, bh) = interval_of(e.left, env), interval_of(e.right, env)
+            return al + bl, ah + bh
+        case "-":
+            (al, ah), (bl, bh) = interval_of(e.left, env), interval_of(e.right, env)
+            return al - bh, ah - bl
+        case "*":
+            return _product(interval_of(e.left, env), interval_of(e.right, env))
+        case "//":
+            (al, ah), (bl, bh) = interval_of(e.left, env), interval_of(e.right, env)
+            if bl.is_const and bh.is_const and bl.const == bh.const:
+                lo, hi = divide(al, bl), divide(ah, bl)
+                return (lo, hi) if bl.const >= 0 else (hi, lo)
+            # a divisor of at least 1 in size never makes a value larger
+            most = maximum(maximum(ah, al.scaled(-1)), const(0))
+            return most.scaled(-1), most
+        case "%":
+            _, bh = interval_of(e.right, env)
+            bl = interval_of(e.right, env)[0]
+            al, ah = interval_of(e.left, env)
+            if bl == bh and bl.is_const and al == ah:
+                return modulo(al, bl), modulo(al, bl)
+            size = maximum(maximum(bh, bl.scaled(-1)), const(1))
+            return const(0), size - 1
+        case "&":
+            for side in (e.left, e.right):
+                if isinstance(side, Const) and int(side.value) >= 0:
+                    return const(0), const(int(side.value))
+        case ">>":
+            if isinstance(e.right, Const) and 0 <= int(e.right.value) < e.type.bits:
+                lo, hi = interval_of(e.left, env)
+                return divide(lo, 1 << int(e.right.value)), divide(hi, 1 << int(e.right.value))
+        case "<<":
+            if isinstance(e.right, Const) and 0 <= int(e.right.value) < e.type.bits:
+                lo, hi = interval_of(e.left, env)
+                return lo.scaled(1 << int(e.right.value)), hi.scaled(1 << int(e.right.value))
+    return _of_type(e.type)
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    for x, y in ((a, b), (b, a)):
+        if x[0] == x[1] and x[0].is_const:
+            k = x[0].const
+            return (y[0].scaled(k), y[1].scaled(k)) if k >= 0 else (y[1].scaled(k), y[0].scaled(k))
+    corners = [multiply(x, y) for x in a for y in b]
+    lo = hi = corners[0]
+    for c in corners[1:]:
+        lo, hi = minimum(lo, c), maximum(hi, c)
+    return lo, hi
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a stage reads of one producer: per dim of the producer the forms of its indices.
+
+    A `Span` stands for all clamp-free indices along one variable at one rate; other indices stay expressions,
+    with the reduction variables around them.
+    """
+
+    producer: str
+    forms: tuple[tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], ...]
+
+
+@lru_cache(maxsize=4096)
+def reads(stage: Stage) -> tuple[Reads, ...]:
+    """What `stage` reads, one entry a producer, itself included where its updates read it."""
+    by_producer: dict[str, list[StageAccess]] = {}
+    for a in accesses(stage):
+        by_producer.setdefault(a.producer, []).append(a)
+    return tuple(
+        Reads(name, tuple(_forms(found, d) for d in range(len(found[0].spans)))) for name, found in by_producer.items()
+    )
+
+
+def _forms(found: list[StageAccess], d: int) -> tuple[Span | tuple[Expr, tuple[RVar, ...]], ...]:
+    spans: dict[tuple[str | None, object], Span] = {}
+    others: dict[tuple[Expr, tuple[RVar, ...]], None] = {}
+    for a in found:
+        span = a.spans[d]
+        if span.known and not span.clamps:
+            key = (span.var, span.rate)
+            spans[key] = hull(spans[key], span) if key in spans else span
+        else:
+            others[(a.access.indices[d], a.reductions)] = None
+    return (*spans.values(), *others)
+
+
+def _span_interval(s: Span, env: Mapping[str, Interval]) -> Interval:
+    assert s.lo is not None
+    assert s.hi is not None
+    if s.var is None:
+        return const(int(s.lo // 1)), const(int(s.hi // 1))
+    lo, hi = env[s.var] if s.rate > 0 else env[s.var][::-1]
+    k = lcm(s.rate.denominator, s.lo.denominator)
+    m = lcm(s.rate.denominator, s.hi.denominator)
+    return (
+        divide(lo.scaled(int(s.rate * k)) + int(s.lo * k), k),
+        divide(hi.scaled(int(s.rate * m)) + int(s.hi * m), m),
+    )
+
+
+def variables(stage: Stage, box: Box, env: Mapping[str, Interval] | None = None) -> dict[str, Interval]:
+    """Intervals of every variable of `stage` when it is computed on `box`: dims, and domain variables of updates."""
+    known: dict[str, Interval] = dict(zip(stage.dims, box, strict=True))
+    for update in stage.updates:
+        _add_domain(update.domain, known)
+    return known
+
+
+def _add_domain(domain: tuple[RVar, ...], env: dict[str, Interval]) -> None:
+    for r in domain:
+        lo, extent = interval_of(r.lo, env), interval_of(r.extent, env)
+        env[r.name] = (lo[0], maximum(lo[1] + extent[1] - 1, lo[0]))
+
+
+def footprint(read: Reads, env: Mapping[str, Interval]) -> Box:
+    """The box of `read.producer` that the intervals of the reader's variables need."""
+    return tuple(_dim_footprint(forms, env) for forms in read.forms)
+
+
+def _dim_footprint(forms: tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], env: Mapping[str, Interval]) -> Interval:
+    result: Interval | None = None
+    for form in forms:
+        if isinstance(form, Span):
+            piece = _span_interval(form, env)
+        else:
+            expr, domain = form
+            inner = dict(env)
+            _add_domain(domain, inner)
+            piece = interval_of(expr, inner)
+        result = piece if result is None else interval_hull(result, piece)
+    assert result is not None
+    return result
+
+
+def settled_box(stage: Stage, box: Box) -> Box:
+    """The box that a stage with updates is computed on: `box`, what its updates write and what they read of
+    the stage itself."""
+    if not stage.updates:
+        return box
+    env = variables(stage, box)
+    for update in stage.updates:
+        box = box_hull(box, _written(update, env))
+    for read in reads(stage):
+        if read.producer == stage.name:
+            box = box_hull(box, footprint(read, env))
+    return box
+
+
+def _written(update: Update, env: Mapping[str, Interval]) -> Box:
+    return tuple(interval_of(e, env) for e in update.at)
+
+
+def required_boxes(pipeline: Pipeline, outputs: Mapping[str, Box]) -> dict[str, Box]:
+    """*Before*: a normalised pipeline and boxes of its outputs. *After*: the box of every stage (settled) and
+    input that they need; what is not needed is missing."""
+    need: dict[str, Box] = dict(outputs)
+    for stage in reversed(pipeline.stages):
+        if stage.name not in need:
+            continue
+        need[stage.name] = box = settled_box(stage, need[stage.name])
+        env = variables(stage, box)
+        for read in reads(stage):
+            if read.producer != stage.name:
+                need[read.producer] = box_hull(need.get(read.producer), footprint(read, env))
+    return need
+
+
+Region = tuple[tuple[int, int], ...]
+
+
+def required_regions(
+    pipeline: Pipeline,
+    regions: Mapping[str, Region],
+    params: Mapping[str, int | float | bool],
+    input_regions: Mapping[str, Region],
+) -> dict[str, Region]:
+    """(min, extent) per dim of every stage and input that the output `regions` ((min, extent) per dim) need.
+
+    `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs the
+    integer ones. The same intervals that the generated code computes at its entry.
+    """
+    pipeline = normalise(pipeline)
+    env: dict[str, int] = {param_symbol(p.name): int(params[p.name]) for p in pipeline.params if p.type.is_integer}
+    for image in pipeline.inputs:
+        for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
+            env[bound_symbol(image.name, "min", dim)] = lo
+            env[bound_symbol(image.name, "extent", dim)] = extent
+    outputs = {name: tuple((const(lo), const(lo + n - 1)) for lo, n in region) for name, region in regions.items()}
+    result: dict[str, Region] = {}
+    for name, box in required_boxes(pipeline, outputs).items():
+        ends = [(lo.value(env), hi.value(env)) for lo, hi in box]
+        result[name] = tuple((lo, hi - lo + 1) for lo, hi in ends)
+    return result

@@ -1,0 +1,233 @@
+"""Integer expressions over symbols, in canonical linear form: what bounds and addresses are made of.
+
+An `Index` is `const + sum(coefficient * atom)`; an atom is a symbol or a `min`, `max`, floor division,
+remainder or product that the linear form cannot see through. Equal expressions that differ by
+arithmetic only are equal objects, so differences of bounds simplify to constants where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+AtomKind = Literal["sym", "min", "max", "div", "mod", "mul"]
+
+
+class Atom:
+    """`sym`: a name; `min`, `max`: two or more arguments; `div`, `mod`: floor division and its remainder
+    (both 0 where the divisor is); `mul`: a product of two."""
+
+    __slots__ = ("args", "key", "kind")
+
+    def __init__(self, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> None:
+        self.kind = kind
+        self.args = args
+        self.key = name if kind == "sym" else f"{kind}({','.join(a.key for a in args)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Atom) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return self.key
+
+
+Terms: TypeAlias = tuple[tuple[Atom, int], ...]
+
+
+class Index:
+    """See the module. Immutable; compared by canonical form."""
+
+    __slots__ = ("__dict__", "const", "terms")
+
+    def __init__(self, const: int, terms: Terms = ()) -> None:
+        self.const = const
+        self.terms = terms
+
+    @cached_property
+    def key(self) -> str:
+        """The canonical text."""
+        parts = [f"{c}*{a.key}" for a, c in self.terms]
+        return "+".join([*parts, str(self.const)])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Index) and self.const == other.const and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash((self.const, self.terms))
+
+    def __repr__(self) -> str:
+        return self.key
+
+    @property
+    def is_const(self) -> bool:
+        """Whether no symbol is left."""
+        return not self.terms
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.const + other, self.terms) if other else self
+        if not other.terms:
+            return Index(self.const + other.const, self.terms)
+        if not self.terms:
+            return Index(self.const + other.const, other.terms)
+        merged: dict[Atom, int] = dict(self.terms)
+        for atom, c in other.terms:
+            merged[atom] = merged.get(atom, 0) + c
+        return Index(self.const + other.const, _sorted(merged))
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + (-other if isinstance(other, int) else other.scaled(-1))
+
+    def scaled(self, k: int) -> Index:
+        """k times this."""
+        if k == 1:
+            return self
+        return Index(self.const * k, tuple((a, c * k) for a, c in self.terms) if k else ())
+
+    def coefficient(self, name: str) -> int:
+        """The coefficient of symbol `name` in the linear form (not inside atoms)."""
+        for a, c in self.terms:
+            if a.kind == "sym" and a.key == name:
+                return c
+        return 0
+
+    def symbols(self) -> Iterator[str]:
+        """Every symbol, those inside atoms too."""
+        for a, _ in self.terms:
+            if a.kind == "sym":
+                yield a.key
+            else:
+                for arg in a.args:
+                    yield from arg.symbols()
+
+    def mentions(self, name: str) -> bool:
+        """Whether symbol `name` occurs anywhere."""
+        return any(s == name for s in self.symbols())
+
+    def value(self, env: Mapping[str, int] | Callable[[str], int]) -> int:
+        """The number, given the symbols'."""
+        look = env if callable(env) else env.__getitem__
+        return self.const + sum(c * _atom_value(a, look) for a, c in self.terms)
+
+
+def _atom_value(a: Atom, look: Callable[[str], int]) -> int:
+    if a.kind == "sym":
+        return look(a.key)
+    args = [x.value(look) for x in a.args]
+    match a.kind:
+        case "min":
+            return min(args)
+        case "max":
+            return max(args)
+        case "div":
+            return floor_div(args[0], args[1])
+        case "mod":
+            return remainder(args[0], args[1])
+    return args[0] * args[1]
+
+
+def floor_div(a: int, b: int) -> int:
+    """Division of the pipeline language: the remainder is never negative, and x // 0 is 0."""
+    return 0 if b == 0 else (a // b if b > 0 else -(a // -b))
+
+
+def remainder(a: int, b: int) -> int:
+    """The remainder of `floor_div`: 0 <= r < |b|, and x % 0 is 0."""
+    return 0 if b == 0 else a % abs(b)
+
+
+def _sorted(terms: dict[Atom, int]) -> Terms:
+    return tuple(sorted(((a, c) for a, c in terms.items() if c), key=lambda t: t[0].key))
+
+
+def const(n: int) -> Index:
+    """The constant n."""
+    return Index(n)
+
+
+def sym(name: str) -> Index:
+    """The symbol of that name."""
+    return Index(0, ((Atom("sym", name=name), 1),))
+
+
+def _atom(kind: AtomKind, *args: Index) -> Index:
+    return Index(0, ((Atom(kind, args), 1),))
+
+
+def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
+    pick = min if kind == "min" else max
+    flat: list[Index] = []
+    for x in (a, b):
+        inner = x.terms[0][0] if len(x.terms) == 1 and x.terms[0][1] == 1 else None
+        if inner is not None and inner.kind == kind:
+            parts = [arg + x.const for arg in inner.args]
+        else:
+            parts = [x]
+        for part in parts:
+            for n, other in enumerate(flat):
+                if other.terms == part.terms:
+                    flat[n] = Index(pick(other.const, part.const), part.terms)
+                    break
+            else:
+                flat.append(part)
+    if len(flat) == 1:
+        return flat[0]
+    return _atom(kind, *sorted(flat, key=lambda x: x.key))
+
+
+def minimum(a: Index, b: Index) -> Index:
+    """The smaller; decided at once where the difference is a constant."""
+    return _extreme("min", a, b)
+
+
+def maximum(a: Index, b: Index) -> Index:
+    """The larger; decided at once where the difference is a constant."""
+    return _extreme("max", a, b)
+
+
+def divide(a: Index, b: Index | int) -> Index:
+    """a // b by the rule of `floor_div`; exact terms are taken out of the division."""
+    divisor = b if isinstance(b, int) else (b.const if b.is_const else None)
+    if divisor is None:
+        assert isinstance(b, Index)
+        return _atom("div", a, b)
+    if divisor == 0:
+        return const(0)
+    if divisor < 0:
+        return divide(a, -divisor).scaled(-1)
+    if divisor == 1:
+        return a
+    if a.is_const:
+        return const(a.const // divisor)
+    whole = tuple((x, c // divisor) for x, c in a.terms if c % divisor == 0)
+    rest = tuple((x, c) for x, c in a.terms if c % divisor)
+    carry, low = divmod(a.const, divisor)
+    if not rest:
+        return Index(carry, whole)
+    return Index(carry, whole) + _atom("div", Index(low, rest), const(divisor))
+
+
+def modulo(a: Index, b: Index | int) -> Index:
+    """a % b, never negative."""
+    divisor = b if isinstance(b, int) else (b.const if b.is_const else None)
+    if divisor is None:
+        assert isinstance(b, Index)
+        return _atom("mod", a, b)
+    divisor = abs(divisor)
+    if divisor <= 1:
+        return const(0)
+    rest = Index(a.const % divisor, tuple((x, c) for x, c in a.terms if c % divisor))
+    return const(rest.const) if rest.is_const else _atom("mod", rest, const(divisor))
+
+
+def multiply(a: Index, b: Index) -> Index:
+    """a * b."""
+    if a.is_const:
+        return b.scaled(a.const)
+    if b.is_const:
+        return a.scaled(b.const)
+    return _atom("mul", *sorted((a, b), key=lambda x: x.key))
