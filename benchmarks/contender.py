@@ -1,0 +1,185 @@
+"""One contender in a process of its own: a library, its arguments, and the timing loop.
+
+It reads a specification as one line of JSON, answers `{"ready": true}`, then serves commands, one line each:
+
+    {"do": "call", "directory": D}  one call; the outputs are saved as D/0.npy, D/1.npy, ... ; {"status": 0}
+    {"do": "time", "calls": N}      N calls in the C loop; {"milliseconds": [...]}
+
+Every contender has the same loop, the same allocator, the same alignment and layout of its arguments;
+what differs is the struct that describes an image.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+ALIGNMENT = 128
+MAX_DIMS = 5
+
+
+class TilesmithBuffer(ctypes.Structure):
+    """The image struct of the C that we generate."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("dims", ctypes.c_int32),
+        ("min", ctypes.c_int32 * MAX_DIMS),
+        ("extent", ctypes.c_int32 * MAX_DIMS),
+        ("stride", ctypes.c_int64 * MAX_DIMS),
+    )
+
+
+class HalideDimension(ctypes.Structure):
+    _fields_ = (
+        ("min", ctypes.c_int32),
+        ("extent", ctypes.c_int32),
+        ("stride", ctypes.c_int32),
+        ("flags", ctypes.c_uint32),
+    )
+
+
+class HalideBuffer(ctypes.Structure):
+    """halide_buffer_t of HalideRuntime.h."""
+
+    _fields_ = (
+        ("device", ctypes.c_uint64),
+        ("device_interface", ctypes.c_void_p),
+        ("host", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("dimensions", ctypes.c_int32),
+        ("dim", ctypes.POINTER(HalideDimension)),
+        ("padding", ctypes.c_void_p),
+    )
+
+
+def layout(extents: Sequence[int], storage: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements per dim, packed, the dims of `storage` fastest first."""
+    strides = [0] * len(extents)
+    step = 1
+    for d in storage:
+        strides[d] = step
+        step *= extents[d]
+    return tuple(strides)
+
+
+def allocate(dtype: np.dtype, extents: Sequence[int], storage: Sequence[int]) -> np.ndarray:
+    """A touched array with the axes reversed, laid out as `storage` says, its first element aligned."""
+    size = int(np.prod(extents, dtype=np.int64)) * dtype.itemsize
+    raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    raw.fill(0)
+    offset = -raw.ctypes.data % ALIGNMENT
+    strides = [s * dtype.itemsize for s in layout(extents, storage)]
+    return np.ndarray(tuple(reversed(extents)), dtype, buffer=raw.data, offset=offset, strides=tuple(reversed(strides)))
+
+
+def tilesmith_buffer(array: np.ndarray, region: Sequence[Sequence[int]], strides: Sequence[int]) -> TilesmithBuffer:
+    buffer = TilesmithBuffer(data=array.ctypes.data, dims=len(region))
+    for d, (low, extent) in enumerate(region):
+        buffer.min[d], buffer.extent[d], buffer.stride[d] = low, extent, strides[d]
+    return buffer
+
+
+def halide_buffer(array: np.ndarray, region: Sequence[Sequence[int]], strides: Sequence[int]) -> HalideBuffer:
+    dims = (HalideDimension * max(len(region), 1))()
+    for d, (low, extent) in enumerate(region):
+        dims[d] = HalideDimension(low, extent, strides[d], 0)
+    code = {"i": 0, "u": 1, "f": 2, "b": 1}[array.dtype.kind]
+    bits = 1 if array.dtype.kind == "b" else array.dtype.itemsize * 8
+    return HalideBuffer(
+        host=array.ctypes.data, type_code=code, type_bits=bits, type_lanes=1, dimensions=len(region), dim=dims
+    )
+
+
+class Compiled:
+    """A library's `<symbol>_argv` on arguments that stay where they are."""
+
+    def __init__(self, spec: dict) -> None:
+        describe = tilesmith_buffer if spec["abi"] == "tilesmith" else halide_buffer
+        self.outputs: list[np.ndarray] = []
+        self.keep: list[object] = []
+        pointers = []
+        for a in spec["arguments"]:
+            dtype = np.dtype(a["dtype"])
+            if a["kind"] == "scalar":
+                scalar = np.array([a["value"]], dtype=dtype)
+                self.keep.append(scalar)
+                pointers.append(scalar.ctypes.data)
+                continue
+            extents = [n for _, n in a["region"]]
+            array = allocate(dtype, extents, a["storage"])
+            if a["file"] is None:
+                self.outputs.append(array)
+            else:
+                array[...] = np.load(a["file"])
+            buffer = describe(array, a["region"], layout(extents, a["storage"]))
+            self.keep += [array, buffer]
+            pointers.append(ctypes.addressof(buffer))
+        self.arguments = (ctypes.c_void_p * len(pointers))(*pointers)
+        library = ctypes.CDLL(spec["library"])
+        self.function = ctypes.cast(getattr(library, spec["symbol"] + "_argv"), ctypes.c_void_p)
+        harness = ctypes.CDLL(spec["harness"])
+        self.loop = harness.time_calls
+        self.loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_double)]
+        self.loop.restype = ctypes.c_int32
+
+    def time(self, calls: int) -> list[float]:
+        taken = (ctypes.c_double * calls)()
+        status = self.loop(self.function, ctypes.addressof(self.arguments), calls, taken)
+        if status != 0:
+            raise RuntimeError(f"the library returned {status}")
+        return list(taken)
+
+
+class Python:
+    """A contender that is a Python function of arrays: NumPy, OpenCV. Its outputs are what it returns."""
+
+    def __init__(self, spec: dict) -> None:
+        from benchmarks.python_peers import PEERS
+
+        self.run: Callable[[], tuple[np.ndarray, ...]] = PEERS[spec["abi"]](spec)
+        self.outputs: Sequence[np.ndarray] = ()
+
+    def time(self, calls: int) -> list[float]:
+        taken = []
+        for _ in range(calls):
+            start = time.perf_counter()
+            self.outputs = self.run()
+            taken.append((time.perf_counter() - start) * 1e3)
+        return taken
+
+
+def serve(contender: Compiled | Python) -> None:
+    """Answers commands until the other side closes."""
+    answer({"ready": True})
+    for line in sys.stdin:
+        command = json.loads(line)
+        if command["do"] == "call":
+            contender.time(1)
+            for k, array in enumerate(contender.outputs):
+                np.save(Path(command["directory"]) / f"{k}.npy", array)
+            answer({"status": 0})
+        else:
+            answer({"milliseconds": contender.time(command["calls"])})
+
+
+def answer(message: dict) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def main() -> None:
+    spec = json.loads(sys.stdin.readline())
+    serve(Compiled(spec) if spec["abi"] in ("tilesmith", "halide") else Python(spec))
+
+
+if __name__ == "__main__":
+    main()

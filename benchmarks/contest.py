@@ -1,0 +1,266 @@
+"""Contests: contenders in processes of their own, verified against each other, then timed in turns.
+
+In every round each contender gets a burst of calls while the others are idle, the order rotating, so
+that whatever else the machine does falls on all of them. A round's figure is the fastest call of the burst.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.problem import Problem
+
+BUILD = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
+BURST_MS = 60.0
+"""Roughly how long a burst lasts."""
+MIN_CALLS, MAX_CALLS = 3, 200
+SETTLE_S = 0.01
+"""The pause between bursts, in which the threads that the last contender left spinning go to sleep."""
+ANSWER_TIMEOUT_S = 300.0
+FLOAT_TOLERANCE = 1e-4
+"""Of the output's largest magnitude. Halide reassociates and contracts as it likes, as do we."""
+
+
+class ContenderError(Exception):
+    """A contender failed, disagreed, or died; the message says how."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Who takes part: `abi` is "tilesmith", "halide", or the name of a Python peer."""
+
+    name: str
+    abi: str
+    library: str = ""
+    symbol: str = ""
+    about: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """What one contender did: `rounds_ms` has one figure a round, empty where `error` says what went wrong."""
+
+    name: str
+    rounds_ms: list[float] = field(default_factory=list)
+    error: str | None = None
+    largest_error: float | None = None
+    about: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def best_ms(self) -> float | None:
+        return min(self.rounds_ms, default=None)
+
+    @property
+    def median_ms(self) -> float | None:
+        return statistics.median(self.rounds_ms) if self.rounds_ms else None
+
+
+class Process:
+    """A contender's process. Use as a context manager; every method raises ContenderError."""
+
+    def __init__(self, entry: Entry, spec: dict[str, object], threads: int, log: Path) -> None:
+        self.log = log
+        environment = os.environ | {
+            "HL_NUM_THREADS": str(threads),
+            "OMP_NUM_THREADS": str(threads),
+            "OPENBLAS_NUM_THREADS": str(threads),
+        }
+        self.errors = log.open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.contender"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env=environment,
+            text=True,
+            bufsize=1,
+        )
+        self.ask(spec)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, message: dict[str, object]) -> dict:
+        """Sends one command and waits for the answer."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            print(json.dumps(message), file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            raise ContenderError(self.last_words()) from None
+        ready, _, _ = select.select([self.process.stdout], [], [], ANSWER_TIMEOUT_S)
+        line = self.process.stdout.readline() if ready else ""
+        if not line:
+            self.process.kill()
+            raise ContenderError(self.last_words() if ready else f"no answer in {ANSWER_TIMEOUT_S:.0f} s")
+        return json.loads(line)
+
+    def last_words(self) -> str:
+        status = self.process.wait()
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return f"exit status {status}: {' / '.join(lines[-2:])[-300:]}"
+
+    def time(self, calls: int) -> list[float]:
+        """Milliseconds of each of that many calls."""
+        return self.ask({"do": "time", "calls": calls})["milliseconds"]
+
+    def close(self) -> None:
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.errors.close()
+
+
+def harness() -> Path:
+    """The compiled timing loop."""
+    source = Path(__file__).with_name("harness.c")
+    library = BUILD / "harness.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        BUILD.mkdir(parents=True, exist_ok=True)
+        made = library.with_suffix(f".{os.getpid()}")
+        command = ["gcc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-fopenmp", "-shared", "-fPIC", "-o", made, source]
+        subprocess.run(command, check=True)
+        os.replace(made, library)
+    return library
+
+
+def run(problem: Problem, entries: Sequence[Entry], threads: int, rounds: int) -> list[Result]:
+    """The results in the order of `entries`. The first that works is whom the others have to agree with."""
+    results = {e.name: Result(e.name, about=dict(e.about)) for e in entries}
+    alive: dict[str, Process] = {}
+    with tempfile.TemporaryDirectory() as made:
+        work = Path(made)
+        files = {}
+        for name, array in problem.inputs.items():
+            files[name] = work / f"input-{name}.npy"
+            np.save(files[name], array)
+        try:
+            judge: list[np.ndarray] | None = None
+            for k, e in enumerate(entries):
+                directory = work / str(k)
+                directory.mkdir()
+                try:
+                    alive[e.name] = Process(e, specification(problem, e, files), threads, directory / "log")
+                    alive[e.name].ask({"do": "call", "directory": str(directory)})
+                    outputs = load_outputs(directory)
+                    judge = judge or outputs
+                    results[e.name].largest_error = agreement(judge, outputs)
+                except ContenderError as problem_found:
+                    results[e.name].error = str(problem_found)
+                    if e.name in alive:
+                        alive.pop(e.name).close()
+            take_turns(alive, results, rounds)
+        finally:
+            for process in alive.values():
+                process.close()
+    return [results[e.name] for e in entries]
+
+
+def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: int) -> None:
+    """Fills the rounds of every contender that is alive."""
+    calls = {}
+    for name, process in alive.items():
+        fastest = min(process.time(MIN_CALLS))
+        calls[name] = int(min(max(BURST_MS / max(fastest, 1e-3), MIN_CALLS), MAX_CALLS))
+    names = list(alive)
+    for r in range(rounds):
+        turn = r % max(len(names), 1)
+        for name in names[turn:] + names[:turn]:
+            time.sleep(SETTLE_S)
+            alive[name].time(1)  # the caches have another contender's data
+            results[name].rounds_ms.append(min(alive[name].time(calls[name])))
+
+
+def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dict[str, object]:
+    """What the contender's process has to know."""
+    arguments: list[dict[str, object]] = []
+    for i in problem.pipeline.inputs:
+        arguments.append(
+            {
+                "kind": "buffer",
+                "name": i.name,
+                "dtype": i.type.numpy.str,
+                "region": problem.input_regions[i.name],
+                "storage": storage_order(i.dims, i.storage),
+                "file": str(files[i.name]),
+            }
+        )
+    for p in problem.pipeline.params:
+        dtype = "uint8" if p.type.kind == "bool" else p.type.name
+        arguments.append({"kind": "scalar", "name": p.name, "dtype": dtype, "value": problem.params[p.name]})
+    for name in problem.pipeline.outputs:
+        stage = problem.pipeline.stage(name)
+        for t in stage.types:
+            arguments.append(
+                {
+                    "kind": "buffer",
+                    "name": name,
+                    "dtype": t.numpy.str,
+                    "region": problem.output_regions[name],
+                    "storage": storage_order(stage.dims, stage.storage),
+                    "file": None,
+                }
+            )
+    return {
+        "pipeline": problem.pipeline.name,
+        "abi": entry.abi,
+        "library": entry.library,
+        "symbol": entry.symbol,
+        "harness": str(harness()),
+        "arguments": arguments,
+    }
+
+
+def storage_order(dims: tuple[str, ...], storage: tuple[str, ...]) -> list[int]:
+    """The positions of the dims, fastest in memory first."""
+    return [dims.index(d) for d in storage or dims]
+
+
+def load_outputs(directory: Path) -> list[np.ndarray]:
+    return [np.load(p) for p in sorted(directory.glob("*.npy"), key=lambda p: int(p.stem))]
+
+
+def agreement(expected: Sequence[np.ndarray], got: Sequence[np.ndarray], tolerance: float = FLOAT_TOLERANCE) -> float:
+    """The largest difference of floats over the largest magnitude; 0 for integers, which have to be equal.
+
+    Values that are not finite have to be so in both. Raises ContenderError where the two disagree.
+    """
+    if len(expected) != len(got):
+        raise ContenderError(f"{len(got)} outputs, not {len(expected)}")
+    worst = 0.0
+    for a, b in zip(expected, got, strict=True):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            raise ContenderError(f"an output of {b.dtype} {b.shape}, not {a.dtype} {a.shape}")
+        if a.dtype.kind != "f":
+            wrong = int(np.count_nonzero(a != b))
+            if wrong:
+                raise ContenderError(f"disagrees in {wrong} of {a.size} values")
+            continue
+        finite = np.isfinite(a)
+        if not np.array_equal(finite, np.isfinite(b)):
+            raise ContenderError("disagrees in which values are finite")
+        if finite.any():
+            scale = float(np.abs(a[finite]).max()) or 1.0
+            worst = max(worst, float(np.abs(a[finite].astype(np.float64) - b[finite]).max()) / scale)
+    if worst > tolerance:
+        raise ContenderError(f"disagrees by {worst:.1e} of the largest magnitude")
+    return worst

@@ -1,0 +1,122 @@
+"""What a contest is about: a pipeline, the data it runs on, the regions asked of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.lang.pipeline import Input, Pipeline
+from scheduler.lang.types import ScalarType
+
+Region = tuple[tuple[int, int], ...]
+"""(min, extent) per dim, in the order of the document."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A pipeline at the sizes of its estimates. Arrays have the axes reversed: dims [x, y] is shape (H, W)."""
+
+    pipeline: Pipeline
+    inputs: dict[str, np.ndarray]
+    input_regions: dict[str, Region]
+    params: dict[str, int | float | bool]
+    output_regions: dict[str, Region]
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes that have to move whatever the schedule: every input read once, every output written once."""
+        return sum(a.nbytes for a in self.inputs.values()) + self.output_bytes
+
+    @property
+    def output_bytes(self) -> int:
+        """The bytes of all outputs, every component of a tuple."""
+        return sum(
+            int(np.prod([n for _, n in region])) * t.bytes
+            for name, region in self.output_regions.items()
+            for t in self.pipeline.stage(name).types
+        )
+
+
+def at_estimates(pipeline: Pipeline, seed: int = 0) -> Problem:
+    """The problem that the document's estimates describe, on random data that a seed fixes.
+
+    Inputs without an estimate have what the outputs require, or the outputs' extents where a boundary
+    makes any size good.
+    """
+    outputs = {}
+    for name in pipeline.outputs:
+        region = pipeline.estimate(name)
+        if region is None:
+            raise ValueError(f"output {name} has no estimate")
+        outputs[name] = region
+    return at_regions(pipeline, outputs, seed)
+
+
+def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, use_estimates: bool = True) -> Problem:
+    """The problem of computing those regions of the outputs."""
+    regions: dict[str, Region] = {}
+    required: dict[str, Region] | None = None
+    for i in pipeline.inputs:
+        estimate = pipeline.estimate(i.name) if use_estimates else None
+        if estimate is not None:
+            regions[i.name] = estimate
+        elif i.boundary is not None:
+            regions[i.name] = _like_outputs(pipeline, i, outputs)
+        else:
+            required = required or required_inputs(pipeline, outputs)
+            regions[i.name] = required[i.name]
+    inputs = {
+        i.name: random_array(i.type, tuple(n for _, n in reversed(regions[i.name])), _seed(seed, i.name))
+        for i in pipeline.inputs
+    }
+    params = {p.name: p.default if p.default is not None else p.type.numpy.type(1).item() for p in pipeline.params}
+    return Problem(pipeline, inputs, regions, params, outputs)
+
+
+def required_inputs(pipeline: Pipeline, outputs: dict[str, Region]) -> dict[str, Region]:
+    """The region of each input that the outputs' regions read, as Halide infers it."""
+    import halide as hl
+
+    from benchmarks.to_halide import halide_type, to_halide
+
+    translated = to_halide(pipeline)
+    translated.compute_all_at_root()
+    buffers = []
+    for name in pipeline.outputs:
+        for t in pipeline.stage(name).types:
+            buffer = hl.Buffer(halide_type(t), [n for _, n in outputs[name]])
+            buffer.set_min([lo for lo, _ in outputs[name]])
+            buffers.append(buffer)
+    translated.pipeline.infer_input_bounds(buffers)
+    found = {}
+    for name, image in translated.inputs.items():
+        buffer = image.get()
+        found[name] = tuple((buffer.dim(d).min(), buffer.dim(d).extent()) for d in range(image.dimensions()))
+    return found
+
+
+def random_array(t: ScalarType, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Uniform values: all of an integer type of up to 16 bits, 16 bits of a wider one, [0, 1) of floats."""
+    rng = np.random.default_rng(seed)
+    if t.is_float:
+        return rng.random(shape, dtype=t.numpy.type)  # type: ignore[arg-type]
+    if t.kind == "bool":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    high = min(t.max, 65535)
+    return rng.integers(max(t.min, -32768), high, shape, dtype=np.int64, endpoint=True).astype(t.numpy)
+
+
+def _seed(seed: int, name: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little")
+
+
+def _like_outputs(pipeline: Pipeline, i: Input, outputs: dict[str, Region]) -> Region:
+    """The extents that the outputs have in dims of the same name; 4 channels where none has."""
+    known = {
+        d: e
+        for name in reversed(pipeline.outputs)
+        for d, e in zip(pipeline.stage(name).dims, outputs[name], strict=True)
+    }
+    return tuple(known.get(d, (0, 4)) for d in i.dims)
