@@ -358,9 +358,8 @@ def _typed(path: Path, raster: Raster, wanted: Input) -> Array:
             return np.asarray(samples.astype(type_.numpy) / scale)
     elif samples.dtype == type_.numpy:
         return samples
-    elif type_.is_integer and type_.name not in ("uint8", "uint16") and samples.dtype in (np.uint8, np.uint16):
-        if np.iinfo(samples.dtype).max <= type_.max:  # wider than the file: its values as they are
-            return samples.astype(type_.numpy)
+    elif type_.is_integer and type_.name not in ("int8", "uint8", "int16", "uint16") and samples.dtype.kind == "u":
+        return samples.astype(type_.numpy)  # wider than any file: the values as they are
     bits = {"uint8": "8 bits", "uint16": "16 bits", "bool": "1 bit"}.get(type_.name, "an array file (.npy)")
     message = f"{path} has {raster.depth} a sample, but input {wanted.name!r} is {type_} and wants {bits}"
     convertible = type_.name in ("uint8", "uint16") and samples.dtype.kind in "ub"

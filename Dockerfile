@@ -1,0 +1,29 @@
+# The service with a C compiler inside, run by a user who is not root.
+#
+#   docker build -t tilesmith .
+#   docker run -p 8000:8000 -e TILESMITH_ADMIN_TOKEN=choose-one -v tilesmith:/data tilesmith
+
+FROM python:3.11-slim AS build
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY platforms platforms
+COPY cost_models cost_models
+COPY scheduler scheduler
+COPY app app
+RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir .
+
+FROM python:3.11-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --create-home tilesmith \
+    && install -d -o tilesmith -g tilesmith /data
+COPY --from=build /opt/tilesmith /opt/tilesmith
+ENV PATH=/opt/tilesmith/bin:$PATH PYTHONUNBUFFERED=1 TILESMITH_DATA_DIR=/data
+USER tilesmith
+VOLUME /data
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+# Reachable from outside, the service asks for a token: it refuses to start without TILESMITH_ADMIN_TOKEN.
+CMD ["tilesmith", "serve", "--host", "0.0.0.0", "--port", "8000"]

@@ -1,0 +1,50 @@
+# The commands of the project. `make run` on a fresh clone needs Python 3.11 or later and a C compiler, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
+PACKAGES := app scheduler cost_models platforms
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format check bench clean
+
+help:  ## what there is to make
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */make \1\t/' | expand -t 14
+
+setup: $(STAMP)  ## the virtual environment, with the command at .venv/bin/tilesmith
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,examples]'
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ONCE=1: ends by itself)
+	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
+
+test: setup  ## the tests
+	@$(BIN)/python -m pytest
+
+lint: setup  ## format, lint, types, and which package may import which
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup  ## formats the code, and mends what the linter can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+check: lint test  ## lint and test
+
+bench: $(BENCH_STAMP)  ## side by side with Halide and OpenCV; takes minutes
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:  ## removes the virtual environment and the caches
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -1,0 +1,224 @@
+"""The command `tilesmith`. Each verb imports what it needs when it is called, so that the command starts fast.
+
+Exit status: 0 fine, 2 bad usage or document, 3 no schedule, 4 compile failure, 5 run failure; 1 a defect of ours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.report import reporting
+
+app = typer.Typer(
+    name="tilesmith",
+    help="Schedules image-processing pipelines for a machine, and makes fast C of them.",
+    epilog="DOC is a JSON or YAML file, '-' for the standard input, or the name of a shipped pipeline.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+pipelines_app = typer.Typer(help="The pipelines that are shipped.", rich_markup_mode=None)
+platforms_app = typer.Typer(help="The machines that are known.", rich_markup_mode=None)
+app.add_typer(pipelines_app, name="pipelines")
+app.add_typer(platforms_app, name="platforms")
+
+Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
+PlatformName = Annotated[
+    str, typer.Option("--platform", metavar="NAME|FILE|host", help="The machine: a known name, a file, or this one.")
+]
+Method = Annotated[str, typer.Option("--method", help="The way to search for a schedule.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Keep the order of floating point as written.")]
+ScheduleFile = Annotated[
+    str | None,
+    typer.Option("--schedule", metavar="FILE", help="A hand-written schedule instead of a search."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option("--input", metavar="NAME=FILE[@MIN,...]", help="An input: .npy, PNG, TIFF or JPEG. Repeatable."),
+]
+Outputs = Annotated[
+    list[str] | None,
+    typer.Option("--output", metavar="NAME=FILE", help="Where an output is written: .npy, .png, .tif, .jpg. Repeatable."),
+]
+Params = Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A param. Repeatable.")]
+Regions = Annotated[
+    list[str] | None,
+    typer.Option("--region", metavar="NAME=MIN:EXTENT,...", help="What to compute of an output. Repeatable."),
+]
+Estimates = Annotated[bool, typer.Option("--estimates", help="Make random inputs of the estimated sizes.")]
+Convert = Annotated[bool, typer.Option("--convert", help="Convert depth and channels of pictures to what is wanted.")]
+Stretch = Annotated[bool, typer.Option("--stretch", help="Stretch the values of written pictures to black..white.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"tilesmith {version('tilesmith')}")
+        raise typer.Exit
+
+
+@app.callback()
+def tilesmith(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Schedules image-processing pipelines for a machine, and makes fast C of them."""
+
+
+@app.command()
+@reporting
+def schedule(
+    doc: Doc,
+    platform: PlatformName = "host",
+    method: Method = "taco2019",
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the C and every form there.")] = None,
+    strict: Strict = False,
+    deadline_ms: Annotated[int | None, typer.Option("--deadline-ms", min=1, help="Bound of the search.")] = None,
+    schedule_file: ScheduleFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule a pipeline for a machine and generate its C."""
+    from app.cli import schedules
+
+    request = schedules.Request(doc, platform, method, strict, deadline_ms, schedule_file)
+    schedules.schedule(request, out, as_json)
+
+
+@app.command()
+@reporting
+def explain(
+    doc: Doc,
+    platform: PlatformName = "host",
+    method: Method = "taco2019",
+    strict: Strict = False,
+) -> None:
+    """Tell every decision of the search: what was chosen, what was rejected, what it costs, and why."""
+    from app.cli import schedules
+
+    schedules.explain(schedules.Request(doc, platform, method, strict))
+
+
+@app.command()
+@reporting
+def validate(doc: Doc, as_json: AsJson = False) -> None:
+    """Check a pipeline document and tell everything that is wrong with it."""
+    from app.cli import schedules
+
+    schedules.validate(doc, as_json)
+
+
+@app.command()
+@reporting
+def run(
+    doc: Doc,
+    inputs: Inputs = None,
+    outputs: Outputs = None,
+    params: Params = None,
+    regions: Regions = None,
+    platform: PlatformName = "host",
+    method: Method = "taco2019",
+    strict: Strict = False,
+    schedule_file: ScheduleFile = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads to run with.")] = None,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, max=100_000, help="Timed runs.")] = 1,
+    estimates: Estimates = False,
+    convert: Convert = False,
+    stretch: Stretch = False,
+    as_json: AsJson = False,
+) -> None:
+    """Schedule, compile and run a pipeline on files, and tell how long it took."""
+    from app.cli import runs, schedules
+
+    request = schedules.Request(doc, platform, method, strict, schedule_file=schedule_file)
+    files = runs.Files(inputs or [], outputs or [], params or [], regions or [], estimates, convert, stretch)
+    runs.run(request, files, threads, repeat, as_json)
+
+
+@app.command()
+@reporting
+def interpret(
+    doc: Doc,
+    inputs: Inputs = None,
+    outputs: Outputs = None,
+    params: Params = None,
+    regions: Regions = None,
+    estimates: Estimates = False,
+    convert: Convert = False,
+    stretch: Stretch = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compute a pipeline on files by the reference interpreter: slow, obvious, and needing no compiler."""
+    from app.cli import runs
+
+    files = runs.Files(inputs or [], outputs or [], params or [], regions or [], estimates, convert, stretch)
+    runs.interpret(doc, files, as_json)
+
+
+@pipelines_app.callback(invoke_without_command=True)
+@reporting
+def pipelines(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the pipelines that are shipped."""
+    if context.invoked_subcommand is None:
+        from app.cli import listings
+
+        listings.pipelines(as_json)
+
+
+@pipelines_app.command("show")
+@reporting
+def show_pipeline(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Print the document of a shipped pipeline."""
+    from app.cli import listings
+
+    listings.show_pipeline(name)
+
+
+@platforms_app.callback(invoke_without_command=True)
+@reporting
+def platforms(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the machines that are known."""
+    if context.invoked_subcommand is None:
+        from app.cli import listings
+
+        listings.platforms(as_json)
+
+
+@platforms_app.command("show")
+@reporting
+def show_platform(name: Annotated[str, typer.Argument(metavar="NAME|FILE|host")]) -> None:
+    """Print the description of a machine: a known name, `host`, or a file to check."""
+    from app.cli import listings
+
+    listings.show_platform(name)
+
+
+@platforms_app.command("detect")
+@reporting
+def detect_platform() -> None:
+    """Print the description of this machine, to keep it or to correct it."""
+    from app.cli import listings
+
+    listings.show_platform("host")
+
+
+@app.command()
+@reporting
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port to listen on.")] = None,
+    database: Annotated[str | None, typer.Option("--database", metavar="URL", help="Where schedules are kept.")] = None,
+) -> None:
+    """Run the service: the API under /v1, its documentation at /docs, the dashboard at /."""
+    from app.main import serve as serve_forever
+
+    serve_forever(host=host, port=port, database=database)
+
+
+def main() -> None:
+    """The entry point of the command."""
+    app()

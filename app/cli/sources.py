@@ -1,0 +1,125 @@
+"""DOC, --platform and --schedule: a name, a file, or the standard input, to what it means."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.cli.report import BadDocument, UsageError
+from scheduler.errors import DocumentError
+
+if TYPE_CHECKING:
+    from platforms.model import Platform
+    from scheduler.lang.pipeline import Pipeline
+    from scheduler.schedule import Schedule
+
+STDIN = "-"
+HOST = "host"
+
+
+def suggestion(name: str, names: Iterable[str], what: str) -> str:
+    """The hint of an unknown name: the nearest known one, or the list of them."""
+    known = sorted(names)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"{what}: {', '.join(known)}" if known else f"there are no {what}"
+
+
+def load_pipeline(doc: str) -> Pipeline:
+    """The pipeline of DOC: `-`, the name of a shipped pipeline, or a JSON or YAML file.
+
+    Raises UsageError where there is no such thing, BadDocument where it is wrong.
+    """
+    from scheduler import pipelines
+    from scheduler.lang.document import load_text
+
+    if doc in pipelines.names():
+        return pipelines.load(doc)
+    text = _read(doc, "pipeline", pipelines.names(), "shipped pipelines")
+    try:
+        return load_text(text, yaml=_is_yaml(doc))
+    except DocumentError as error:
+        in_expressions = any(p.column is not None for p in error.problems)
+        raise BadDocument(error.problems, _called(doc), _parsed(doc, text) if in_expressions else None) from None
+
+
+def load_platform(name: str) -> Platform:
+    """The platform of --platform: `host`, a name of the catalog, or a JSON or YAML file."""
+    import platforms
+
+    if name == HOST or name in platforms.catalog_names():
+        return platforms.load(name)
+    text = _read(name, "platform", (HOST, *platforms.catalog_names()), "platforms")
+    try:
+        return platforms.load_text(text)
+    except platforms.PlatformError as error:
+        raise BadDocument(error.problems, _called(name)) from None
+
+
+def load_schedule(path: str, pipeline: Pipeline) -> Schedule:
+    """The hand-written schedule of --schedule: a JSON or YAML file, checked against the pipeline."""
+    from scheduler import legality
+    from scheduler.schedule_document import from_document
+
+    text = _read(path, "schedule", (), "named schedules")
+    try:
+        schedule = from_document(_parsed(path, text))
+    except DocumentError as error:
+        raise BadDocument(error.problems, _called(path)) from None
+    legality.check(pipeline, schedule)
+    return schedule
+
+
+def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
+    """The bytes of a document, at most one more than a document may have."""
+    from scheduler.lang.limits import Limits
+
+    limit = Limits().document_bytes + 1
+    path = Path(name)
+    if name == STDIN:
+        return sys.stdin.buffer.read(limit)
+    if path.is_dir():
+        raise UsageError((f"{name} is a directory, not a {what} document", None))
+    try:
+        with path.open("rb") as file:
+            return file.read(limit)
+    except FileNotFoundError:
+        message = f"there is no {what} {name!r}: no file of that name, and none is shipped under it"
+        raise UsageError((message, suggestion(name, known, known_as))) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UsageError((f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}", None)) from None
+
+
+def _is_yaml(name: str) -> bool | None:
+    """Whether the suffix says YAML or JSON; None where it says neither."""
+    suffix = Path(name).suffix.lower()
+    return True if suffix in (".yaml", ".yml") else False if suffix == ".json" else None
+
+
+def _parsed(name: str, text: bytes) -> Any:
+    """JSON or YAML as data. Raises UsageError where it is neither."""
+    from scheduler.lang.limits import Limits
+
+    if len(text) > Limits().document_bytes:
+        raise UsageError((f"{name} is longer than {Limits().document_bytes} bytes", None))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if _is_yaml(name) is False:
+            raise UsageError((f"{name} is not JSON: {error}", None)) from None
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        detail = " ".join(str(error).split())
+        raise UsageError((f"{name} is neither JSON nor YAML: {detail}", None)) from None
+
+
+def _called(name: str) -> str:
+    return "the document on the standard input" if name == STDIN else name
