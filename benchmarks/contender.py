@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -104,33 +105,78 @@ class Compiled:
     """A library's `<symbol>_argv` on arguments that stay where they are."""
 
     def __init__(self, spec: dict) -> None:
-        describe = tilesmith_buffer if spec["abi"] == "tilesmith" else halide_buffer
+        self.describe = tilesmith_buffer if spec["abi"] == "tilesmith" else halide_buffer
         self.outputs: list[np.ndarray] = []
         self.keep: list[object] = []
-        pointers = []
-        for a in spec["arguments"]:
-            dtype = np.dtype(a["dtype"])
-            if a["kind"] == "scalar":
-                scalar = np.array([a["value"]], dtype=dtype)
-                self.keep.append(scalar)
-                pointers.append(scalar.ctypes.data)
-                continue
-            extents = [n for _, n in a["region"]]
-            array = allocate(dtype, extents, a["storage"])
-            if a["file"] is None:
-                self.outputs.append(array)
-            else:
-                array[...] = np.load(a["file"])
-            buffer = describe(array, a["region"], layout(extents, a["storage"]))
-            self.keep += [array, buffer]
-            pointers.append(ctypes.addressof(buffer))
-        self.arguments = (ctypes.c_void_p * len(pointers))(*pointers)
         library = ctypes.CDLL(spec["library"])
-        self.function = ctypes.cast(getattr(library, spec["symbol"] + "_argv"), ctypes.c_void_p)
+        call = getattr(library, spec["symbol"] + "_argv")
+        arguments = spec["arguments"]
+        if spec["abi"] == "halide":
+            arguments = self.with_room(arguments, call)
+        self.arguments = self.pointers([self.argument(a) for a in arguments])
+        self.function = ctypes.cast(call, ctypes.c_void_p)
         harness = ctypes.CDLL(spec["harness"])
         self.loop = harness.time_calls
         self.loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_double)]
         self.loop.restype = ctypes.c_int32
+
+    @staticmethod
+    def pointers(addresses: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:
+        return (ctypes.c_void_p * len(addresses))(*addresses)
+
+    def argument(self, a: dict) -> int:
+        """The address of a scalar, or of a buffer with its data: a file's, or none yet for an output."""
+        dtype = np.dtype(a["dtype"])
+        if a["kind"] == "scalar":
+            scalar = np.array([a["value"]], dtype=dtype)
+            self.keep.append(scalar)
+            return scalar.ctypes.data
+        extents = [n for _, n in a["region"]]
+        array = allocate(dtype, extents, a["storage"])
+        if a["file"] is None:
+            self.outputs.append(array)
+        else:
+            array[...] = np.pad(np.load(a["file"]), list(reversed(a.get("padding", [[0, 0]] * len(extents)))), "edge")
+        buffer = self.describe(array, a["region"], layout(extents, a["storage"]))
+        self.keep += [array, buffer]
+        return ctypes.addressof(buffer)
+
+    def with_room(self, arguments: list[dict], call: Callable[..., int]) -> list[dict]:
+        """The arguments with inputs padded to what a bounds query asks for.
+
+        Some of Halide's schedules compute more of an inner stage than the output needs, and read their
+        inputs beyond what the pipeline reads. What is there does not reach the output. Inputs whose extents
+        mean something, "fixed" ones, stay as they are.
+        """
+        addresses, queried = [], {}
+        for k, a in enumerate(arguments):
+            if a["kind"] == "scalar":
+                addresses.append(self.argument(a))
+                continue
+            extents = [n for _, n in a["region"]]
+            empty = np.zeros((1,) * len(extents), np.dtype(a["dtype"]))
+            buffer = halide_buffer(empty, a["region"], layout(extents, a["storage"]))
+            buffer.host = None if a["file"] is not None else empty.ctypes.data
+            self.keep += [empty, buffer]
+            queried[k] = buffer
+            addresses.append(ctypes.addressof(buffer))
+        if call(self.pointers(addresses)) != 0:
+            raise RuntimeError("the bounds query failed")
+        padded = []
+        for k, a in enumerate(arguments):
+            if a["kind"] == "buffer" and a["file"] is not None and not a["fixed"]:
+                wanted = [(queried[k].dim[d].min, queried[k].dim[d].extent) for d in range(len(a["region"]))]
+                padding = [
+                    (max(low - w, 0), max(w + m - low - n, 0))
+                    for (low, n), (w, m) in zip(a["region"], wanted, strict=True)
+                ]
+                region = [
+                    (low - before, n + before + after)
+                    for (low, n), (before, after) in zip(a["region"], padding, strict=True)
+                ]
+                a = a | {"region": region, "padding": padding}
+            padded.append(a)
+        return padded
 
     def time(self, calls: int) -> list[float]:
         taken = (ctypes.c_double * calls)()
@@ -158,7 +204,7 @@ class Python:
         return taken
 
 
-def serve(contender: Compiled | Python) -> None:
+def serve(contender: Compiled | Python, answer: Callable[[dict], None]) -> None:
     """Answers commands until the other side closes."""
     answer({"ready": True})
     for line in sys.stdin:
@@ -172,13 +218,21 @@ def serve(contender: Compiled | Python) -> None:
             answer({"milliseconds": contender.time(command["calls"])})
 
 
-def answer(message: dict) -> None:
-    print(json.dumps(message), flush=True)
+def private_stdout() -> Callable[[dict], None]:
+    """What answers; whatever the libraries print to standard output goes to standard error instead."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(message: dict) -> None:
+        print(json.dumps(message), file=channel, flush=True)
+
+    return answer
 
 
 def main() -> None:
+    answer = private_stdout()
     spec = json.loads(sys.stdin.readline())
-    serve(Compiled(spec) if spec["abi"] in ("tilesmith", "halide") else Python(spec))
+    serve(Compiled(spec) if spec["abi"] in ("tilesmith", "halide") else Python(spec), answer)
 
 
 if __name__ == "__main__":

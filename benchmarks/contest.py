@@ -14,13 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.problem import Problem
+from scheduler.lang.expr import Expr, InputBound, walk
+from scheduler.lang.pipeline import Pipeline
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
 BURST_MS = 60.0
@@ -193,6 +195,7 @@ def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: in
 def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dict[str, object]:
     """What the contender's process has to know."""
     arguments: list[dict[str, object]] = []
+    bounded = inputs_with_bounds_in_use(problem.pipeline)
     for i in problem.pipeline.inputs:
         arguments.append(
             {
@@ -202,6 +205,7 @@ def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dic
                 "region": problem.input_regions[i.name],
                 "storage": storage_order(i.dims, i.storage),
                 "file": str(files[i.name]),
+                "fixed": i.boundary is not None or i.name in bounded,
             }
         )
     for p in problem.pipeline.params:
@@ -228,6 +232,23 @@ def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dic
         "harness": str(harness()),
         "arguments": arguments,
     }
+
+
+def inputs_with_bounds_in_use(pipeline: Pipeline) -> set[str]:
+    """The inputs whose min or extent the pipeline computes with."""
+    return {node.input for e in expressions(pipeline) for node in walk(e) if isinstance(node, InputBound)}
+
+
+def expressions(pipeline: Pipeline) -> Iterator[Expr]:
+    """Every expression of every stage."""
+    for s in pipeline.stages:
+        yield from s.values
+        for lo, extent in (s.boundary.domain or ()) if s.boundary else ():
+            yield from (lo, extent)
+        for u in s.updates:
+            yield from (*u.at, *u.values, *([] if u.where is None else [u.where]))
+            for r in u.domain:
+                yield from (r.lo, r.extent)
 
 
 def storage_order(dims: tuple[str, ...], storage: tuple[str, ...]) -> list[int]:

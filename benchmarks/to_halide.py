@@ -32,6 +32,7 @@ from scheduler.lang.expr import (
     walk,
 )
 from scheduler.lang.pipeline import Boundary, Pipeline, Stage, Update
+from scheduler.lang.semantics import RANDOM_SEED
 from scheduler.lang.types import BOOL, INT32, ScalarType
 
 UNROLL_TERMS = 32
@@ -456,4 +457,11 @@ _CALLS: dict[str, Callable[..., hl.Expr]] = {
 
 
 def _random(args: list[hl.Expr]) -> hl.Expr:
-    raise Untranslatable("random")
+    """The stateless hash of `scheduler.lang.semantics.random_float`, in unsigned arithmetic that wraps."""
+    h = hl.u32(RANDOM_SEED)
+    for a in args:
+        h = h ^ hl.cast(hl.UInt(32), a)
+        h = (h ^ (h >> 16)) * hl.u32(0x85EBCA6B)
+        h = (h ^ (h >> 13)) * hl.u32(0xC2B2AE35)
+        h = h ^ (h >> 16)
+    return hl.cast(hl.Float(32), h >> 8) * hl.f32(2.0**-24)
