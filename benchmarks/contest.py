@@ -27,7 +27,10 @@ from scheduler.lang.pipeline import Pipeline
 BUILD = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
 BURST_MS = 60.0
 """Roughly how long a burst lasts."""
-MIN_CALLS, MAX_CALLS = 3, 200
+MAX_CALLS = 200
+SLOW_MS = 500.0
+"""A contender whose call takes longer is not warmed up at each burst, and has `SLOW_ROUNDS` rounds only."""
+SLOW_ROUNDS = 3
 SETTLE_S = 0.01
 """The pause between bursts, in which the threads that the last contender left spinning go to sleep."""
 ANSWER_TIMEOUT_S = 300.0
@@ -58,6 +61,7 @@ class Result:
     rounds_ms: list[float] = field(default_factory=list)
     error: str | None = None
     largest_error: float | None = None
+    calls: int = 0
     about: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -179,17 +183,22 @@ def run(problem: Problem, entries: Sequence[Entry], threads: int, rounds: int) -
 
 def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: int) -> None:
     """Fills the rounds of every contender that is alive."""
-    calls = {}
+    slow = set()
     for name, process in alive.items():
-        fastest = min(process.time(MIN_CALLS))
-        calls[name] = int(min(max(BURST_MS / max(fastest, 1e-3), MIN_CALLS), MAX_CALLS))
+        fastest = min(process.time(1) + process.time(1))
+        results[name].calls = int(min(max(BURST_MS / max(fastest, 1e-3), 3 if fastest < SLOW_MS else 1), MAX_CALLS))
+        if fastest > SLOW_MS:
+            slow.add(name)
     names = list(alive)
     for r in range(rounds):
         turn = r % max(len(names), 1)
         for name in names[turn:] + names[:turn]:
+            if name in slow and r >= SLOW_ROUNDS:
+                continue
             time.sleep(SETTLE_S)
-            alive[name].time(1)  # the caches have another contender's data
-            results[name].rounds_ms.append(min(alive[name].time(calls[name])))
+            if name not in slow:
+                alive[name].time(1)  # the caches have another contender's data
+            results[name].rounds_ms.append(min(alive[name].time(results[name].calls)))
 
 
 def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dict[str, object]:
@@ -225,6 +234,7 @@ def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dic
                 }
             )
     return {
+        "document": problem.document,
         "pipeline": problem.pipeline.name,
         "abi": entry.abi,
         "library": entry.library,

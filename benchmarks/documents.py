@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scheduler.lang.document import load_text
-
 from scheduler import pipelines
+from scheduler.lang.document import load_text
 from scheduler.lang.pipeline import Pipeline
 
 

@@ -23,6 +23,7 @@ class Problem:
     input_regions: dict[str, Region]
     params: dict[str, int | float | bool]
     output_regions: dict[str, Region]
+    document: str = ""  # the name or path by which another process finds the pipeline
 
     @property
     def moved_bytes(self) -> int:

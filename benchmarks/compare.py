@@ -1,0 +1,179 @@
+"""Ours against the peers: the same pipeline, the same data, the same timing loop, in one run.
+
+    python -m benchmarks.compare [--pipelines blur harris ...] [--peers Mullapudi2016 ...] [--threads 2] [--rounds 15]
+                                 [--method taco2019] [--json FILE]
+
+`ratio` is our time over the peer's, the median over the rounds: below 1 we are faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks import contest, halide_peers, machine, report
+from benchmarks.contest import Entry, Result
+from benchmarks.documents import pipeline_of
+from benchmarks.problem import Problem, at_estimates
+from benchmarks.python_peers import PEERS as PYTHON_PEERS
+from benchmarks.python_peers import supports
+
+PIPELINES = ("blur", "unsharp", "harris", "interpolate", "gaussian3x3", "sobel", "laplacian_sharpen")
+OURS = "tilesmith"
+
+
+def ours(problem: Problem, method: str, threads: int) -> Entry:
+    """Our library for the host, scheduled and compiled now (the objects are cached by content)."""
+    from app.workers.compile import build
+    from platforms.detect import host
+    from scheduler.compile import Options, compile_pipeline
+
+    platform = host()
+    if platform.threads != threads:
+        platform = platform.model_copy(update={"threads": threads})
+    compiled = compile_pipeline(problem.pipeline, platform, Options(method=method))
+    library = build(compiled.source, platform, contest.BUILD / "ours", timeout_s=300)
+    about = {
+        "schedule_ms": sum(compiled.timings_ms.values()),
+        "compile_ms": library.seconds * 1e3,
+        "schedule": compiled.loopnest,
+        "degraded": compiled.schedule.degraded,
+    }
+    return Entry(OURS, "tilesmith", str(library.path), compiled.source.entry, about)
+
+
+def entries(problem: Problem, peers: Sequence[str], method: str, threads: int) -> tuple[list[Entry], list[Result]]:
+    """Those who can take part, ours first, and those who cannot, with the reason."""
+    able, unable = [ours(problem, method, threads)], []
+    for name in peers:
+        if name in PYTHON_PEERS:
+            if supports(name, problem.pipeline.name):
+                able.append(Entry(name, name))
+            continue
+        try:
+            peer = halide_peers.build(problem.document, name, threads)
+        except halide_peers.PeerError as e:
+            unable.append(Result(name, error=str(e)))
+            continue
+        about = {"schedule_ms": peer.schedule_ms, "compile_ms": peer.compile_ms, "schedule": peer.source}
+        able.append(Entry(name, "halide", peer.library, peer.symbol, about))
+    return able, unable
+
+
+def compare(name: str, peers: Sequence[str], method: str, threads: int, rounds: int) -> dict:
+    """One pipeline's contest as data: what was measured, in milliseconds, and the ratios."""
+    problem = replace(at_estimates(pipeline_of(name)), document=name)
+    able, unable = entries(problem, peers, method, threads)
+    results = contest.run(problem, able, threads, rounds) + unable
+    bound_ms = machine.copy_ms(threads, problem.moved_bytes)
+    return {
+        "pipeline": problem.pipeline.name,
+        "moved_bytes": problem.moved_bytes,
+        "bound_ms": bound_ms,
+        "contenders": [contender(r, results[0], bound_ms) for r in results],
+    }
+
+
+def contender(result: Result, first: Result, bound_ms: float) -> dict:
+    ratios = [a / b for a, b in zip(first.rounds_ms, result.rounds_ms, strict=False)]
+    return {
+        "name": result.name,
+        "error": result.error,
+        "best_ms": result.best_ms,
+        "median_ms": result.median_ms,
+        "ratio": statistics.median(ratios) if ratios else None,
+        "ratios": ratios,
+        "share_of_bound": bound_ms / result.best_ms if result.best_ms else None,
+        "largest_relative_difference": result.largest_error,
+        "rounds_ms": result.rounds_ms,
+        "calls_in_a_round": result.calls,
+        **result.about,
+    }
+
+
+def table(contests: Sequence[dict]) -> str:
+    rows = []
+    for c in contests:
+        for k, r in enumerate(c["contenders"]):
+            rows.append(
+                [
+                    c["pipeline"] if k == 0 else "",
+                    r["name"],
+                    report.number(r["best_ms"]),
+                    report.number(r["median_ms"]),
+                    "" if k == 0 else report.number(r["ratio"]),
+                    report.number(r["share_of_bound"]),
+                    report.number(r.get("schedule_ms")),
+                    r["error"] or ("DEGRADED" if r.get("degraded") else ""),
+                ]
+            )
+    head = ["pipeline", "contender", "best ms", "median ms", "ours/its", "of bound", "scheduled in ms", ""]
+    return report.table(head, rows)
+
+
+def losses(contests: Sequence[dict]) -> list[str]:
+    """A line for every peer that is as fast as we are or faster, and for every failure of ours."""
+    found = []
+    for c in contests:
+        mine, *others = c["contenders"]
+        if mine["error"]:
+            found.append(f"{c['pipeline']}: ours fails: {mine['error']}")
+        for r in others:
+            if r["ratio"] is not None and r["ratio"] >= 1:
+                found.append(f"{c['pipeline']}: {r['name']} is faster, {r['best_ms']:.3f} ms to {mine['best_ms']:.3f}")
+    return found
+
+
+def run(
+    pipelines: Sequence[str], peers: Sequence[str], method: str = "taco2019", threads: int = 2, rounds: int = 15
+) -> dict:
+    """All contests, with the machine they ran on."""
+    contests = []
+    for name in pipelines:
+        report.progress(f"compare: {name}")
+        contests.append(compare(name, peers, method, threads, rounds))
+    return {
+        "machine": machine.describe(),
+        "threads": threads,
+        "rounds": rounds,
+        "method": method,
+        "copy_gb_s": machine.copy_gb_s(threads),
+        "contests": contests,
+        "losses": losses(contests),
+    }
+
+
+def show(figures: dict) -> None:
+    print(table(figures["contests"]))
+    print(
+        "\nof bound: the time of a plain copy that moves as many bytes as inputs and outputs have, over the best time;"
+        f" this machine copies at {figures['copy_gb_s']:.0f} GB/s beyond its caches"
+    )
+    for line in figures["losses"]:
+        print(line)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Ours against Halide's autoschedulers, OpenCV and NumPy.")
+    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME|FILE")
+    parser.add_argument("--peers", nargs="*", default=[*halide_peers.METHODS, *PYTHON_PEERS], metavar="PEER")
+    parser.add_argument("--method", default="taco2019")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    unknown = set(arguments.peers) - {*halide_peers.METHODS, *PYTHON_PEERS}
+    if unknown:
+        parser.error(f"no such peer: {', '.join(sorted(unknown))}")
+    figures = run(arguments.pipelines, arguments.peers, arguments.method, arguments.threads, arguments.rounds)
+    show(figures)
+    report.write(arguments.json, figures)
+    sys.exit(1 if any(c["contenders"][0]["error"] for c in figures["contests"]) else 0)
+
+
+if __name__ == "__main__":
+    main()
