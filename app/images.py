@@ -94,7 +94,7 @@ def read(path: Path, wanted: Input, channels: int | None = None, convert: bool =
         raster = _png(path) if kind == "png" else _tiff(path) if kind == "tiff" else _pillow(path)
     _check_dims(path, wanted)
     if convert:
-        raster = _converted(raster, wanted, channels if _channel_dim(wanted.dims) is not None else 1)
+        raster = _converted(raster, wanted, channels if channel_dim(wanted.dims) is not None else 1)
     return _planes(path, raster, wanted, channels)
 
 
@@ -278,7 +278,7 @@ def _dims(dims: tuple[str, ...]) -> str:
     return f"dims [{', '.join(dims)}]"
 
 
-def _channel_dim(dims: tuple[str, ...]) -> str | None:
+def channel_dim(dims: tuple[str, ...]) -> str | None:
     """The dim of three that counts channels: the one named so, otherwise the last; None for gray images."""
     if len(dims) < 3:
         return None
@@ -287,7 +287,7 @@ def _channel_dim(dims: tuple[str, ...]) -> str | None:
 
 def _height_width_channels(dims: tuple[str, ...]) -> tuple[str, ...]:
     """The dims in the order of a raster's axes: the first that is no channel runs across, the second down."""
-    channel = _channel_dim(dims)
+    channel = channel_dim(dims)
     across, down = (d for d in dims if d != channel)
     return (down, across) if channel is None else (down, across, channel)
 
@@ -330,7 +330,7 @@ def _recoloured(samples: Array, channels: int | None) -> Array:
 
 def _planes(path: Path, raster: Raster, wanted: Input, channels: int | None) -> Array:
     """`raster` as an array of the input's type, with axes the reverse of its dims."""
-    channel = _channel_dim(wanted.dims)
+    channel = channel_dim(wanted.dims)
     expected = 1 if channel is None else channels
     if expected is not None and raster.channels != expected:
         names = f" ({raster.colour})" if raster.channels in COLOURS else ""

@@ -43,7 +43,9 @@ Inputs = Annotated[
 ]
 Outputs = Annotated[
     list[str] | None,
-    typer.Option("--output", metavar="NAME=FILE", help="Where an output is written: .npy, .png, .tif, .jpg. Repeatable."),
+    typer.Option(
+        "--output", metavar="NAME=FILE", help="Where an output is written: .npy, .png, .tif, .jpg. Repeatable."
+    ),
 ]
 Params = Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A param. Repeatable.")]
 Regions = Annotated[
@@ -65,7 +67,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def tilesmith(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Schedules image-processing pipelines for a machine, and makes fast C of them."""
 

@@ -143,7 +143,7 @@ def _outputs(pipeline: Pipeline, texts: Sequence[str], complaints: list[Complain
 def _params(pipeline: Pipeline, texts: Sequence[str], complaints: list[Complaint]) -> dict[str, Scalar]:
     known = [p.name for p in pipeline.params]
     found: dict[str, Scalar] = {}
-    given = set()
+    given: set[str] = set()
     for name, text in _pairs("param", texts, "NAME=VALUE", complaints):
         if not _named("param", name, known, given, complaints):
             continue
