@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 OK, DEFECT, USAGE, NO_SCHEDULE, COMPILE_FAILURE, RUN_FAILURE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 USAGE_CODES = ("bad_", "image_", "limit_exceeded", "region_")
-RUN_CODES = ("run_", "out_of_memory")
 EXCERPT = 96  # columns of an expression shown around a problem
 
 P = ParamSpec("P")
@@ -50,12 +49,15 @@ class UsageError(TilesmithError):
 
 def exit_status(error: TilesmithError) -> int:
     """The exit status of an error: 2 usage or document, 3 no schedule, 4 compile failure, 5 run failure, 1 a defect."""
-    if isinstance(error, ScheduleError):
-        return NO_SCHEDULE
-    if error.code.startswith("compile_"):
-        return COMPILE_FAILURE
-    if error.code.startswith(RUN_CODES):
-        return RUN_FAILURE
+    from app.workers.errors import CompileError, RunError
+
+    match error:
+        case ScheduleError():
+            return NO_SCHEDULE
+        case CompileError():
+            return COMPILE_FAILURE
+        case RunError():
+            return RUN_FAILURE
     return USAGE if error.code.startswith(USAGE_CODES) else DEFECT
 
 

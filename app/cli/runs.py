@@ -17,7 +17,7 @@ from app.cli import schedules
 from app.cli.arguments import Arguments, Region, parse
 from app.cli.report import UsageError, print_json, progress
 from app.cli.sources import load_pipeline
-from scheduler.analysis.allowed import allowed_regions
+from app.workers.regions import largest_regions
 from scheduler.lang.arguments import Image
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def _job(doc: str, files: Files) -> Job:
         inputs, regions = estimates.images(pipeline, arguments.params), estimates.output_regions(pipeline)
     else:
         inputs = _read(pipeline, arguments, files.convert)
-        sizes = {name: tuple(zip(image.min, image.extent, strict=True)) for name, image in inputs.items()}
-        regions = allowed_regions(pipeline, arguments.params, sizes)
+        given = set(arguments.regions) == set(pipeline.outputs)
+        regions = {} if given else largest_regions(pipeline, inputs, arguments.params)
     return Job(pipeline, arguments, inputs, regions | arguments.regions)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from app.cli.report import BadDocument, UsageError, print_error, print_json, progress
-from app.cli.sources import load_pipeline, load_platform, load_schedule, suggestion
+from app.cli.sources import load_pipeline, load_platform, suggestion
 
 if TYPE_CHECKING:
     from scheduler.compile import Compiled
