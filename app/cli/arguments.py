@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from app.cli.report import UsageError
 from app.cli.sources import suggestion
@@ -153,7 +156,7 @@ def _params(pipeline: Pipeline, texts: Sequence[str], complaints: list[Complaint
         low, high = param.min, param.max
         if value is None:
             complaints.append((f"--param {name}={text}: {text!r} is not a {param.type}", None))
-        elif (low is not None and value < low) or (high is not None and value > high):
+        elif not ((low is None or value >= low) and (high is None or value <= high)):  # no number is in no range
             between = f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
             complaints.append((f"--param {name}={text}: {name} goes from {between}", None))
         else:
@@ -177,9 +180,9 @@ def _scalar(param: Param, text: str) -> Scalar | None:
         value = convert(text)
     except ValueError:
         return None
-    if param.type.is_integer and not param.type.min <= value <= param.type.max:
-        return None
-    return value
+    if param.type.is_integer:
+        return value if param.type.min <= value <= param.type.max else None
+    return value if not math.isfinite(value) or abs(value) <= np.finfo(param.type.numpy).max else None
 
 
 def _regions(pipeline: Pipeline, texts: Sequence[str], complaints: list[Complaint]) -> dict[str, Region]:
