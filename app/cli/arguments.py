@@ -182,7 +182,7 @@ def _scalar(param: Param, text: str) -> Scalar | None:
         return None
     if param.type.is_integer:
         return value if param.type.min <= value <= param.type.max else None
-    return value if not math.isfinite(value) or abs(value) <= np.finfo(param.type.numpy).max else None
+    return value if not math.isfinite(value) or abs(value) <= float(np.finfo(param.type.numpy).max) else None
 
 
 def _regions(pipeline: Pipeline, texts: Sequence[str], complaints: list[Complaint]) -> dict[str, Region]:
