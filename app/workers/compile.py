@@ -1,0 +1,262 @@
+"""C to a shared object, by the compiler that the platform names; kept by content.
+
+A build's key is a hash of the code, the flags, the target and what the compiler is (the macros it
+predefines under those flags: its version, and what `-march=native` means here). An entry of the cache
+is a folder that is renamed into place when it is complete, so that any number of processes may share one.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from app.workers.errors import CompileError
+from app.workers.sandbox import Confinement, Finished, Limits, execute
+from platforms import Compiler, CpuPlatform
+from scheduler.emit.csource import CSource
+
+RUNNER_SOURCE = Path(__file__).with_name("runner.c")
+SOURCE_NAME, LIBRARY_NAME, RUNNER_NAME, RECORD_NAME = "pipeline.c", "library.so", "runner", "build.json"
+_FORMAT = 1  # of the cache: part of every key
+_STALE_S = 24 * 3600
+_HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltLibrary:
+    """A compiled schedule and what is needed to run it. `seconds` is what compiling took, once; `cached`
+    says that it was taken from the cache; `log` is what the compiler printed."""
+
+    path: Path
+    key: str
+    log: str
+    seconds: float
+    entry: str
+    compiler: str
+    flags: tuple[str, ...]
+    runner: Path
+    run_prefix: tuple[str, ...]
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A compiler that was found: its program, and `identity`, which differs where the code it makes may."""
+
+    program: str
+    version: str
+    identity: str
+
+
+def build(source: CSource, platform: CpuPlatform, cache_dir: Path, timeout_s: float) -> BuiltLibrary:
+    """The shared object of `source` for `platform`, from the cache or compiled now within `timeout_s` seconds.
+
+    Raises CompileError: `compile_failure` with what the compiler said, `compile_timeout` (never remembered),
+    `store_full` where there is no space left; none of them leaves anything in the cache.
+    """
+    if not _HEADER_NAME.fullmatch(source.header_name):
+        raise CompileError("compile_failure", "the header's name is not a file name")
+    deadline = time.monotonic() + timeout_s
+    with _storage_errors():
+        runner = _build_runner(platform.compiler, cache_dir, deadline)
+        toolchain = find_toolchain(platform.compiler)
+        flags = (*platform.compiler.flags, *(f for f in source.flags if f != "-fopenmp"))
+        key = _key("library", toolchain, platform, flags, source.code, source.header_name, source.header)
+        folder = cache_dir / "libraries" / key
+        record, cached = _read_record(folder, LIBRARY_NAME), True
+        if record is None:
+            openmp = ("-fopenmp",) if _knows_openmp(toolchain.program, platform.compiler.flags) else ()
+            arguments = (*flags, "-shared", "-fPIC", *openmp, "-o", LIBRARY_NAME, SOURCE_NAME, "-lm")
+            files = {SOURCE_NAME: source.code, source.header_name: source.header}
+            record, cached = _compile(toolchain, arguments, files, LIBRARY_NAME, folder, deadline), False
+    return BuiltLibrary(
+        path=folder / LIBRARY_NAME,
+        key=key,
+        log=record.log,
+        seconds=record.seconds,
+        entry=source.entry,
+        compiler=toolchain.version,
+        flags=record.flags,
+        runner=runner,
+        run_prefix=platform.compiler.run_prefix,
+        cached=cached,
+    )
+
+
+def find_toolchain(compiler: Compiler) -> Toolchain:
+    """The compiler's program on the search path, and what it is; raises CompileError where there is none."""
+    program = shutil.which(compiler.command)
+    if program is None:
+        raise CompileError("compile_failure", f"the compiler {compiler.command} is not installed here")
+    stamp = os.stat(program)
+    return _probe(program, compiler.flags, stamp.st_mtime_ns, stamp.st_size)
+
+
+@lru_cache(maxsize=256)
+def _probe(program: str, flags: tuple[str, ...], mtime_ns: int, size: int) -> Toolchain:
+    """What the compiler predefines under `flags`. `mtime_ns` and `size` tell an updated program from the old one."""
+    with tempfile.TemporaryDirectory(prefix="tilesmith-") as folder:
+        done = _run_compiler(program, (*flags, "-dM", "-E", "-x", "c", "/dev/null"), Path(folder), 30.0, 1 << 20)
+    if done.timed_out:
+        raise CompileError("compile_timeout", "the compiler does not answer")
+    if done.returncode != 0:
+        raise _failure(done, Path(folder))
+    macros = done.stdout.decode("utf-8", "replace")
+    match = re.search(r'^#define __VERSION__ "(.*)"$', macros, re.MULTILINE)
+    version = f"{Path(program).name} {match[1] if match else 'of unknown version'}"
+    return Toolchain(program, version, hashlib.sha256(macros.encode()).hexdigest())
+
+
+@lru_cache(maxsize=256)
+def _knows_openmp(program: str, flags: tuple[str, ...]) -> bool:
+    """Whether the compiler has OpenMP, its header and its library; tried once."""
+    with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
+        folder = Path(name)
+        (folder / SOURCE_NAME).write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
+        arguments = (*flags, "-shared", "-fPIC", "-fopenmp", "-Wl,-z,defs", "-o", LIBRARY_NAME, SOURCE_NAME)
+        done = _run_compiler(program, arguments, folder, 30.0)
+    return done.returncode == 0 and not done.timed_out
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What is kept beside a compiled file; `digest` is the file's, so that a damaged entry is not used."""
+
+    digest: str
+    log: str
+    seconds: float
+    flags: tuple[str, ...]
+
+
+def _build_runner(compiler: Compiler, cache_dir: Path, deadline: float) -> Path:
+    """The program that calls compiled pipelines, for the same target; compiled once."""
+    toolchain = find_toolchain(compiler)
+    code = RUNNER_SOURCE.read_text(encoding="utf-8")
+    folder = cache_dir / "runners" / _key("runner", toolchain, compiler.flags, code)
+    if _read_record(folder, RUNNER_NAME) is None:
+        arguments = (*compiler.flags, "-std=gnu11", "-o", RUNNER_NAME, SOURCE_NAME, "-ldl")
+        _compile(toolchain, arguments, {SOURCE_NAME: code}, RUNNER_NAME, folder, deadline)
+    return folder / RUNNER_NAME
+
+
+def _compile(
+    toolchain: Toolchain, arguments: tuple[str, ...], files: dict[str, str], result: str, folder: Path, deadline: float
+) -> _Record:
+    """Compile `files` to `result` aside, and move the complete entry to `folder`."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _sweep(folder.parent)
+    aside = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+    try:
+        for name, text in files.items():
+            (aside / name).write_text(text, encoding="utf-8")
+        done = _run_compiler(toolchain.program, arguments, aside, max(0.0, deadline - time.monotonic()))
+        if done.timed_out:
+            raise CompileError("compile_timeout", "the compiler took too long", _text(done, aside))
+        if done.returncode != 0 or not (aside / result).is_file():
+            raise _failure(done, aside)
+        digest = hashlib.sha256((aside / result).read_bytes()).hexdigest()
+        record = _Record(digest, _text(done, aside), done.seconds, arguments)
+        written = {"digest": digest, "log": record.log, "seconds": record.seconds, "flags": arguments}
+        (aside / RECORD_NAME).write_text(json.dumps(written, indent=1), encoding="utf-8")
+        return _move_into_place(aside, folder, result, record)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _move_into_place(aside: Path, folder: Path, result: str, record: _Record) -> _Record:
+    """Rename the entry; where another process was first, theirs is kept, unless it is damaged."""
+    for _ in range(3):
+        try:
+            os.rename(aside, folder)
+            return record
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+        theirs = _read_record(folder, result)
+        if theirs is not None:
+            return theirs
+        damaged = Path(tempfile.mkdtemp(prefix=".damaged-", dir=folder.parent))
+        with suppress(FileNotFoundError):
+            os.rename(folder, damaged / "entry")
+        shutil.rmtree(damaged, ignore_errors=True)
+    raise CompileError("compile_failure", "the cache of builds is being changed by others")
+
+
+def _read_record(folder: Path, result: str) -> _Record | None:
+    """The entry in `folder`; None where there is none or it is damaged."""
+    try:
+        record = json.loads((folder / RECORD_NAME).read_text(encoding="utf-8"))
+        digest = hashlib.sha256((folder / result).read_bytes()).hexdigest()
+        found = _Record(record["digest"], record["log"], float(record["seconds"]), tuple(record["flags"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if found.digest == digest else None
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what builds that were killed have left."""
+    for entry in parent.glob(".*-*"):
+        with suppress(OSError):
+            if time.time() - entry.stat().st_mtime > _STALE_S:
+                shutil.rmtree(entry, ignore_errors=True)
+
+
+def _key(kind: str, toolchain: Toolchain, *parts: object) -> str:
+    """A hash of everything that the result depends on."""
+    text = json.dumps([_FORMAT, kind, toolchain.identity, *(_plain(p) for p in parts)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(part: object) -> object:
+    return part.triple if isinstance(part, CpuPlatform) else part
+
+
+def _run_compiler(
+    program: str, arguments: tuple[str, ...], folder: Path, wall_s: float, output_bytes: int = 64 << 10
+) -> Finished:
+    """The compiler in `folder`, with nothing but what it needs: its path, and a place for its temporary files."""
+    path = os.pathsep.join(dict.fromkeys((str(Path(program).parent), "/usr/local/bin", "/usr/bin", "/bin")))
+    return execute(
+        (program, *arguments),
+        cwd=folder,
+        limits=Limits(wall_s=wall_s, cpu_s=int(wall_s) + 2, file_bytes=256 << 20, output_bytes=output_bytes),
+        environment={"PATH": path, "TMPDIR": str(folder), "LC_ALL": "C"},
+        confinement=Confinement(writable=(folder,), whole_system=True),
+    )
+
+
+def _failure(done: Finished, folder: Path) -> CompileError:
+    text = _text(done, folder)
+    if "No space left on device" in text or "file size limit" in text.lower():
+        return CompileError("store_full", "there is no space left to compile in", text)
+    if done.signal is not None:
+        return CompileError("compile_failure", f"the compiler was killed by signal {done.signal}", text)
+    return CompileError("compile_failure", "the compiler refused the code", text)
+
+
+def _text(done: Finished, folder: Path) -> str:
+    """What a compiler printed, without the paths of the folder it worked in."""
+    text = (done.stdout + done.stderr).decode("utf-8", "replace")
+    return text.replace(f"{folder}{os.sep}", "").replace(str(folder), "")
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    """A full or unwritable file system, as the error of a job."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise CompileError("store_full", "there is no space left to compile in") from None
+        raise CompileError("compile_failure", f"the cache of builds cannot be used: {error.strerror}") from None
