@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from benchmarks.python_peers import supports
 
 PIPELINES = ("blur", "unsharp", "harris", "interpolate", "gaussian3x3", "sobel", "laplacian_sharpen")
 OURS = "tilesmith"
+PEERS = (*halide_peers.METHODS, halide_peers.EXPERT, *PYTHON_PEERS)
 
 
 def ours(problem: Problem, method: str, threads: int) -> Entry:
@@ -53,6 +54,8 @@ def entries(problem: Problem, peers: Sequence[str], method: str, threads: int) -
         if name in PYTHON_PEERS:
             if supports(name, problem.pipeline.name):
                 able.append(Entry(name, name))
+            continue
+        if name == halide_peers.EXPERT and problem.pipeline.name not in halide_peers.HAND_WRITTEN:
             continue
         try:
             peer = halide_peers.build(problem.document, name, threads)
@@ -115,14 +118,16 @@ def table(contests: Sequence[dict]) -> str:
     return report.table(head, rows)
 
 
-def losses(contests: Sequence[dict]) -> list[str]:
-    """A line for every peer that is as fast as we are or faster, and for every failure of ours."""
+def losses(contests: Sequence[dict], against: Collection[str] | None = None) -> list[str]:
+    """A line for every peer (of those named) that is as fast as we are or faster, and for every failure of ours."""
     found = []
     for c in contests:
         mine, *others = c["contenders"]
         if mine["error"]:
             found.append(f"{c['pipeline']}: ours fails: {mine['error']}")
         for r in others:
+            if against is not None and r["name"] not in against:
+                continue
             if r["ratio"] is not None and r["ratio"] >= 1:
                 found.append(f"{c['pipeline']}: {r['name']} is faster, {r['best_ms']:.3f} ms to {mine['best_ms']:.3f}")
     return found
@@ -160,13 +165,13 @@ def show(figures: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Ours against Halide's autoschedulers, OpenCV and NumPy.")
     parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME|FILE")
-    parser.add_argument("--peers", nargs="*", default=[*halide_peers.METHODS, *PYTHON_PEERS], metavar="PEER")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
     parser.add_argument("--method", default="taco2019")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
-    unknown = set(arguments.peers) - {*halide_peers.METHODS, *PYTHON_PEERS}
+    unknown = set(arguments.peers) - set(PEERS)
     if unknown:
         parser.error(f"no such peer: {', '.join(sorted(unknown))}")
     figures = run(arguments.pipelines, arguments.peers, arguments.method, arguments.threads, arguments.rounds)

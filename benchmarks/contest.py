@@ -81,6 +81,7 @@ class Process:
         environment = os.environ | {
             "HL_NUM_THREADS": str(threads),
             "OMP_NUM_THREADS": str(threads),
+            "OMP_DYNAMIC": "false",
             "OPENBLAS_NUM_THREADS": str(threads),
         }
         self.errors = log.open("wb")

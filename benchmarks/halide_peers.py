@@ -21,9 +21,16 @@ import time
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from scheduler.lang.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    import halide as hl
+
+    from benchmarks.to_halide import HalidePipeline
 
 CACHE = Path(__file__).resolve().parent.parent / "build" / "benchmarks" / "halide"
 
@@ -34,6 +41,9 @@ METHODS: dict[str, dict[str, str]] = {
     "Adams2019": {},
     "Li2018": {},
 }
+EXPERT = "expert"
+"""Not a scheduler: the schedule that an expert wrote, where `experts` has one."""
+HAND_WRITTEN = ("blur", "unsharp", "harris", "interpolate")
 SYMBOL = "peer"
 
 
@@ -75,24 +85,25 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
     """The same, in this process. A plugin that fails ends the process."""
     import halide as hl
 
+    from benchmarks.experts import EXPERTS
     from benchmarks.to_halide import to_halide
 
     problem = at_estimates(pipeline)
     translated = to_halide(pipeline)
     set_estimates(translated, problem)
     target = hl.get_host_target()
-    parameters = METHODS[method] | {"parallelism": str(threads)}
-    key = hashlib.sha256()
-    for part in (repr(pipeline), method, json.dumps(parameters, sort_keys=True), str(target), version("halide")):
-        key.update(part.encode() + b"\0")
-    key.update(_translator_text().encode())
+    parameters = METHODS.get(method, {}) | {"parallelism": str(threads)}
+    if method == EXPERT:
+        EXPERTS[pipeline.name](translated, target.natural_vector_size(hl.Float(32)))
+    key = hashlib.sha256(bytes(hl.serialize_pipeline(translated.pipeline)))
+    for part in (method, json.dumps(parameters, sort_keys=True), str(target), version("halide")):
+        key.update(b"\0" + part.encode())
     directory = cache / f"{pipeline.name}-{method}-{key.hexdigest()[:16]}"
     record = directory / "peer.json"
     if record.exists():
         return Peer(**json.loads(record.read_text()))
-    hl.load_plugin(str(Path(hl.__file__).parent / "lib64" / f"libautoschedule_{method.lower()}.so"))
     start = time.perf_counter()
-    result = translated.pipeline.apply_autoscheduler(target, hl.AutoschedulerParams(method, parameters))
+    source = "" if method == EXPERT else autoschedule(translated, method, target, parameters)
     scheduled = time.perf_counter()
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as made:
@@ -115,7 +126,7 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
             symbol=SYMBOL,
             schedule_ms=(scheduled - start) * 1e3,
             compile_ms=(time.perf_counter() - scheduled) * 1e3,
-            source=result.schedule_source,
+            source=source,
         )
         (work / "peer.json").write_text(json.dumps(dataclasses.asdict(peer), indent=1))
         if not directory.exists():
@@ -123,13 +134,18 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
     return peer
 
 
-def set_estimates(translated: object, problem: Problem) -> None:
+def autoschedule(translated: HalidePipeline, method: str, target: hl.Target, parameters: dict[str, str]) -> str:
+    """Applies the scheduler of that name; returns the schedule as it prints it."""
+    import halide as hl
+
+    hl.load_plugin(str(Path(hl.__file__).parent / "lib64" / f"libautoschedule_{method.lower()}.so"))
+    return translated.pipeline.apply_autoscheduler(target, hl.AutoschedulerParams(method, parameters)).schedule_source
+
+
+def set_estimates(translated: HalidePipeline, problem: Problem) -> None:
     """Tells Halide the sizes of inputs and outputs and the values of params that the schedule is for."""
     import halide as hl
 
-    from benchmarks.to_halide import HalidePipeline
-
-    assert isinstance(translated, HalidePipeline)
     for name, image in translated.inputs.items():
         for d, (lo, extent) in enumerate(problem.input_regions[name]):
             image.dim(d).set_estimate(lo, extent)
@@ -139,22 +155,14 @@ def set_estimates(translated: object, problem: Problem) -> None:
         param.set_estimate(problem.params[name])
 
 
-def _translator_text() -> str:
-    """What the object depends on beside the document: the translator without comments and docstrings would be
-    finer, its bytes are good enough."""
-    return Path(__file__).with_name("to_halide.py").read_text()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description="Schedule and compile one pipeline with one of Halide's autoschedulers."
     )
     parser.add_argument("pipeline")
-    parser.add_argument("--method", choices=sorted(METHODS), required=True)
+    parser.add_argument("--method", choices=[*METHODS, EXPERT], required=True)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    from benchmarks.documents import pipeline_of
-
     peer = build_here(pipeline_of(arguments.pipeline), arguments.method, arguments.threads)
     print(json.dumps(dataclasses.asdict(peer)))
 

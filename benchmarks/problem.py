@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.analysis.bounds import required_regions
 from scheduler.lang.pipeline import Input, Pipeline
 from scheduler.lang.types import ScalarType
 
@@ -57,45 +58,22 @@ def at_estimates(pipeline: Pipeline, seed: int = 0) -> Problem:
 
 def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, use_estimates: bool = True) -> Problem:
     """The problem of computing those regions of the outputs."""
+    params = {p.name: p.default if p.default is not None else p.type.numpy.type(1).item() for p in pipeline.params}
     regions: dict[str, Region] = {}
-    required: dict[str, Region] | None = None
-    for i in pipeline.inputs:
+    # Those that may have any size first: what is required of the others may depend on it.
+    for i in sorted(pipeline.inputs, key=lambda i: i.boundary is None):
         estimate = pipeline.estimate(i.name) if use_estimates else None
         if estimate is not None:
             regions[i.name] = estimate
         elif i.boundary is not None:
             regions[i.name] = _like_outputs(pipeline, i, outputs)
         else:
-            required = required or required_inputs(pipeline, outputs)
-            regions[i.name] = required[i.name]
+            regions[i.name] = required_regions(pipeline, outputs, params, regions)[i.name]
     inputs = {
         i.name: random_array(i.type, tuple(n for _, n in reversed(regions[i.name])), _seed(seed, i.name))
         for i in pipeline.inputs
     }
-    params = {p.name: p.default if p.default is not None else p.type.numpy.type(1).item() for p in pipeline.params}
     return Problem(pipeline, inputs, regions, params, outputs)
-
-
-def required_inputs(pipeline: Pipeline, outputs: dict[str, Region]) -> dict[str, Region]:
-    """The region of each input that the outputs' regions read, as Halide infers it."""
-    import halide as hl
-
-    from benchmarks.to_halide import halide_type, to_halide
-
-    translated = to_halide(pipeline)
-    translated.compute_all_at_root()
-    buffers = []
-    for name in pipeline.outputs:
-        for t in pipeline.stage(name).types:
-            buffer = hl.Buffer(halide_type(t), [n for _, n in outputs[name]])
-            buffer.set_min([lo for lo, _ in outputs[name]])
-            buffers.append(buffer)
-    translated.pipeline.infer_input_bounds(buffers)
-    found = {}
-    for name, image in translated.inputs.items():
-        buffer = image.get()
-        found[name] = tuple((buffer.dim(d).min(), buffer.dim(d).extent()) for d in range(image.dimensions()))
-    return found
 
 
 def random_array(t: ScalarType, shape: tuple[int, ...], seed: int) -> np.ndarray:

@@ -62,6 +62,49 @@ def _unsharp(image: np.ndarray) -> Run:
     return run
 
 
-_OPENCV: dict[str, Callable[[np.ndarray], Run]] = {"unsharp": _unsharp}
+def _gaussian3x3(image: np.ndarray) -> Run:
+    import cv2
+
+    planes = np.empty_like(image)
+
+    def run() -> tuple[np.ndarray, ...]:
+        for source, target in zip(image, planes, strict=True):
+            cv2.GaussianBlur(source, (3, 3), 0, target, borderType=cv2.BORDER_REPLICATE)
+        return (planes,)
+
+    return run
+
+
+def _sobel(image: np.ndarray) -> Run:
+    import cv2
+
+    def run() -> tuple[np.ndarray, ...]:
+        gx = cv2.Sobel(image, cv2.CV_32F, 1, 0, borderType=cv2.BORDER_REPLICATE)
+        gy = cv2.Sobel(image, cv2.CV_32F, 0, 1, borderType=cv2.BORDER_REPLICATE)
+        return (cv2.convertScaleAbs(cv2.magnitude(gx, gy)),)
+
+    return run
+
+
+def _laplacian_sharpen(image: np.ndarray) -> Run:
+    import cv2
+
+    kernel = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
+    planes = np.empty_like(image)
+
+    def run() -> tuple[np.ndarray, ...]:
+        for source, target in zip(image, planes, strict=True):
+            cv2.filter2D(source, cv2.CV_8U, kernel, target, borderType=cv2.BORDER_REPLICATE)
+        return (planes,)
+
+    return run
+
+
+_OPENCV: dict[str, Callable[[np.ndarray], Run]] = {
+    "unsharp": _unsharp,
+    "gaussian3x3": _gaussian3x3,
+    "sobel": _sobel,
+    "laplacian_sharpen": _laplacian_sharpen,
+}
 
 PEERS: dict[str, Callable[[dict], Run]] = {"opencv": opencv_peer, "numpy": numpy_peer}

@@ -1,0 +1,48 @@
+"""Peak memory of a run against inputs, outputs and the buffers that the schedule declares, at the estimates.
+
+python -m benchmarks.memory [--json FILE]
+"""
+
+from __future__ import annotations
+
+from benchmarks import contest
+from benchmarks.figures import Figure, main
+from benchmarks.problem import at_estimates
+from scheduler import pipelines
+
+REPEATS = 3
+LIMIT = 1.2
+
+
+def measure(repeats: int = REPEATS) -> list[Figure]:
+    """One figure per shipped pipeline: the ratio."""
+    from app.workers.compile import build
+    from app.workers.run import run
+    from platforms.detect import host
+    from scheduler.compile import Options, compile_pipeline
+    from scheduler.lang.interpret import Image
+
+    platform = host()
+    found = []
+    for name in pipelines.names():
+        problem = at_estimates(pipelines.load(name))
+        compiled = compile_pipeline(problem.pipeline, platform, Options())
+        library = build(compiled.source, platform, contest.BUILD / "ours", timeout_s=300)
+        images = {n: Image(a, tuple(lo for lo, _ in problem.input_regions[n])) for n, a in problem.inputs.items()}
+        result = run(
+            library,
+            problem.pipeline,
+            images,
+            problem.params,
+            problem.output_regions,
+            threads=platform.threads,
+            repeat=repeats,
+        )
+        declared = problem.moved_bytes + sum(size for _, size in compiled.source.buffers)
+        note = f"{result.peak_rss_bytes / 2**20:.1f} MiB of {declared / 2**20:.1f} declared"
+        found.append(Figure(f"peak memory, {name}", result.peak_rss_bytes / declared, "x", LIMIT, note=note))
+    return found
+
+
+if __name__ == "__main__":
+    main("Peak memory of runs.", measure, REPEATS)

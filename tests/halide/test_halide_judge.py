@@ -1,0 +1,226 @@
+"""Halide, which nobody here wrote, against the reference interpreter and the generated C."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support.modules import require_module
+
+from scheduler import pipelines
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+from scheduler.lang.pipeline import Pipeline
+
+require_module("halide")
+
+from benchmarks.judge import Judge  # noqa: E402
+from benchmarks.problem import Problem, Region, at_regions  # noqa: E402
+
+pytestmark = pytest.mark.halide
+
+TOLERANCE = 1e-5  # of the output's largest magnitude
+
+# Per dim x, y; further dims are channels. One point, primes, a non-zero and a negative min, more than a vector or two.
+REGIONS: dict[str, Region] = {
+    "1x1": ((0, 1), (0, 1)),
+    "7x3": ((0, 7), (0, 3)),
+    "shifted": ((5, 31), (-3, 17)),
+    "64x64": ((0, 64), (0, 64)),
+    "131x67": ((0, 131), (0, 67)),
+}
+
+
+@cache
+def judge_of(name: str) -> Judge:
+    return Judge(pipelines.load(name))
+
+
+def problem_of(pipeline: Pipeline, plane: Region) -> Problem:
+    """The shipped pipelines' outputs are planes or three channels."""
+    regions = {}
+    for name in pipeline.outputs:
+        regions[name] = plane + ((0, 3),) * (len(pipeline.stage(name).dims) - 2)
+    return at_regions(pipeline, regions, use_estimates=False)
+
+
+def interpreted(problem: Problem) -> dict[str, tuple[np.ndarray[Any, Any], ...]]:
+    images = {
+        name: Image(array, tuple(low for low, _ in problem.input_regions[name]))
+        for name, array in problem.inputs.items()
+    }
+    return interpret(problem.pipeline, images, problem.params, problem.output_regions)
+
+
+def judged(judge: Judge, problem: Problem) -> dict[str, tuple[np.ndarray[Any, Any], ...]]:
+    return judge.run(problem.inputs, problem.input_regions, problem.params, problem.output_regions)
+
+
+def assert_agree(expected: dict[str, tuple[np.ndarray, ...]], got: dict[str, tuple[np.ndarray, ...]]) -> None:
+    """Integers equal; floats equal in what is finite and within TOLERANCE."""
+    assert expected.keys() == got.keys()
+    for name in expected:
+        for k, (a, b) in enumerate(zip(expected[name], got[name], strict=True)):
+            assert a.dtype == b.dtype, (name, k)
+            if a.dtype.kind != "f":
+                np.testing.assert_array_equal(a, b, err_msg=f"{name}[{k}]")
+                continue
+            finite = np.isfinite(a)
+            np.testing.assert_array_equal(finite, np.isfinite(b), err_msg=f"{name}[{k}]")
+            scale = float(np.abs(a[finite]).max(initial=0.0)) or 1.0
+            np.testing.assert_allclose(a[finite], b[finite], rtol=0, atol=TOLERANCE * scale, err_msg=f"{name}[{k}]")
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("name", pipelines.names())
+def test_halide_computes_what_the_interpreter_computes(name: str, region: str) -> None:
+    problem = problem_of(pipelines.load(name), REGIONS[region])
+    assert_agree(interpreted(problem), judged(judge_of(name), problem))
+
+
+# ---- every operator, function and construct of the language -------------------------------------------------------
+
+WIDTH = 257
+
+
+def document(stages: list[dict[str, Any]], inputs: list[dict[str, Any]], dims: int = 1) -> Pipeline:
+    """A pipeline of which every stage is an output, over WIDTH points or over a small plane."""
+    region = [[0, WIDTH]] if dims == 1 else [[0, 33], [0, 17]]
+    return load(
+        {
+            "format": 1,
+            "name": "judged",
+            "inputs": inputs,
+            "stages": stages,
+            "outputs": [s["name"] for s in stages],
+            "estimates": {s["name"]: region for s in stages},
+        }
+    )
+
+
+def check(pipeline: Pipeline) -> None:
+    regions = {name: pipeline.estimate(name) or () for name in pipeline.outputs}
+    problem = at_regions(pipeline, regions)
+    assert_agree(interpreted(problem), judged(Judge(pipeline), problem))
+
+
+def pointwise(type_: str, expressions: list[str]) -> Pipeline:
+    stages = [{"name": f"s{k}", "dims": ["x"], "value": e} for k, e in enumerate(expressions)]
+    image = {"type": type_, "dims": ["x"]}
+    return document(stages, [{"name": "a", **image}, {"name": "b", **image}])
+
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+# Signed overflow of 32 and 64 bits is undefined in Halide; the inputs have 16 bits, so these stay below.
+INTEGER_EXPRESSIONS = [
+    "a(x) + b(x)", "a(x) - b(x)", "a(x) * b(x)", "a(x) // b(x)", "a(x) % b(x)", "a(x) // 7", "a(x) % 7", "a(x) ** 2",
+    "a(x) & b(x)", "a(x) | b(x)", "a(x) ^ b(x)", "~a(x)", "-a(x)", "a(x) << 3", "a(x) >> 2",
+    "a(x) < b(x)", "a(x) <= b(x)", "a(x) == b(x)", "a(x) != b(x)", "a(x) >= b(x)", "a(x) > b(x)",
+    "not (a(x) < 3) and (b(x) > 5 or a(x) == b(x))", "min(a(x), b(x), 9)", "max(a(x), b(x), 9)",
+    "clamp(a(x), 3, 50)", "abs(a(x))", "absd(a(x), b(x))", "a(x) if a(x) < b(x) else b(x) // 2",
+    "mux(x % 5, a(x), b(x), a(x) // 3)", "sat_add(a(x), b(x))", "sat_sub(a(x), b(x))", "halving_add(a(x), b(x))",
+    "rounding_halving_add(a(x), b(x))",
+    *(f"{t}(a(x))" for t in INTEGERS), *(f"sat_{t}(a(x))" for t in INTEGERS), "float32(a(x))", "float64(a(x))",
+    "bool(a(x))", "random(a(x), x)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", INTEGERS)
+def test_integer_operators(type_: str) -> None:
+    check(pointwise(type_, INTEGER_EXPRESSIONS))
+
+
+FLOAT_EXPRESSIONS = [
+    "a(x) + b(x)", "a(x) - b(x)", "a(x) * b(x)", "a(x) / (b(x) + 1)", "a(x) // (b(x) + 1)", "a(x) % (b(x) + 0.5)",
+    "a(x) ** 5", "(a(x) + 1) ** -3", "a(x) ** b(x)", "-a(x)", "a(x) < b(x)", "a(x) >= b(x)", "min(a(x), b(x), 0.5)",
+    "max(a(x), b(x), 0.5)", "clamp(a(x), 0.25, 0.75)", "abs(a(x) - b(x))", "absd(a(x), b(x))", "lerp(a(x), b(x), 0.3)",
+    "sqrt(a(x))", "exp(a(x))", "log(a(x) + 0.1)", "pow(a(x), b(x))", "sin(9 * a(x))", "cos(9 * a(x))", "tan(a(x))",
+    "asin(a(x))", "acos(a(x))", "atan(a(x))", "atan2(a(x) - 0.5, b(x) - 0.5)", "tanh(a(x))",
+    "floor(9 * a(x) - 4)", "ceil(9 * a(x) - 4)", "round(9 * a(x) - 4)", "trunc(9 * a(x) - 4)", "round(x / 2.0)",
+    "uint8(255 * a(x))", "int16(1000 * (a(x) - 0.5))", "sat_uint8(400 * a(x) - 70)", "sat_int8(400 * a(x) - 200)",
+    "float32(a(x))", "float64(a(x))", "a(x) if a(x) < b(x) else 2 * b(x)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", ["float32", "float64"])
+def test_float_operators(type_: str) -> None:
+    check(pointwise(type_, FLOAT_EXPRESSIONS))
+
+
+@pytest.mark.parametrize("type_", ["uint8", "int16", "float32"])
+def test_reductions(type_: str) -> None:
+    expressions = [
+        "sum(a(x + r) for r in range(-2, 3))",
+        "sum(int32(a(x + r)) * (r + 1) for r in range(0, 40))",
+        "product(a(x + r) % 3 for r in range(0, 3))"
+        if type_ != "float32"
+        else "product(a(x + r) for r in range(0, 3))",
+        "min(a(x + r) for r in range(-2, 3))",
+        "max(a(x + r) for r in range(-2, 3))",
+        "any(a(x + r) > b(x) for r in range(0, 3))",
+        "all(a(x + r) > b(x) for r in range(0, 3))",
+        "sum(a(x + r) for r in range(0, 9) if r % 2 == 0)",
+        "sum(a(x + r) for r in range(0, 9) if a(x + r) > b(x))",
+        "argmin(absd(a(x + r), b(x)) for r in range(-3, 4))[0]",
+        "argmin(absd(a(x + r), b(x)) for r in range(-3, 4))[1]",
+        "argmax(a(x + r) // 16 + b(x + s) // 16 for r in range(0, 3) for s in range(0, 4))[0]",
+        "argmax(a(x + r) // 16 + b(x + s) // 16 for r in range(0, 3) for s in range(0, 4))[1]",
+    ]
+    check(pointwise(type_, expressions))
+
+
+@pytest.mark.parametrize("kind", ["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant"])
+def test_boundaries(kind: str) -> None:
+    boundary = {"kind": kind} | ({"value": "7"} if kind == "constant" else {})
+    stages = [
+        {"name": "near", "dims": ["x", "y"], "value": "image(x - 3, y - 2) + 2 * image(x + 3, y + 2)"},
+        {"name": "far", "dims": ["x", "y"], "value": "image(3 * x - 20, y * 2 - 9)"},
+        {
+            "name": "framed",
+            "dims": ["x", "y"],
+            "value": "image(x, y) + uint16(1)",
+            "boundary": boundary | {"domain": [[2, 11], [3, 7]]},
+        },
+        {"name": "reader", "dims": ["x", "y"], "value": "framed(x - 4, y + 5)"},
+    ]
+    check(document(stages, [{"name": "image", "type": "uint16", "dims": ["x", "y"], "boundary": boundary}], dims=2))
+
+
+def test_updates_tuples_and_storage() -> None:
+    plane = {"type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+    stages = [
+        {
+            "name": "histogram",
+            "dims": ["i"],
+            "value": "uint32(0)",
+            "updates": [
+                {
+                    "domain": {"rx": [0, "image.extent.x"], "ry": [0, "image.extent.y"]},
+                    "at": ["int32(image(rx, ry))"],
+                    "value": "histogram(int32(image(rx, ry))) + 1",
+                }
+            ],
+        },
+        {
+            "name": "scan",
+            "dims": ["i"],
+            "value": "histogram(i)",
+            "updates": [{"domain": {"r": [1, 255]}, "at": ["r"], "value": "scan(r) + scan(r - 1)"}],
+        },
+        {"name": "both", "dims": ["x", "y"], "value": ["image(x, y) // 2", "float32(image(x, y)) * 0.5"]},
+        {"name": "mixed", "dims": ["x", "y"], "value": "float32(both(x, y)[0]) - both(x + 1, y)[1]"},
+        {"name": "turned", "dims": ["x", "y"], "value": "image(y, x)", "storage": ["y", "x"]},
+    ]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "judged",
+            "inputs": [{"name": "image", **plane}],
+            "stages": stages,
+            "outputs": ["scan", "both", "mixed", "turned"],
+            "estimates": {"scan": [[0, 256]], **{n: [[0, 33], [0, 17]] for n in ("both", "mixed", "turned")}},
+        }
+    )
+    check(pipeline)
