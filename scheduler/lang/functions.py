@@ -1,0 +1,260 @@
+"""The built-in functions: how many arguments each takes, of which types, and what it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from scheduler.lang.expr import Binary, Call, Const, Expr, Select
+from scheduler.lang.rules import Literal, constant, convert, default_type
+from scheduler.lang.types import BOOL, FLOAT32, INT32, TYPES, ScalarType
+
+if TYPE_CHECKING:
+    import ast
+
+    from scheduler.lang.build import Builder
+
+Value = Expr | Literal  # a literal has no type yet: its neighbours give it one
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`most` None: any number of arguments."""
+
+    least: int
+    most: int | None
+    build: Callable[[Builder, str, ast.Call, list[Value]], Expr | None]
+
+
+def _numbers(b: Builder, name: str, node: ast.Call, args: list[Value]) -> list[Expr] | None:
+    """`args` brought to one numeric type."""
+    unified = b.unify(node.args, args, f"{name}()")
+    if unified is None:
+        return None
+    if unified[0].type == BOOL:
+        b.problem("type_error", f"{name}() needs numbers, not bool.", node, "convert with uint8(...)")
+        return None
+    return unified
+
+
+def _same(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    """absd, clamp, abs: all arguments and the result of one numeric type."""
+    numbers = _numbers(b, name, node, args)
+    return None if numbers is None else Call(name, tuple(numbers), numbers[0].type)
+
+
+def _fold(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    """min, max: of any number of arguments, two at a time."""
+    numbers = _numbers(b, name, node, args)
+    if numbers is None:
+        return None
+    result = numbers[0]
+    for number in numbers[1:]:
+        result = Call(name, (result, number), number.type)
+    return result
+
+
+def _integers(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    unified = b.unify(node.args, args, f"{name}()")
+    if unified is None:
+        return None
+    if not unified[0].type.is_integer:
+        b.problem("type_error", f"{name}() needs integers, not {unified[0].type}.", node)
+        return None
+    return Call(name, tuple(unified), unified[0].type)
+
+
+def _shift_count(b: Builder, name: str, node: ast.Call, value: Value, index: int, type: ScalarType) -> Expr | None:
+    """An argument that counts bits: of any integer type, a literal takes `type`."""
+    count = b.literal(node.args[index], value, type) if isinstance(value, int | float) else value
+    if count is None:
+        return None
+    if not count.type.is_integer:
+        message = f"{name}() needs an integer as argument {index + 1}, not {count.type}."
+        b.problem("type_error", message, node.args[index])
+        return None
+    return count
+
+
+def _rounding_shift_right(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    operand = args[0]
+    if isinstance(operand, int | float):
+        type = args[1].type if not isinstance(args[1], int | float) else default_type(operand)
+        settled = b.literal(node.args[0], operand, type)
+    else:
+        settled = operand
+    if settled is None:
+        return None
+    if not settled.type.is_integer:
+        b.problem("type_error", f"{name}() needs integers, not {settled.type}.", node.args[0])
+        return None
+    count = _shift_count(b, name, node, args[1], 1, settled.type)
+    return None if count is None else Call(name, (settled, count), settled.type)
+
+
+def _mul_shift_right(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    factors = b.unify(node.args[:2], args[:2], f"{name}()")
+    if factors is None:
+        return None
+    type = factors[0].type
+    if not type.is_integer:
+        b.problem("type_error", f"{name}() needs integers, not {type}.", node)
+        return None
+    count = _shift_count(b, name, node, args[2], 2, type)
+    return None if count is None else Call(name, (*factors, count), type)
+
+
+def _floats(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    """sqrt, pow, ...: floats of one type; integer literals become floats."""
+    if all(isinstance(a, int | float) for a in args):
+        args = [float(a) if isinstance(a, int) and abs(a) < 1 << 64 else a for a in args if isinstance(a, int | float)]
+    unified = b.unify(node.args, args, f"{name}()")
+    if unified is None:
+        return None
+    type = unified[0].type
+    if not type.is_float:
+        b.problem("type_error", f"{name}() needs a float, not {type}.", node, "convert with float32(...)")
+        return None
+    return Call(name, tuple(unified), type)
+
+
+def _lerp(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    """The weight is a float in 0..1, or an unsigned integer whose largest value stands for 1."""
+    ends = b.unify(node.args[:2], args[:2], "lerp()")
+    if ends is None:
+        return None
+    type, raw = ends[0].type, args[2]
+    if type == BOOL:
+        b.problem("type_error", "lerp() needs numbers, not bool.", node)
+        return None
+    weight: Expr | None
+    if isinstance(raw, int | float):
+        wanted = type if type.is_float or isinstance(raw, int) else FLOAT32
+        weight = b.literal(node.args[2], raw, wanted)
+    elif type.is_float and raw.type.is_float:
+        weight = convert(raw, type)
+    else:
+        weight = raw
+    if weight is None:
+        return None
+    if not (weight.type.is_float or (weight.type.kind == "uint" and type.is_integer)):
+        hint = "the weight is a float from 0 to 1" + (", or an unsigned integer" if type.is_integer else "")
+        b.problem("type_error", f"lerp() of {type} cannot be weighted by {weight.type}.", node.args[2], hint)
+        return None
+    return Call("lerp", (*ends, weight), type)
+
+
+def _choice(b: Builder, what: str, nodes: Sequence[ast.expr], args: Sequence[Value]) -> list[Expr] | None:
+    """Alternatives: already of one type, literals aside."""
+    types = {a.type for a in args if not isinstance(a, int | float)}
+    if len(types) > 1:
+        names = " and ".join(sorted(t.name for t in types))
+        b.problem("type_error", f"The sides of {what} have different types: {names}.", nodes[0], "convert one of them")
+        return None
+    only = next(iter(types), None)
+    if only is not None and not only.is_float:
+        for node, arg in zip(nodes, args, strict=True):
+            if isinstance(arg, float):
+                b.problem("type_error", f"The sides of {what} have different types: {only} and a float.", node)
+                return None
+    return b.unify(nodes, args, what)
+
+
+def _select(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    return select(b, node.args[0], node.args[1:], args[0], args[1:])
+
+
+def select(
+    b: Builder, test: ast.expr, sides: Sequence[ast.expr], condition: Value, values: Sequence[Value]
+) -> Expr | None:
+    """`a if c else b` and `select(c, a, b)`."""
+    checked = b.boolean(test, condition)
+    unified = _choice(b, "the choice", sides, values)
+    if checked is None or unified is None:
+        return None
+    return Select(checked, unified[0], unified[1], unified[0].type)
+
+
+def _mux(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    index = b.settle(node.args[0], args[0])
+    values = _choice(b, "mux()", node.args[1:], args[1:])
+    if index is None or values is None:
+        return None
+    if not index.type.is_integer:
+        b.problem("type_error", f"mux() picks by an integer, not by {index.type}.", node.args[0])
+        return None
+    return Call("mux", (index, *values), values[0].type)
+
+
+def _random(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    settled: list[Expr] = []
+    for arg_node, arg in zip(node.args, args, strict=True):
+        value = b.settle(arg_node, arg)
+        if value is None:
+            continue
+        if not value.type.is_integer:
+            b.problem("type_error", f"random() hashes integers, not {value.type}.", arg_node)
+            continue
+        settled.append(value)
+    return Call("random", tuple(settled), FLOAT32) if len(settled) == len(args) else None
+
+
+def _conversion(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    saturate = name.startswith("sat_")
+    to, arg = TYPES[name.removeprefix("sat_")], args[0]
+    if isinstance(arg, int | float):
+        if not saturate and (typed := constant(arg, to)) is not None:
+            return typed
+        if to.is_float:
+            b.problem("literal_out_of_range", f"The literal does not fit {to}.", node.args[0])
+            return None
+    value = b.settle(node.args[0], arg)
+    return None if value is None else convert(value, to, saturate)
+
+
+def shift(b: Builder, node: ast.BinOp, op: str, left: Value, right: Value) -> Expr | None:
+    """`<<` and `>>`: the result has the type of what is shifted."""
+    if isinstance(left, int | float):
+        other = right.type if not isinstance(right, int | float) else INT32
+        value = b.literal(node.left, left, other)
+    else:
+        value = left
+    if value is None:
+        return None
+    if not value.type.is_integer:
+        b.problem("type_error", f"'{op}' shifts integers, not {value.type}.", node.left)
+        return None
+    count = b.literal(node.right, right, value.type) if isinstance(right, int | float) else right
+    if count is None:
+        return None
+    if not count.type.is_integer:
+        b.problem("type_error", f"'{op}' shifts by an integer, not by {count.type}.", node.right)
+        return None
+    if isinstance(count, Const) and not 0 <= count.value < value.type.bits:
+        b.problem("bad_shift", f"{value.type} can be shifted by 0 to {value.type.bits - 1} bits.", node.right)
+        return None
+    return Binary("<<" if op == "<<" else ">>", value, count, value.type)
+
+
+_FLOATING_1 = "sqrt exp log sin cos tan asin acos atan tanh floor ceil round trunc".split()
+_CONVERSIONS = [*TYPES, *(f"sat_{t.name}" for t in TYPES.values() if t.is_integer)]
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "min": Function(2, None, _fold),
+    "max": Function(2, None, _fold),
+    "clamp": Function(3, 3, _same),
+    "abs": Function(1, 1, _same),
+    "absd": Function(2, 2, _same),
+    "lerp": Function(3, 3, _lerp),
+    "mux": Function(2, None, _mux),
+    "select": Function(3, 3, _select),
+    "random": Function(1, None, _random),
+    "rounding_shift_right": Function(2, 2, _rounding_shift_right),
+    "mul_shift_right": Function(3, 3, _mul_shift_right),
+    "pow": Function(2, 2, _floats),
+    "atan2": Function(2, 2, _floats),
+    **{name: Function(2, 2, _integers) for name in ("sat_add", "sat_sub", "halving_add", "rounding_halving_add")},
+    **{name: Function(1, 1, _floats) for name in _FLOATING_1},
+    **{name: Function(1, 1, _conversion) for name in _CONVERSIONS},
+}
