@@ -1,0 +1,232 @@
+"""The host, from trees like those that other machines and containers show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from platforms import parse, to_document
+from platforms.detect import (
+    cpu_quota,
+    describe,
+    find_compiler,
+    host,
+    parse_cpu_list,
+    parse_cpuinfo,
+    parse_size,
+    read_caches,
+    usable_threads,
+    vectors,
+)
+
+ZEN = """processor\t: 0
+model name\t: AMD EPYC 9R45
+cpu MHz\t\t: 2596.122
+flags\t\t: fpu sse sse2 fma avx avx2 avx512f avx512dq avx512bw avx512vl
+
+processor\t: 1
+model name\t: something else
+"""
+NEOVERSE = """processor\t: 0
+BogoMIPS\t: 2000.00
+Features\t: fp asimd evtstrm aes sve sve2
+CPU implementer\t: 0x41
+CPU part\t: 0xd4f
+"""
+CORTEX_A7 = "processor\t: 0\nmodel name\t: ARMv7 Processor rev 3 (v7l)\nFeatures\t: half thumb neon vfpv4\n"
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def cache_files(cpu: int, *caches: tuple[int, str, str, int, str]) -> dict[str, str]:
+    files = {}
+    for index, (level, kind, size, ways, shared) in enumerate(caches):
+        folder = f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}/"
+        files[folder + "level"] = f"{level}\n"
+        files[folder + "type"] = kind + "\n"
+        files[folder + "size"] = size + "\n"
+        files[folder + "ways_of_associativity"] = f"{ways}\n"
+        files[folder + "coherency_line_size"] = "64\n"
+        files[folder + "shared_cpu_list"] = shared + "\n"
+    return files
+
+
+SERVER = cache_files(
+    0,
+    (1, "Data", "48K", 12, "0,4"),
+    (1, "Instruction", "32K", 8, "0,4"),
+    (2, "Unified", "1024K", 16, "0,4"),
+    (3, "Unified", "32768K", 16, "0-7"),
+)
+
+
+def sizes(root: Path, affinity: set[int]) -> list[tuple[int, int, int, int]]:
+    return [(c.level, c.size_bytes, c.ways, c.shared_by_threads) for c in read_caches(root, frozenset(affinity))]
+
+
+def test_a_server(tmp_path: Path) -> None:
+    files = {"proc/cpuinfo": ZEN, "sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0,4\n"}
+    p = describe(write(tmp_path, files | SERVER), frozenset(range(8)), "x86_64", {"gcc": "/usr/bin/gcc"}.get)
+    assert (p.name, p.description, p.triple) == ("host", "AMD EPYC 9R45", "x86_64-linux-gnu")
+    assert (p.threads, p.threads_per_core, p.clock_ghz) == (8, 2, 2.596)
+    assert (p.vector_bytes, p.vector_registers) == (64, 32)
+    assert (p.l1_bytes, p.l2_bytes, p.llc_bytes) == (48 << 10, 1 << 20, 32 << 20)
+    assert [c.shared_by_threads for c in p.caches] == [2, 2, 8]
+    assert p.compiler.flags == ("-O3", "-march=native", "-mprefer-vector-width=512")
+    assert [f for f in p.figures() if not p.source_of(f)] == []
+    assert parse(to_document(p)) == p
+
+
+def test_a_container_that_may_use_some_of_a_server(tmp_path: Path) -> None:
+    files = {"proc/cpuinfo": ZEN, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "250000 100000\n"}
+    p = describe(write(tmp_path, files | SERVER), frozenset({0, 1, 2, 3}), "x86_64", {}.get)
+    assert p.threads == 3
+    assert p.source_of("threads") == "the operating system (CPU quota of the control group)"
+    assert [c.shared_by_threads for c in p.caches] == [1, 1, 4]
+
+
+def test_an_arm_server_without_cache_sizes(tmp_path: Path) -> None:
+    p = describe(write(tmp_path, {"proc/cpuinfo": NEOVERSE}), frozenset(range(4)), "aarch64", {"clang": "/x"}.get)
+    assert p.description == "ARM implementer 0x41 part 0xd4f"
+    assert (p.triple, p.vector_bytes, p.vector_registers) == ("aarch64-linux-gnu", 16, 32)
+    assert [c.level for c in p.caches] == [1, 2, 3]
+    assert (p.source_of("l2.size_bytes") or "").startswith("estimate")
+    assert (p.compiler.command, p.compiler.flags) == ("clang", ("-O3", "-mcpu=native"))
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    p = describe(tmp_path, frozenset(), "riscv64", {}.get)
+    assert (p.threads, p.vector_bytes, p.triple, p.compiler.command) == (1, 0, "riscv64-linux-gnu", "gcc")
+    assert parse(to_document(p)) == p
+
+
+def test_the_host_itself() -> None:
+    assert host() is host()
+    assert parse(to_document(host())) == host()
+
+
+@pytest.mark.parametrize(
+    ("features", "machine", "expected"),
+    [
+        ("avx512f avx512bw avx512dq avx512vl avx2 fma", "x86_64", (64, 32)),
+        ("avx512f avx2 fma", "x86_64", (32, 16)),  # Knights Landing: no byte and word operations
+        ("avx2 fma", "x86_64", (32, 16)),
+        ("avx sse2", "x86_64", (16, 16)),
+        ("", "x86_64", (16, 16)),
+        ("fp asimd sve", "aarch64", (16, 32)),
+        ("neon", "armv7l", (16, 16)),
+        ("thumb", "armv6l", (0, 0)),
+    ],
+)
+def test_vectors(features: str, machine: str, expected: tuple[int, int]) -> None:
+    assert vectors(frozenset(features.split()), machine) == expected
+
+
+def test_cpuinfo() -> None:
+    assert parse_cpuinfo(ZEN).model == "AMD EPYC 9R45"
+    assert parse_cpuinfo(ZEN).clock_ghz == pytest.approx(2.596122)
+    assert "neon" in parse_cpuinfo(CORTEX_A7).features
+    assert parse_cpuinfo("nonsense\n: :\ncpu MHz : fast").clock_ghz is None
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("48K\n", 49152), ("1M", 1 << 20), ("512", 512), ("", None), ("-1K", None), ("K", None), ("1KB", None)],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("0-3,8\n", {0, 1, 2, 3, 8}), ("5", {5}), ("", set()), ("a-b", set()), ("1-", set()), ("3-1", set())],
+)
+def test_cpu_lists(text: str, cpus: set[int]) -> None:
+    assert parse_cpu_list(text) == cpus
+
+
+def test_impossible_caches_are_left_out(tmp_path: Path) -> None:
+    files = cache_files(
+        3,
+        (1, "Data", "32K", 0, "3"),
+        (2, "Unified", "0K", 16, "3"),
+        (3, "Unified", "16K", 16, "0-3"),
+        (4, "Unified", "junk", 16, "0-3"),
+    )
+    assert sizes(write(tmp_path, files), {3}) == [(1, 32768, 8, 1)]
+
+
+def test_no_first_level_is_no_answer(tmp_path: Path) -> None:
+    assert sizes(write(tmp_path, cache_files(0, (2, "Unified", "1M", 16, "0"))), {0}) == []
+
+
+def test_a_last_level_smaller_than_the_one_inside_is_left_out(tmp_path: Path) -> None:
+    files = cache_files(0, (1, "Data", "64K", 4, "0"), (2, "Unified", "2M", 8, "0"), (3, "Unified", "1M", 16, "0-3"))
+    assert [c[0] for c in sizes(write(tmp_path, files), {0, 1})] == [1, 2]
+
+
+def test_caches_of_the_first_usable_cpu(tmp_path: Path) -> None:
+    small, large = cache_files(0, (1, "Data", "32K", 4, "0")), cache_files(4, (1, "Data", "64K", 4, "4"))
+    root = write(tmp_path, small | large)
+    assert sizes(root, {4, 5})[0][1] == 65536
+    assert sizes(root, {0, 4})[0][1] == 32768
+
+
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        ({}, None),
+        ({"proc/self/cgroup": "0::/\n"}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 0.5),
+        (
+            {
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/cpu.max": "150000 100000",
+                "sys/fs/cgroup/a/b/cpu.max": "400000 100000",
+            },
+            1.5,
+        ),
+        ({"proc/self/cgroup": "0::/not/here\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2.0),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/docker/x\n1:name=systemd:/\n",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "300000\n",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+            },
+            3.0,
+        ),
+        (
+            {
+                "proc/self/cgroup": "1:cpu:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+            },
+            None,
+        ),
+        ({"proc/self/cgroup": "0::/../../..\n", "sys/fs/cgroup/cpu.max": "junk\n"}, None),
+    ],
+)
+def test_quotas(tmp_path: Path, files: dict[str, str], quota: float | None) -> None:
+    assert cpu_quota(write(tmp_path, files)) == quota
+
+
+def test_a_quota_is_rounded_up_and_never_more_than_the_affinity(tmp_path: Path) -> None:
+    files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "10000 100000\n"}
+    root = write(tmp_path, files)
+    assert usable_threads(root, frozenset(range(4)))[0] == 1
+    write(root, {"sys/fs/cgroup/cpu.max": "800000 100000\n"})
+    assert usable_threads(root, frozenset(range(4)))[0] == 4
+
+
+def test_gcc_comes_before_clang() -> None:
+    both = {"gcc": "/usr/bin/gcc", "clang": "/usr/bin/clang"}
+    assert find_compiler("x86_64", 32, both.get).command == "gcc"
+    assert find_compiler("x86_64", 32, both.get).flags == ("-O3", "-march=native")
