@@ -218,9 +218,9 @@ def serve(
     database: Annotated[str | None, typer.Option("--database", metavar="URL", help="Where schedules are kept.")] = None,
 ) -> None:
     """Run the service: the API under /v1, its documentation at /docs, the dashboard at /."""
-    from app.main import serve as serve_forever
+    from app.cli import service
 
-    serve_forever(host=host, port=port, database=database)
+    service.serve(host, port, database)
 
 
 def main() -> None:
