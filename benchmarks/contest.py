@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.problem import Problem
-from scheduler.lang.expr import Expr, InputBound, walk
+from scheduler.analysis.graph import expressions
+from scheduler.lang.expr import InputBound, walk
 from scheduler.lang.pipeline import Pipeline
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
@@ -247,19 +248,12 @@ def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dic
 
 def inputs_with_bounds_in_use(pipeline: Pipeline) -> set[str]:
     """The inputs whose min or extent the pipeline computes with."""
-    return {node.input for e in expressions(pipeline) for node in walk(e) if isinstance(node, InputBound)}
-
-
-def expressions(pipeline: Pipeline) -> Iterator[Expr]:
-    """Every expression of every stage."""
+    found = set()
     for s in pipeline.stages:
-        yield from s.values
-        for lo, extent in (s.boundary.domain or ()) if s.boundary else ():
-            yield from (lo, extent)
-        for u in s.updates:
-            yield from (*u.at, *u.values, *([] if u.where is None else [u.where]))
-            for r in u.domain:
-                yield from (r.lo, r.extent)
+        domain = (s.boundary.domain or ()) if s.boundary else ()
+        for e in (*expressions(s), *(bound for pair in domain for bound in pair)):
+            found |= {node.input for node in walk(e) if isinstance(node, InputBound)}
+    return found
 
 
 def storage_order(dims: tuple[str, ...], storage: tuple[str, ...]) -> list[int]:

@@ -49,7 +49,7 @@ class Judge:
             array = allocate(i.type.numpy, extents, storage_order(i.dims, i.storage))
             array[...] = inputs[i.name]
             keep.append(array)
-            buffer = hl.Buffer(array)
+            buffer = as_buffer(array)
             buffer.set_min(low)
             self.halide.inputs[i.name].set(buffer)
         for p in self.pipeline.params:
@@ -61,9 +61,14 @@ class Judge:
             order = storage_order(stage.dims, stage.storage)
             arrays = tuple(allocate(t.numpy, [n for _, n in regions[name]], order) for t in stage.types)
             for array in arrays:
-                buffer = hl.Buffer(array)
+                buffer = as_buffer(array)
                 buffer.set_min([lo for lo, _ in regions[name]])
                 buffers.append(buffer)
             results[name] = arrays
         self.halide.pipeline.realize(buffers, self.target)
         return results
+
+
+def as_buffer(array: np.ndarray) -> hl.Buffer:
+    """Halide's view of the array's memory. (It knows 64-bit unsigned integers by one of NumPy's two names for them.)"""
+    return hl.Buffer(array.view(np.ulonglong) if array.dtype == np.uint64 else array)

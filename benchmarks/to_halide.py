@@ -13,6 +13,7 @@ from functools import reduce as fold
 
 import halide as hl
 
+from scheduler.analysis.graph import expressions
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -163,12 +164,29 @@ class _Translation:
         _define(func, tuple(at), values)
 
     def output(self, s: Stage) -> hl.Func:
+        """The stage, or a copy of it where others read it: they may read more of it than is asked for."""
         func = self.stages[s.name]
+        if self.is_read(s):
+            copy = hl.Func(f"{s.name}_output")
+            variables = tuple(hl.Var(d) for d in s.dims)
+            value = func[variables]
+            _define(copy, variables, [_as_expr(value[k] if len(s.values) > 1 else value) for k in range(len(s.values))])
+            func = copy
         if s.storage and s.storage != s.dims:
             for buffer in func.output_buffers():
                 buffer.dim(0).set_stride(hl.Expr())
                 buffer.dim(s.dims.index(s.storage[0])).set_stride(1)
         return func
+
+    def is_read(self, s: Stage) -> bool:
+        """Whether a stage other than itself reads it."""
+        return any(
+            isinstance(node, Access) and node.name == s.name
+            for other in self.pipeline.stages
+            if other.name != s.name
+            for e in expressions(other)
+            for node in walk(e)
+        )
 
     def extended(self, source: hl.Func | hl.ImageParam, boundary: Boundary | None) -> hl.Func | hl.ImageParam:
         """`source` as its readers see it."""

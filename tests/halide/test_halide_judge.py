@@ -127,6 +127,22 @@ INTEGER_EXPRESSIONS = [
 ]  # fmt: skip
 
 
+UNSIGNED_EXPRESSIONS = [
+    "lerp(a(x), b(x), uint8(x))", "lerp(a(x), b(x), float32(x % 9) / 9)", "lerp(a(x), b(x), uint16(x * 200))",
+    "mul_shift_right(a(x), b(x), 7)", "rounding_shift_right(a(x), 3)", "a(x) << (b(x) % 8)", "a(x) >> (b(x) % 8)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", ["uint8", "uint16", "uint32"])
+def test_unsigned_idioms(type_: str) -> None:
+    check(pointwise(type_, UNSIGNED_EXPRESSIONS))
+
+
+@pytest.mark.parametrize("type_", ["int8", "int16", "int32"])
+def test_signed_idioms(type_: str) -> None:
+    check(pointwise(type_, ["mul_shift_right(a(x), b(x), 7)", "rounding_shift_right(a(x), 3)", "a(x) >> (b(x) % 8)"]))
+
+
 @pytest.mark.parametrize("type_", INTEGERS)
 def test_integer_operators(type_: str) -> None:
     check(pointwise(type_, INTEGER_EXPRESSIONS))
