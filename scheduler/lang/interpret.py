@@ -277,7 +277,11 @@ class _Evaluator:
     def _write(self, stage: Stage, at: list[Array], values: list[Array], mask: Array) -> None:
         self._grow(stage, at)
         buffer = self.buffers[stage.name]
-        where = tuple(i - first for i, (first, _) in reversed(list(zip(at, buffer.box, strict=True))))
+        rank = len(buffer.box)
+        where = tuple(
+            (i - first).reshape((1,) * (rank - i.ndim) + i.shape)
+            for i, (first, _) in reversed(list(zip(at, buffer.box, strict=True)))
+        )
         for array, value in zip(buffer.arrays, values, strict=True):
             array[where] = value if np.all(mask) else np.where(mask, value, array[where])
 
@@ -467,14 +471,15 @@ def _gather(array: Array, box: Box, indices: list[Array], rank: int) -> Array:
     varying = [a[0] for a in axes if a]
     if any(len(a) > 1 for a in axes) or varying != sorted(set(varying)):
         return np.asarray(array[tuple(at)])
+    lines = [i.reshape(-1) for i in at]
+    array = array[tuple(slice(int(line.min()), int(line.max()) + 1) for line in lines)]
     shape = [1] * rank
-    for axis, i in enumerate(at):
-        line = i.reshape(-1)
+    for axis, line in enumerate(lines):
+        line = line - line.min()
         steps = np.diff(line)
-        if len(line) == 1 or (steps[0] > 0 and np.all(steps == steps[0])):
-            step = 1 if len(line) == 1 else int(steps[0])
-            array = array[(slice(None),) * axis + (slice(int(line[0]), int(line[-1]) + 1, step),)]
-        else:
+        if len(line) > 1 and np.all(steps == steps[0]) and steps[0] > 0:
+            array = array[(slice(None),) * axis + (slice(None, None, int(steps[0])),)]
+        elif len(line) > 1:
             array = np.take(array, line, axis=axis)
         if axes[axis]:
             shape[axes[axis][0]] = len(line)
