@@ -1,0 +1,44 @@
+"""The files of jobs, in the data folder: one folder a job, names that we choose, nothing of a document in a path."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+_JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class JobFiles:
+    """Where uploads and results of jobs are."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.root = data_dir / "jobs"
+        self.cache = data_dir / "builds"
+
+    def folder(self, job_id: str) -> Path:
+        """The folder of a job; ValueError where that is no id of ours."""
+        if not _JOB_ID.fullmatch(job_id):
+            raise ValueError("not the id of a job")
+        return self.root / job_id
+
+    def make(self, job_id: str) -> Path:
+        """The folder, made, readable by us only."""
+        folder = self.folder(job_id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def upload(self, job_id: str, number: int) -> Path:
+        """An uploaded image, by the position of its input in the pipeline."""
+        return self.folder(job_id) / f"input-{number}"
+
+    def output(self, job_id: str, number: int, component: int) -> Path:
+        """A result, by the position of its output in the pipeline."""
+        return self.folder(job_id) / f"output-{number}-{component}.npy"
+
+    def remove(self, job_id: str) -> None:
+        shutil.rmtree(self.folder(job_id), ignore_errors=True)
+
+    def remove_uploads(self, job_id: str) -> None:
+        for path in self.folder(job_id).glob("input-*"):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,91 @@
+"""What a schedule request asks and what it is answered: plain data that crosses processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler.lang.limits import Limits
+
+SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
+
+MEDIA_TYPES = {
+    "code.c": "text/x-c; charset=utf-8",
+    "code.h": "text/x-c; charset=utf-8",
+    "loopnest.txt": "text/plain; charset=utf-8",
+    "schedule.h": "text/x-c++; charset=utf-8",
+    "schedule.py": "text/x-python; charset=utf-8",
+    "explain": "application/json",
+    "explain.txt": "text/plain; charset=utf-8",
+    "pipeline.json": "application/json",
+    "platform.json": "application/json",
+    SOURCE_FORM: "application/json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: a pipeline document, a platform document, options."""
+
+    pipeline: Mapping[str, Any]
+    platform: Mapping[str, Any]
+    method: str
+    strict: bool
+    deadline_ms: int | None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineIdentity:
+    """A pipeline that was found valid: its content hash and its canonical form."""
+
+    id: str
+    name: str
+    stages: int
+    document: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A schedule in every form that is kept. `body` lacks only what the store adds: the time and the links."""
+
+    id: str
+    pipeline: PipelineIdentity
+    platform: str
+    method: str
+    strict: bool
+    degraded: str | None
+    version: str
+    body: dict[str, Any]
+    forms: dict[str, bytes]
+
+
+def compact(value: object) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def content_hash(content: bytes) -> str:
+    """The name of a content: 32 hex digits of its SHA-256."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def plain(value: object) -> Any:
+    """Frozen data as JSON has it: a dataclass is an object, a tuple an array, an infinity is null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [plain(v) for v in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    item = getattr(value, "item", None)  # a NumPy scalar
+    return plain(item()) if callable(item) else str(value)

@@ -1,0 +1,144 @@
+"""Where the work of schedule requests runs: processes of its own, so that neither a heavy nor a hostile document
+holds up the event loop, with a limit on how many wait and how long one may take."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from types import FrameType
+from typing import Any, TypeVar
+
+from app.errors import ApiError
+from app.schedules.answers import Answer, PipelineIdentity, Question
+from app.settings import Settings
+
+T = TypeVar("T")
+GRACE_S = 5.0  # what a process gets beyond its time before it is killed
+WARM_UP = {
+    "format": 1,
+    "name": "warm_up",
+    "inputs": [{"name": "input", "type": "uint8", "dims": ["x"]}],
+    "stages": [{"name": "out", "dims": ["x"], "value": "input(x) + input(x + 1)"}],
+    "outputs": ["out"],
+    "estimates": {"out": [[0, 64]]},
+}
+
+
+class _OutOfTime(BaseException):
+    """Raised by the alarm in a worker; not an Exception, so that nothing on the way takes it for its own."""
+
+
+class Engine:
+    """Runs `inspect`, `key` and `answer` of `functions`: the module app.schedules.work, or a test's own."""
+
+    def __init__(self, settings: Settings, functions: Any) -> None:
+        self.settings = settings
+        self.functions = functions
+        self._waiting = 0
+        self._pool: Executor | None = None
+        self._lock = threading.Lock()
+
+    async def inspect(self, document: object) -> PipelineIdentity:
+        return await self._run(self.functions.inspect, document, self.settings.limits)
+
+    async def key(self, question: Question) -> str:
+        return await self._run(self.functions.key, question)
+
+    async def answer(self, question: Question) -> Answer:
+        return await self._run(self.functions.answer, question)
+
+    async def _run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
+        """The result of the function; raises the ApiError that it returns, `busy`, `timeout` or `worker_lost`."""
+        if self._waiting >= self.settings.schedule_queue:
+            raise ApiError("busy", "as many documents as the service takes at once are being worked on")
+        self._waiting += 1
+        try:
+            result = await self._attempt(function, *arguments)
+        finally:
+            self._waiting -= 1
+        if isinstance(result, ApiError):
+            raise result
+        return result
+
+    async def _attempt(self, function: Callable[..., T | ApiError], *arguments: object) -> T | ApiError:
+        """Twice where a process died: it may have been a neighbour's document that killed it."""
+        for last in (False, True):
+            pool = self.pool()
+            try:
+                future: Future[T | ApiError] = pool.submit(_timed, self._limit_s(pool), function, *arguments)
+                return await asyncio.wrap_future(future)
+            except BrokenProcessPool:
+                self._discard(pool)
+                if last:
+                    return ApiError("worker_lost", "the process that worked on the document is gone")
+        raise AssertionError("unreachable")
+
+    def _limit_s(self, pool: Executor) -> float | None:
+        return self.settings.schedule_timeout_s if isinstance(pool, ProcessPoolExecutor) else None
+
+    def pool(self) -> Executor:
+        """The pool, made when first wanted."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = self._new_pool()
+            return self._pool
+
+    def _new_pool(self) -> Executor:
+        count = self.settings.schedule_workers
+        if count == 0:
+            return ThreadPoolExecutor(2, thread_name_prefix="tilesmith-schedule")
+        start = get_context("forkserver")
+        start.set_forkserver_preload(["app.schedules.work"])
+        return ProcessPoolExecutor(
+            count, mp_context=start, initializer=_prepare, initargs=(self.settings.schedule_memory_bytes,)
+        )
+
+    def _discard(self, pool: Executor) -> None:
+        with self._lock:
+            if self._pool is pool:
+                self._pool = None
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    def warm_up(self) -> None:
+        """Starts every process, so that the first request does not wait for it."""
+        count = max(1, self.settings.schedule_workers)
+        for future in [self.pool().submit(self.functions.inspect, WARM_UP, self.settings.limits) for _ in range(count)]:
+            future.result()
+
+    def close(self) -> None:
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _prepare(memory_bytes: int) -> None:
+    """In a new process: signals are the service's to handle, memory has a limit."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, _on_alarm)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def _on_alarm(_number: int, _frame: FrameType | None) -> None:
+    raise _OutOfTime
+
+
+def _timed(limit_s: float | None, function: Callable[..., Any], *arguments: object) -> Any:
+    """The function's result, or `timeout`; in a process, where `limit_s` is given, an alarm ends the work."""
+    if limit_s is None:
+        return function(*arguments)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        return function(*arguments)
+    except _OutOfTime:
+        return ApiError("timeout", f"the document was worked on for {limit_s:g} s without an answer")
+    except MemoryError:
+        return ApiError("out_of_memory", "the document needs more memory than the service allows")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,0 +1,121 @@
+"""The work of a schedule request that takes time: loading the document, its key, the schedule itself.
+
+Plain functions of plain data, so that they run in another process. What is wrong with a document is a value
+(an ApiError, returned), not an exception: it crosses processes unchanged.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import version
+
+import platforms
+from app.errors import ApiError, from_core
+from app.schedules.answers import SOURCE_FORM, Answer, PipelineIdentity, Question, compact, content_hash, plain
+from scheduler import schedule_document
+from scheduler.compile import Compiled, Options, compile_pipeline, schedule_key
+from scheduler.emit import halide
+from scheduler.errors import InternalError, TilesmithError
+from scheduler.explain import to_text as explain_text
+from scheduler.lang import document as documents
+from scheduler.lang.limits import Limits
+from scheduler.lang.pipeline import Pipeline
+
+
+def inspect(document: object, limits: Limits) -> PipelineIdentity | ApiError:
+    """What a pipeline document is, or what is wrong with it."""
+    try:
+        return _identity(documents.load(document, limits))
+    except TilesmithError as error:
+        return _refusal(error, "")
+
+
+def key(question: Question) -> str | ApiError:
+    """The id of the schedule that answers the question, without making it."""
+    try:
+        pipeline, platform, options = _load(question)
+        return schedule_key(pipeline, platform, options)
+    except TilesmithError as error:
+        return _refusal(error, "/pipeline")
+
+
+def answer(question: Question) -> Answer | ApiError:
+    """The schedule and its C, or why there is none."""
+    started = time.perf_counter()
+    try:
+        pipeline, platform, options = _load(question)
+        parse_ms = 1000 * (time.perf_counter() - started)
+        compiled = compile_pipeline(pipeline, platform, options)
+        return _answer(compiled, question, parse_ms, started)
+    except TilesmithError as error:
+        return _refusal(error, "/pipeline")
+    except MemoryError:
+        return ApiError("out_of_memory", "scheduling needs more memory than the service allows")
+
+
+def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
+    pipeline = documents.load(question.pipeline, question.limits)
+    platform = platforms.load(question.platform)
+    return pipeline, platform, Options(question.method, question.strict, question.deadline_ms)
+
+
+def _refusal(error: TilesmithError, prefix: str) -> ApiError:
+    if isinstance(error, InternalError):
+        raise error
+    return from_core(error, prefix)
+
+
+def _identity(pipeline: Pipeline) -> PipelineIdentity:
+    text = documents.canonical_json(pipeline).encode()
+    return PipelineIdentity(content_hash(text), pipeline.name, len(pipeline.stages), text)
+
+
+def _answer(compiled: Compiled, question: Question, parse_ms: float, started: float) -> Answer:
+    pipeline = _identity(compiled.pipeline)
+    schedule = compiled.schedule
+    forms = _forms(compiled, pipeline)
+    decided = schedule_document.to_document(schedule)
+    timings = {"parse": parse_ms, **compiled.timings_ms}
+    timings["total"] = 1000 * (time.perf_counter() - started)
+    body = {
+        "id": compiled.key,
+        "pipeline": pipeline.name,
+        "pipeline_id": pipeline.id,
+        "platform": compiled.platform.name,
+        "method": schedule.method,
+        "options": {"method": question.method, "strict": question.strict, "deadline_ms": question.deadline_ms},
+        "degraded": schedule.degraded,
+        "groups": decided["groups"],
+        "predicted": plain(compiled.predicted),
+        "buffers": [{"name": name, "bytes": count} for name, count in compiled.source.buffers],
+        "entry": compiled.source.entry,
+        "timings_ms": {name: round(ms, 3) for name, ms in timings.items()},
+    }
+    return Answer(
+        id=compiled.key,
+        pipeline=pipeline,
+        platform=compiled.platform.name,
+        method=schedule.method,
+        strict=schedule.strict,
+        degraded=schedule.degraded,
+        version=version("tilesmith"),
+        body=body,
+        forms=forms,
+    )
+
+
+def _forms(compiled: Compiled, pipeline: PipelineIdentity) -> dict[str, bytes]:
+    source = compiled.source
+    texts = {
+        "code.c": source.code,
+        "code.h": source.header,
+        "loopnest.txt": compiled.loopnest,
+        "schedule.h": halide.to_cpp(compiled.pipeline, compiled.schedule),
+        "schedule.py": halide.to_python(compiled.pipeline, compiled.schedule),
+        "explain": compact(plain(compiled.trace)),
+        "explain.txt": explain_text(compiled.trace),
+        "pipeline.json": pipeline.document.decode(),
+        "platform.json": compiled.platform.model_dump_json(),
+        SOURCE_FORM: compact(plain(source)),
+    }
+    return {name: text.encode() for name, text in texts.items()}

@@ -1,0 +1,135 @@
+"""The tables of the store. Times are microseconds since 1970, UTC; documents are bytes as they are sent.
+
+pipelines, platforms              documents of users; shipped ones are not stored
+schedules -< schedule_forms       answers and their forms: immutable, content-addressed
+schedules -< jobs -< job_events   work on a schedule and what happened to it
+tokens                            who may ask
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+pipelines = Table(
+    "pipelines",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("name", String(64), nullable=False),
+    Column("stages", Integer, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Index(None, "name", "id"),
+)
+
+platforms = Table(
+    "platforms",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("id", String(64), nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("pipeline_id", String(64), nullable=False),
+    Column("pipeline", String(64), nullable=False),
+    Column("platform", String(64), nullable=False),
+    Column("method", String(32), nullable=False),
+    Column("strict", Boolean, nullable=False),
+    Column("degraded", Text, nullable=True),
+    Column("groups", Integer, nullable=False),
+    Column("version", String(32), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("etag", String(64), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index(None, "created_us", "id"),
+    Index(None, "pipeline", "created_us"),
+)
+
+schedule_forms = Table(
+    "schedule_forms",
+    metadata,
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String(32), primary_key=True),
+    Column("media_type", String(64), nullable=False),
+    Column("etag", String(64), nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("request", LargeBinary, nullable=False),
+    Column("result", LargeBinary, nullable=True),
+    Column("error", LargeBinary, nullable=True),
+    Column("phase", String(32), nullable=True),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("cancel_requested", Boolean, nullable=False, default=False),
+    Column("worker", String(64), nullable=True),
+    Column("lease_us", BigInteger, nullable=True),
+    Column("created_us", BigInteger, nullable=False),
+    Column("started_us", BigInteger, nullable=True),
+    Column("finished_us", BigInteger, nullable=True),
+    Index(None, "state", "created_us"),
+    Index(None, "schedule_id", "created_us"),
+    Index(None, "created_us", "id"),
+)
+
+job_events = Table(
+    "job_events",
+    metadata,
+    Column("job_id", ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("type", String(16), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+libraries = Table(
+    "libraries",
+    metadata,
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
+    Column("key", String(64), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("built_us", BigInteger, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", String(64), nullable=False),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("scopes", String(64), nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("revoked_us", BigInteger, nullable=True),
+)

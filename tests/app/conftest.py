@@ -1,0 +1,175 @@
+"""A service on a port of its own for each test, with scheduling replaced by something small and countable."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from app.context import Context
+from app.errors import ApiError
+from app.main import create_app
+from app.schedules.answers import MEDIA_TYPES, Answer, PipelineIdentity, Question, content_hash
+from app.schedules.examples import BLUR
+from app.settings import Settings
+from scheduler.errors import Problem
+
+
+@dataclass
+class FakeScheduling:
+    """What app.schedules.work does, without doing it. `meanwhile` is called while a schedule is made."""
+
+    answered: list[Question] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+    degraded: str | None = None
+
+    def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
+        if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
+            return ApiError("bad_document", "1 problem was found", [Problem("missing_key", "/stages", "no stages")])
+        text = json.dumps(document, sort_keys=True).encode()
+        return PipelineIdentity(content_hash(text), document["name"], len(document["stages"]), text)
+
+    def key(self, question: Question) -> str | ApiError:
+        found = self.inspect(question.pipeline, question.limits)
+        if isinstance(found, ApiError):
+            return ApiError(found.code, found.detail, [Problem("missing_key", "/pipeline/stages", "no stages")])
+        asked = [found.id, question.platform, question.method, question.strict, question.deadline_ms]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+
+    def answer(self, question: Question) -> Answer | ApiError:
+        self.answered.append(question)
+        self.meanwhile()
+        pipeline, key = self.inspect(question.pipeline, question.limits), self.key(question)
+        assert isinstance(pipeline, PipelineIdentity)
+        assert isinstance(key, str)
+        if pipeline.name == "impossible":
+            return ApiError("no_schedule", "no schedule is valid")
+        body = {
+            "id": key,
+            "pipeline": pipeline.name,
+            "pipeline_id": pipeline.id,
+            "platform": question.platform["name"],
+            "method": question.method,
+            "options": {"method": question.method, "strict": question.strict, "deadline_ms": question.deadline_ms},
+            "degraded": self.degraded,
+            "groups": [
+                {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inner", "placements": []},
+            ],
+            "predicted": {"total": 1.0},
+            "buffers": [{"name": "blur_x", "bytes": 1024}],
+            "entry": f"tilesmith_{pipeline.name}",
+            "timings_ms": {"parse": 1.0, "total": 2.0},
+        }
+        forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES}
+        forms["explain"] = b'{"decisions":[]}'
+        forms["pipeline.json"] = json.dumps(question.pipeline).encode()
+        forms["platform.json"] = json.dumps(question.platform).encode()
+        forms["source.json"] = json.dumps(SOURCE).encode()
+        return Answer(
+            key, pipeline, question.platform["name"], question.method, question.strict, self.degraded, "0", body, forms
+        )
+
+
+SOURCE = {
+    "code": "int f(void) { return 0; }\n",
+    "header": "int f(void);\n",
+    "header_name": "f.h",
+    "entry": "f",
+    "flags": [],
+    "buffers": [],
+}
+
+
+@dataclass
+class Service:
+    """A running service and a client of it."""
+
+    client: httpx.Client
+    context: Context
+    scheduling: FakeScheduling
+    url: str
+    app: Any
+
+    def schedule(self, name: str = "blur", **more: Any) -> str:
+        """Asks for a schedule of a pipeline of that name; its id."""
+        answer = self.client.post("/v1/schedules", json={"pipeline": pipeline(name), **more})
+        assert answer.status_code in (200, 201), answer.text
+        return str(answer.json()["id"])
+
+
+def pipeline(name: str = "blur") -> dict[str, Any]:
+    """A document of that name."""
+    return {**BLUR, "name": name}
+
+
+def settings_for(tmp_path: Any, **changed: Any) -> Settings:
+    """Settings for a test: everything in its folder, no processes, no workers unless it asks for them."""
+    base: dict[str, Any] = {"data_dir": tmp_path, "schedule_workers": 0, "job_workers": 0, "log_level": "error"}
+    return Settings(**(base | changed))
+
+
+class Server(uvicorn.Server):
+    """A server in a thread that says when it listens."""
+
+    def __init__(self, app: Any) -> None:
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
+        super().__init__(config)
+        self.ready = threading.Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}"
+
+
+@contextmanager
+def running(app: Any) -> Iterator[str]:
+    """Serves the application; its URL."""
+    server = Server(app)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        assert server.ready.wait(30)
+        yield server.url
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@contextmanager
+def service_with(settings: Settings, job: Any = None, scheduling: Any = None) -> Iterator[Service]:
+    """A service with these settings."""
+    fake = FakeScheduling() if scheduling is None else scheduling
+    app = create_app(settings, fake, job)
+    with running(app) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield Service(client, app.state.context, fake, url, app)
+
+
+@pytest.fixture
+def start(tmp_path: Any) -> Iterator[Callable[..., Service]]:
+    """Starts services that end with the test: start(job=..., setting=value, ...)."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def begin(job: Any = None, scheduling: Any = None, **changed: Any) -> Service:
+            return stack.enter_context(service_with(settings_for(tmp_path, **changed), job, scheduling))
+
+        yield begin
+
+
+@pytest.fixture
+def service(start: Callable[..., Service]) -> Service:
+    """A service with the settings of settings_for."""
+    return start()
