@@ -3,17 +3,31 @@
 An end of an interval is a number, RUNTIME (bounded by something that is known once the compiled code is
 called: a loop variable follows its region, an input's extent the image) or None: nothing bounds it. Arithmetic
 that can leave a type of 8 or 16 bits wraps, so the type bounds it; in wider types that is no bound worth having.
+A float whose interval has an end is not NaN: what may make or pass on a NaN has an interval without ends.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from scheduler.lang import expr
-from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, ParamRef, Reduce, Select, Var, walk
+from scheduler.lang.expr import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    InputBound,
+    ParamRef,
+    Reduce,
+    Select,
+    Var,
+    children,
+)
 from scheduler.lang.types import ScalarType
 
 RUNTIME: Final = "runtime"
@@ -67,10 +81,20 @@ def interval(e: Expr, leaves: Leaves = leaf_interval) -> Interval:
     Does not recurse, so that deep expressions are no danger.
     """
     known: dict[int, Interval] = {}
-    for node in reversed(list(walk(e))):
+    for node in reversed(list(parts_of_value(e))):
         if id(node) not in known:
             known[id(node)] = _node(node, known, leaves)
     return known[id(e)]
+
+
+def parts_of_value(e: Expr) -> Iterator[Expr]:
+    """`e` and the parts that its value is computed from, parents first: not those that only say where to read."""
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, Access):
+            stack.extend(children(node))
 
 
 def _node(e: Expr, known: dict[int, Interval], leaves: Leaves) -> Interval:
@@ -138,12 +162,11 @@ def _round(i: Interval, type: ScalarType) -> Interval:
     """`i` with room for rounding, in whatever order the operations are done."""
     slack = 2.0**-20 if type.bits == 32 else 2.0**-48
     largest = 3.0e38 if type.bits == 32 else 1.0e308
-    ends = i.numeric
-    if ends is None:
-        return i
-    if not (-largest < ends[0] and ends[1] < largest):
+    lo, hi = i.lo, i.hi
+    if any(isinstance(end, int | float) and not -largest < end < largest for end in (lo, hi)):
         return UNBOUNDED
-    return Interval(ends[0] - abs(ends[0]) * slack, ends[1] + abs(ends[1]) * slack)
+    lo = lo - abs(lo) * slack if isinstance(lo, int | float) else lo
+    return Interval(lo, hi + abs(hi) * slack if isinstance(hi, int | float) else hi)
 
 
 def _add(a: End, b: End) -> End:
@@ -303,13 +326,17 @@ def _clamp(v: Interval, lo: Interval, hi: Interval) -> Interval:
 
 
 def _call(e: Call, args: list[Interval]) -> Interval:
+    # `min(a, b)` is `a if a < b else b`: a NaN goes on only where it is the second operand.
+    nan = e.type.is_float and UNBOUNDED in args[1:]
     match e.function:
         case "min":
-            return Interval(_all(min, [a.lo for a in args]), _any(min, [a.hi for a in args]))
+            lowest = Interval(_all(min, [a.lo for a in args]), _any(min, [a.hi for a in args]))
+            return UNBOUNDED if nan else lowest
         case "max":
-            return Interval(_any(max, [a.lo for a in args]), _all(max, [a.hi for a in args]))
+            highest = Interval(_any(max, [a.lo for a in args]), _all(max, [a.hi for a in args]))
+            return UNBOUNDED if nan else highest
         case "clamp":
-            return _clamp(args[0], args[1], args[2])
+            return UNBOUNDED if nan else _clamp(args[0], args[1], args[2])
         case "mux":
             return hull(args[1:])
         case "abs":
@@ -317,16 +344,18 @@ def _call(e: Call, args: list[Interval]) -> Interval:
         case "absd":
             a, b = args
             return _magnitude(Interval(_add(a.lo, _minus(b.hi)), _add(a.hi, _minus(b.lo))))
-        case "lerp" | "halving_add" | "rounding_halving_add":
-            return hull(args[:2])
+        case "lerp":
+            weight = args[2].numeric
+            inside = weight is not None and weight[0] >= 0 and weight[1] <= 1
+            return hull(args[:2]) if inside or not e.type.is_float else UNBOUNDED
+        case "halving_add" | "rounding_halving_add":
+            return hull(args)
         case "floor" | "ceil" | "round" | "trunc":
             return Interval(_add(args[0].lo, -1), _add(args[0].hi, 1))
-        case "sin" | "cos" | "tanh":
-            return Interval(-1, 1)
+        case "sin" | "cos" | "tanh" | "atan" if args[0].bounded:
+            return Interval(-2, 2)
         case "random":
             return Interval(0, 1)
-        case "atan" | "atan2":
-            return Interval(-4, 4)
         case _:
             return UNBOUNDED
 
@@ -334,7 +363,7 @@ def _call(e: Call, args: list[Interval]) -> Interval:
 def _magnitude(i: Interval) -> Interval:
     ends = i.numeric
     if ends is None:
-        return Interval(0, RUNTIME if i.bounded else None)
+        return Interval(0, RUNTIME) if i.bounded else UNBOUNDED
     inside = ends[0] <= 0 <= ends[1]
     return Interval(0 if inside else min(abs(ends[0]), abs(ends[1])), max(abs(ends[0]), abs(ends[1])))
 

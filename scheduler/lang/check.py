@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from scheduler.errors import InternalError, Problem
-from scheduler.lang.build import Builder, Names, Readable, close_to
+from scheduler.lang.build import Builder
 from scheduler.lang.expr import Access, Const, Expr, InputBound, Reduce, RVar, Var, walk
 from scheduler.lang.functions import FUNCTIONS
 from scheduler.lang.limits import Limits
 from scheduler.lang.models import BoundaryDocument, InputDocument, ParamDocument, StageDocument, UpdateDocument
+from scheduler.lang.names import Names, Readable, close_to
 from scheduler.lang.parse import REDUCTIONS, Syntax, parse
 from scheduler.lang.pipeline import Boundary, Input, Param, Pipeline, Stage, Update
 from scheduler.lang.shape import Shape, pointer
@@ -260,7 +261,7 @@ class _Checker:
     def _cycles(self, known: Mapping[str, _Stage], needs: Mapping[str, set[str]], fine: set[str]) -> None:
         import networkx as nx
 
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_edges_from((n, r) for n in sorted(needs) if n not in fine for r in sorted(needs[n]) if r not in fine)
         for component in nx.strongly_connected_components(graph):
             if len(component) == 1:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from scheduler.lang.expr import Binary, Call, Const, Expr, Select
-from scheduler.lang.rules import Literal, constant, convert, default_type
-from scheduler.lang.types import BOOL, FLOAT32, INT32, TYPES, ScalarType
+from scheduler.lang.expr import Call, Expr
+from scheduler.lang.operators import Value, alternatives, select
+from scheduler.lang.rules import constant, convert, default_type
+from scheduler.lang.types import BOOL, FLOAT32, TYPES, ScalarType
 
 if TYPE_CHECKING:
     import ast
 
     from scheduler.lang.build import Builder
-
-Value = Expr | Literal  # a literal has no type yet: its neighbours give it one
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def _rounding_shift_right(b: Builder, name: str, node: ast.Call, args: list[Valu
     operand = args[0]
     if isinstance(operand, int | float):
         type = args[1].type if not isinstance(args[1], int | float) else default_type(operand)
-        settled = b.literal(node.args[0], operand, type)
+        settled: Expr | None = b.literal(node.args[0], operand, type)
     else:
         settled = operand
     if settled is None:
@@ -145,40 +144,13 @@ def _lerp(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | No
     return Call("lerp", (*ends, weight), type)
 
 
-def _choice(b: Builder, what: str, nodes: Sequence[ast.expr], args: Sequence[Value]) -> list[Expr] | None:
-    """Alternatives: already of one type, literals aside."""
-    types = {a.type for a in args if not isinstance(a, int | float)}
-    if len(types) > 1:
-        names = " and ".join(sorted(t.name for t in types))
-        b.problem("type_error", f"The sides of {what} have different types: {names}.", nodes[0], "convert one of them")
-        return None
-    only = next(iter(types), None)
-    if only is not None and not only.is_float:
-        for node, arg in zip(nodes, args, strict=True):
-            if isinstance(arg, float):
-                b.problem("type_error", f"The sides of {what} have different types: {only} and a float.", node)
-                return None
-    return b.unify(nodes, args, what)
-
-
 def _select(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
     return select(b, node.args[0], node.args[1:], args[0], args[1:])
 
 
-def select(
-    b: Builder, test: ast.expr, sides: Sequence[ast.expr], condition: Value, values: Sequence[Value]
-) -> Expr | None:
-    """`a if c else b` and `select(c, a, b)`."""
-    checked = b.boolean(test, condition)
-    unified = _choice(b, "the choice", sides, values)
-    if checked is None or unified is None:
-        return None
-    return Select(checked, unified[0], unified[1], unified[0].type)
-
-
 def _mux(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
     index = b.settle(node.args[0], args[0])
-    values = _choice(b, "mux()", node.args[1:], args[1:])
+    values = alternatives(b, "mux()", node.args[1:], args[1:])
     if index is None or values is None:
         return None
     if not index.type.is_integer:
@@ -213,31 +185,9 @@ def _conversion(b: Builder, name: str, node: ast.Call, args: list[Value]) -> Exp
     return None if value is None else convert(value, to, saturate)
 
 
-def shift(b: Builder, node: ast.BinOp, op: str, left: Value, right: Value) -> Expr | None:
-    """`<<` and `>>`: the result has the type of what is shifted."""
-    if isinstance(left, int | float):
-        other = right.type if not isinstance(right, int | float) else INT32
-        value = b.literal(node.left, left, other)
-    else:
-        value = left
-    if value is None:
-        return None
-    if not value.type.is_integer:
-        b.problem("type_error", f"'{op}' shifts integers, not {value.type}.", node.left)
-        return None
-    count = b.literal(node.right, right, value.type) if isinstance(right, int | float) else right
-    if count is None:
-        return None
-    if not count.type.is_integer:
-        b.problem("type_error", f"'{op}' shifts by an integer, not by {count.type}.", node.right)
-        return None
-    if isinstance(count, Const) and not 0 <= count.value < value.type.bits:
-        b.problem("bad_shift", f"{value.type} can be shifted by 0 to {value.type.bits - 1} bits.", node.right)
-        return None
-    return Binary("<<" if op == "<<" else ">>", value, count, value.type)
-
-
-_FLOATING_1 = "sqrt exp log sin cos tan asin acos atan tanh floor ceil round trunc".split()
+_OF_A_FLOAT = (
+    "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "floor", "ceil", "round", "trunc",
+)  # fmt: skip
 _CONVERSIONS = [*TYPES, *(f"sat_{t.name}" for t in TYPES.values() if t.is_integer)]
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -255,6 +205,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "pow": Function(2, 2, _floats),
     "atan2": Function(2, 2, _floats),
     **{name: Function(2, 2, _integers) for name in ("sat_add", "sat_sub", "halving_add", "rounding_halving_add")},
-    **{name: Function(1, 1, _floats) for name in _FLOATING_1},
+    **{name: Function(1, 1, _floats) for name in _OF_A_FLOAT},
     **{name: Function(1, 1, _conversion) for name in _CONVERSIONS},
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scheduler.errors import Problem
@@ -32,6 +33,13 @@ class Frame:
     outer: Frame | None
 
 
+def frames(frame: Frame | None) -> Iterator[Frame]:
+    """`frame` and those around it."""
+    while frame is not None:
+        yield frame
+        frame = frame.outer
+
+
 @dataclass(slots=True)
 class Syntax:
     """A checked tree. `order` has every node that has a value, parents before children, with its comprehensions;
@@ -44,7 +52,7 @@ class Syntax:
 
 
 def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> Syntax | None:
-    """The syntax of `text`, or None; what is wrong is appended to `problems` (all of it, where it can be told apart)."""
+    """The syntax of `text`, or None; what is wrong is appended to `problems`."""
     found = _refuse(text, limits)
     if found is None:
         try:
@@ -84,7 +92,7 @@ def _foreign(char: str, column: int) -> _Found:
         return "unsupported_syntax", "Strings are not part of the language.", column, None
     if char in "{}:;@#\\`$?":
         return "unsupported_syntax", f"{char!r} is not part of the language.", column, None
-    return "syntax_error", f"The character {ascii(char)} cannot occur in an expression.", column, None
+    return "syntax_error", f"The character {char!a} cannot occur in an expression.", column, None
 
 
 def _brackets(text: str, limits: Limits) -> _Found | None:

@@ -10,7 +10,21 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from scheduler.lang.expr import (
-    Access, Binary, Call, Cast, Compare, Const, Expr, InputBound, Logical, ParamRef, Reduce, RVar, Select, Unary, Var,
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    InputBound,
+    Logical,
+    ParamRef,
+    Reduce,
+    RVar,
+    Select,
+    Unary,
+    Var,
     walk,
 )  # fmt: skip
 from scheduler.lang.types import BOOL, FLOAT32, INT32, ScalarType
@@ -55,12 +69,11 @@ def is_whole_argmin(values: Sequence[Expr]) -> bool:
     first = values[0]
     if not isinstance(first, Reduce) or len(values) != len(first.domain) + 1 or first.op not in ("argmin", "argmax"):
         return False
-    for k, v in enumerate(values):
-        if not isinstance(v, Reduce) or (v.op, v.component) != (first.op, k):
-            return False
-        if (v.body, v.domain, v.where) != (first.body, first.domain, first.where):
-            return False
-    return True
+    if all(isinstance(v, Reduce) and v.body is first.body and v.domain is first.domain for v in values):
+        same = True
+    else:  # compared as text: comparing deep trees by value would recurse
+        same = len({to_text(v).rpartition("[")[0] for v in values}) == 1
+    return same and [v.component if isinstance(v, Reduce) else None for v in values] == list(range(len(values)))
 
 
 def _bare(e: Const) -> _Text:
@@ -182,6 +195,6 @@ def _range(r: RVar, texts: dict[int, _Text]) -> str:
     lo, extent = texts[id(r.lo)][0], texts[id(r.extent)]
     if isinstance(r.lo, Const) and r.lo.value == 0:
         return f"range(0, {extent[0]})"
-    if isinstance(r.extent, Binary) and r.extent.op == "-" and r.extent.right == r.lo:
+    if isinstance(r.extent, Binary) and r.extent.op == "-" and texts[id(r.extent.right)][0] == lo:
         return f"range({lo}, {texts[id(r.extent.left)][0]})"
     return f"range({lo}, {lo} + {_at_least(extent, _BINARY['+'] + 1)})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, NoReturn
 
 import yaml
@@ -11,8 +10,6 @@ import yaml
 from scheduler.errors import DocumentError, Problem
 from scheduler.lang.limits import Limits
 from scheduler.lang.shape import pointer
-
-_DEEPEST = re.compile(r"[\[\]{}]")
 
 
 def sniff_yaml(text: str | bytes) -> bool:
@@ -54,7 +51,7 @@ def read_yaml(text: str | bytes, limits: Limits) -> Any:
     """The value of YAML text of the structure that JSON has. Raises DocumentError."""
     decoded = _decode(text, limits.yaml_bytes)
     try:
-        # libyaml stops at its own nesting limit; Python never recurses here.
+        _yaml_depth(decoded, limits)
         loader = _Loader(decoded)
         try:
             root = loader.get_single_node()
@@ -69,6 +66,18 @@ def read_yaml(text: str | bytes, limits: Limits) -> Any:
         _fail("bad_yaml", f"This is not YAML: {ascii(str(error))[:80]}.")
     except RecursionError:
         _fail("document_too_deep", "Lists and objects are nested too deeply.")
+
+
+def _yaml_depth(text: str, limits: Limits) -> None:
+    """Events come one by one; nodes are composed recursively in C, without a limit for block style."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > limits.nesting:
+                _fail("document_too_deep", f"Lists and objects are nested more than {limits.nesting} deep.")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -89,7 +98,8 @@ def _plain(loader: Any, root: yaml.Node, limits: Limits) -> Any:
         if depth > limits.nesting:
             _fail("document_too_deep", f"Lists and objects are nested more than {limits.nesting} deep.")
         if isinstance(node, yaml.MappingNode):
-            owner[key] = made = {}
+            made: dict[str, Any] = {}
+            owner[key] = made
             for key_node, value_node in node.value:
                 name = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
                 if name is None:

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from scheduler.errors import DocumentError, Problem
-from scheduler.lang.build import close_to
 from scheduler.lang.limits import Limits
 from scheduler.lang.models import InputDocument, ParamDocument, PipelineDocument, Span, StageDocument
+from scheduler.lang.names import close_to
 from scheduler.lang.types import TYPES
 
 _Model = TypeVar("_Model", bound=BaseModel)

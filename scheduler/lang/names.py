@@ -1,0 +1,35 @@
+"""What a document declares, as expressions see it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from scheduler.lang.pipeline import Param
+from scheduler.lang.types import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """An input or stage as its readers see it. A type is None where it is not known because of an error."""
+
+    is_input: bool
+    dims: tuple[str, ...]
+    types: tuple[ScalarType | None, ...]
+
+
+@dataclass(slots=True)
+class Names:
+    """All declarations. `broken` are names whose declarations are wrong: reading them is no second error."""
+
+    params: Mapping[str, Param]
+    readables: dict[str, Readable]
+    broken: Collection[str] = field(default_factory=set)
+
+
+def close_to(name: str, known: Iterable[str]) -> str | None:
+    """A hint that offers the nearest known name, if one is near."""
+    # Beyond some hundred names the comparison would cost more than the hint is worth.
+    matches = get_close_matches(name[:64], [k for k, _ in zip(known, range(500), strict=False)], n=1, cutoff=0.6)
+    return f"did you mean {matches[0]!r}?" if matches else None
