@@ -30,7 +30,10 @@ def serve(host: str | None, port: int | None, database: str | None) -> None:
 def _complaint(setting: str, message: str) -> tuple[str, str]:
     option = {"host": "--host", "port": "--port", "database_url": "--database"}.get(setting)
     variable = f"TILESMITH_{setting.upper()}"
-    return f"{option or variable}: {message[:1].lower()}{message[1:]}", f"{variable} in the environment sets it too"
+    return (
+        f"{option or variable}: {message.removeprefix('Value error, ').lower()}",
+        f"{variable} in the environment sets it too",
+    )
 
 
 def _check_free(host: str, port: int) -> None:
