@@ -1,0 +1,143 @@
+"""What a cost model sees of a schedule: counts, never the pipeline.
+
+Every amount is a number, or a NumPy array with one number a candidate (of tile sizes), so that one call
+prices all candidates at once. Points are elements of a stage's grid; bytes are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Amount: TypeAlias = "NDArray[np.floating[Any]] | float"
+
+
+def pick(amount: Amount, index: tuple[int, ...]) -> float:
+    """The number of one candidate; an axis of length 1 has the same for all."""
+    if not isinstance(amount, np.ndarray):
+        return float(amount)
+    return float(amount[tuple(min(i, n - 1) for i, n in zip(index, amount.shape, strict=True))])
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Arithmetic of one point of a stage, by kind.
+
+    `add`: sums, differences, negation, bit operations, shifts; `multiply`; `divide_by_constant`, `divide`:
+    quotients and remainders; `select`: comparisons, minima, choices; `convert`: between types; `function`:
+    square roots, exponentials and the like.
+    """
+
+    add: float = 0
+    multiply: float = 0
+    divide_by_constant: float = 0
+    divide: float = 0
+    select: float = 0
+    convert: float = 0
+    function: float = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def scaled(self, times: float) -> Operations:
+        """`times` as many."""
+        return Operations(*(a * times for a in astuple(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCounts:
+    """What one stage loads of one producer, over the whole group.
+
+    Counted once an iteration of the reader's store level: what is read again within it is taken to be kept.
+    `points` are elements, `runs` contiguous rows of them. `streamed`: the reader's inner loop walks the rows,
+    so that a prefetcher can follow. `external`: the producer is an input or the output of another group,
+    not a buffer of this one. `footprint_bytes` is what one iteration of the store level reads, and
+    `folded_footprint_bytes` what of it is alive at once while the reader's compute loop slides.
+    """
+
+    producer: str
+    external: bool
+    streamed: bool
+    points: Amount
+    runs: Amount
+    bytes_per_point: int
+    footprint_bytes: Amount
+    folded_footprint_bytes: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class StageCounts:
+    """One stage of a group, all tiles together.
+
+    `points` are the evaluations (for an inlined stage those in its readers), `root_points` those of the
+    stage computed once, alone. `buffer_bytes` is the box of one iteration of the store level, for one
+    thread, and `folded_bytes` the ring that is left where it is `folded`; both 0 for the output and for
+    inlined stages. `operations` are those of one point.
+    """
+
+    stage: str
+    inlined: bool
+    points: Amount
+    root_points: float
+    operations: Operations
+    loads: tuple[LoadCounts, ...]
+    bytes_per_point: int
+    folded: bool
+    buffer_bytes: Amount
+    folded_bytes: Amount
+
+    @property
+    def bytes_kept(self) -> Amount:
+        """Bytes of the buffer as it is allocated."""
+        return self.folded_bytes if self.folded else self.buffer_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCounts:
+    """A group: its stages, and per dim of its output the tile size and the number of tiles (rounded up)."""
+
+    output: str
+    threads: int
+    tile_sizes: tuple[tuple[str, Amount], ...]
+    tile_counts: tuple[tuple[str, Amount], ...]
+    stages: tuple[StageCounts, ...]
+
+    def at(self, index: tuple[int, ...]) -> GroupCounts:
+        """The counts of one candidate: plain numbers."""
+        return replace(
+            self,
+            tile_sizes=tuple((d, pick(a, index)) for d, a in self.tile_sizes),
+            tile_counts=tuple((d, pick(a, index)) for d, a in self.tile_counts),
+            stages=tuple(
+                replace(
+                    s,
+                    points=pick(s.points, index),
+                    buffer_bytes=pick(s.buffer_bytes, index),
+                    folded_bytes=pick(s.folded_bytes, index),
+                    loads=tuple(
+                        replace(
+                            load,
+                            points=pick(load.points, index),
+                            runs=pick(load.runs, index),
+                            footprint_bytes=pick(load.footprint_bytes, index),
+                            folded_footprint_bytes=pick(load.folded_footprint_bytes, index),
+                        )
+                        for load in s.loads
+                    ),
+                )
+                for s in self.stages
+            ),
+        )
+
+    @property
+    def unfolded_bytes(self) -> Amount:
+        """Bytes of all buffers that are not folded, for one thread."""
+        return sum((s.buffer_bytes for s in self.stages if not s.folded), 0.0)
+
+    @property
+    def folded_bytes(self) -> Amount:
+        """Bytes of all buffers that are folded, for one thread."""
+        return sum((s.folded_bytes for s in self.stages if s.folded), 0.0)

@@ -1,0 +1,112 @@
+"""Arithmetic of one point of a stage, by kind."""
+
+from __future__ import annotations
+
+from cost_models.counts import Operations
+from scheduler.lang.expr import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Logical,
+    Reduce,
+    Select,
+    Unary,
+    Var,
+    children,
+)
+from scheduler.lang.pipeline import Stage
+
+CALLS = {
+    "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
+    "lerp": "lerp", "sat_add": "add2", "sat_sub": "add2", "halving_add": "add2", "rounding_halving_add": "add3",
+    "rounding_shift_right": "add2", "mul_shift_right": "multiply",
+}  # fmt: skip
+COSTS = {
+    "add2": Operations(add=2),
+    "add3": Operations(add=3),
+    "lerp": Operations(add=2, multiply=1),
+    "multiply": Operations(multiply=1, add=1),
+    "select": Operations(select=1),
+    "select2": Operations(select=2),
+    "function": Operations(function=1),
+}
+BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
+
+
+def operations(stage: Stage) -> Operations:
+    """Operations of one point of the pure values of `stage`. Index arithmetic is not counted: addresses are the
+    compiler's business; an inline reduction counts its body once a term (once in all where the number of
+    terms is known at run time only)."""
+    counts: dict[str, float] = {}
+    for value in stage.values:
+        _count(value, 1, counts)
+    return Operations(**counts)
+
+
+def element_bytes_used(stage: Stage) -> int:
+    """Bytes of the widest type that the values of `stage` compute with: what decides how many fit a vector.
+
+    Parts that read nothing (dims, params, literals) are the same for a whole row or cheap to convert, and
+    left out.
+    """
+    widest = [max((t.bytes for t in stage.types), default=1)]
+    for value in stage.values:
+        _widen(value, widest)
+    return max(widest)
+
+
+def _widen(e: Expr, widest: list[int]) -> bool:
+    """Whether `e` depends on what is read; appends the bytes of every such part of it, indices left out."""
+    below = [] if isinstance(e, Access) else [_widen(child, widest) for child in children(e)]
+    reads = isinstance(e, Access) or any(below)
+    if reads:
+        widest.append(e.type.bytes)
+    return reads
+
+
+def _count(e: Expr, times: float, counts: dict[str, float]) -> None:
+    """Adds `times` the operations of `e` to `counts`."""
+    pending = [(e, times)]
+    while pending:
+        node, n = pending.pop()
+        if isinstance(node, Access | Const | Var):
+            continue
+        if isinstance(node, Reduce):
+            for r in node.domain:
+                n *= max(1, int(r.extent.value)) if isinstance(r.extent, Const) else 1
+            kind = {"sum": "add", "product": "multiply"}.get(node.op, "select")
+            counts[kind] = counts.get(kind, 0) + n
+            pending.extend((part, n) for part in (node.body, node.where) if part is not None)
+            continue
+        _add(node, n, counts)
+        pending.extend((child, n) for child in children(node))
+
+
+def _add(e: Expr, n: float, counts: dict[str, float]) -> None:
+    match e:
+        case Binary(op=("/" | "//" | "%"), right=right):
+            kind = "divide_by_constant" if isinstance(right, Const) else "divide"
+        case Binary(op="**", right=Const(value=k)) if e.type.is_integer or (float(k).is_integer() and 0 < k < 9):
+            kind, n = "multiply", n * max(0, int(k) - 1)
+        case Binary(op="**"):
+            kind = "function"
+        case Binary():
+            kind = BINARY[e.op]
+        case Unary():
+            kind = "add"
+        case Compare() | Logical() | Select():
+            kind = "select"
+        case Cast():
+            kind = "convert" if e.type.kind != "bool" else "select"
+        case Call():
+            cost = COSTS.get(CALLS.get(e.function, "function"), COSTS["function"])
+            for name in ("add", "multiply", "select", "function"):
+                counts[name] = counts.get(name, 0) + n * getattr(cost, name)
+            return
+        case _:
+            return
+    counts[kind] = counts.get(kind, 0) + n

@@ -1,0 +1,303 @@
+"""Counts of a group: points computed, elements and rows loaded, bytes kept, for all candidate tiles at once.
+
+Every dim of a stage moves with at most one dim of the output, so that counts are products of one factor a
+dim of the output, each an array over that dim's candidates only. A factor adds up the dim's tiles: the full
+ones, and the last one for what it is. Rates that are fractions are counted from tiles that begin at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.counts import Amount, GroupCounts, LoadCounts, StageCounts
+from scheduler.analysis.facts import Read, StageFacts
+from scheduler.analysis.members import Effective, Members
+from scheduler.analysis.nest import Axis, Line, Nest, Sizes, line
+from scheduler.analysis.spans import Span, compose
+
+SMALL_EXTENT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Where a stage is computed and stored: positions in the loops of the group, 0 the innermost."""
+
+    compute: int
+    store: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Motion:
+    """How a stage is computed as a loop of one dim of the output moves: in the share `active` of iterations, and
+    `points` new ones an iteration on average (after the first, which fills the window)."""
+
+    active: float
+    points: float
+
+
+ONCE = _Motion(1.0, 1.0)
+
+
+class Counter:
+    """Counts for one group and one nest; see `group_counts`."""
+
+    def __init__(self, members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]):
+        self.members, self.reads, self.nest = members, reads, nest
+        self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
+        self.motions: dict[tuple[str, str], _Motion] = {}
+        self.lines: dict[Span, Line] = {}
+        self.readers: dict[str, list[tuple[str, Read]]] = {}
+        for name, found in reads.items():
+            for read in found.reads:
+                if members.is_local(read.producer):
+                    self.readers.setdefault(read.producer, []).append((name, read))
+
+    def line(self, span: Span) -> Line:
+        found = self.lines.get(span)
+        if found is None:
+            found = self.lines[span] = line(span)
+        return found
+
+    def stage(self, name: str, local_loads: bool) -> StageCounts:
+        facts = self.members.facts.stages[name]
+        is_output = name == self.members.output
+        points = float(self._output_points()) if is_output else self._computed(name)
+        loads = tuple(
+            self._load(name, read)
+            for read in self.reads[name].reads
+            if local_loads or not self.members.is_local(read.producer)
+        )
+        folded, kept, ring = (False, 0.0, 0.0) if is_output else self._buffer(name)
+        return StageCounts(
+            name, False, points, facts.root_points, facts.operations, loads, facts.bytes_per_point, folded, kept, ring
+        )
+
+    def inlined(self, name: str, points: Mapping[str, Amount]) -> StageCounts:
+        """Counts of an inlined stage: evaluated for every point of its readers."""
+        facts = self.members.facts.stages[name]
+        total: Amount = 0.0
+        for reader, found in self.reads.items():
+            if name in found.inlined:
+                total = total + points[reader] * found.inlined[name]
+        size = facts.bytes_per_point
+        return StageCounts(name, True, total, facts.root_points, facts.operations, (), size, False, 0.0, 0.0)
+
+    def _output_points(self) -> int:
+        points = 1
+        for axis in self.nest.axes.values():
+            points *= axis.extent
+        return points
+
+    def _computed(self, name: str) -> Amount:
+        """Points of a stage in all: each once an iteration of its store level (TACO 2019, Eq. 3)."""
+        dims, free = _by_dim(self.members.follows[name], self.members.facts.stages[name])
+        points: Amount = float(free)
+        for axis in self.nest.axes.values():
+            points = points * self._factor(name, axis, dims.get(axis.dim, ()), self._motion(name, axis.dim))
+        return points
+
+    def _factor(self, name: str, axis: Axis, spans: tuple[Span, ...], motion: _Motion) -> Amount:
+        """What one dim of the output contributes: extents along it, added up over the iterations of its loops that
+        are not inside the store level of `name`."""
+        store = self.levels[name].store
+        fixed, tiled = self.nest.intra(axis.dim) >= store, self.nest.inter(axis.dim) >= store
+        if not spans:
+            return float(axis.extent) if fixed else (axis.counts * 1.0 if tiled else 1.0)
+        lines = [self.line(s) for s in spans]
+        if not tiled:
+            return float(_product(lines, axis.extent))
+        if fixed:
+            first = float(_product(lines, 1))
+            return first * axis.counts + (axis.extent - axis.counts) * motion.points
+        return (axis.counts - 1.0) * _products(lines, axis.sizes) + _products(lines, axis.last)
+
+    def _motion(self, name: str, dim: str) -> _Motion:
+        """How `name` moves with the intra-tile loop of `dim`."""
+        if name == self.members.output:
+            return ONCE
+        key = (name, dim)
+        if key not in self.motions:
+            self.motions[key] = self._find_motion(name, dim)
+        return self.motions[key]
+
+    def _find_motion(self, name: str, dim: str) -> _Motion:
+        spans = [s for s in self.members.follows[name].values() if s.var == dim]
+        if not spans:
+            return ONCE
+        if self.nest.intra(dim) < self.levels[name].store:
+            rate = self.line(spans[0]).rate
+            return _Motion(min(1.0, rate), rate)
+        best = _Motion(0.0, 0.0)
+        for reader, read in self.readers.get(name, ()):
+            moved = self._through(reader, read, dim)
+            if moved.points > best.points:
+                best = moved
+        return best if best.points else ONCE
+
+    def _through(self, reader: str, read: Read, dim: str) -> _Motion:
+        """What `reader` reads anew in an iteration of the loop over `dim`, where it moves as it does."""
+        own = self.members.follows[reader]
+        motion = self._motion(reader, dim)
+        points, moves = motion.active, False
+        for span in read.spans:
+            if span.var is not None and own[span.var].var == dim:
+                row = self.line(span)
+                points *= row.rate * (motion.points / motion.active - 1) + row.mean_window()
+                moves = True
+        return _Motion(motion.active, points) if moves else _Motion(0.0, 0.0)
+
+    def _load(self, name: str, read: Read) -> LoadCounts:
+        """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
+        producer = self.members.facts.stages[read.producer]
+        own = self.members.follows[name]
+        moved = tuple(s if s.var is None else compose(s, own[s.var]) for s in read.spans)
+        spans = dict(zip(producer.dims, moved, strict=True))
+        run = _run_dims(producer)
+        streamed = self._streams(name, read, producer, run)
+        points: Amount = 1.0
+        runs: Amount = 1.0
+        footprint: Amount = 1.0
+        ring: Amount = 1.0
+        dims, free = _by_dim(spans, producer)
+        rows = {d: s for d, s in spans.items() if d not in run}
+        row_dims, row_free = _by_dim(rows, producer)
+        points, runs = float(free), float(row_free)
+        footprint = ring = float(free)
+        for axis in self.nest.axes.values():
+            along = dims.get(axis.dim, ())
+            motion = self._through(name, read, axis.dim)
+            factor = self._factor(name, axis, along, motion)
+            points = points * factor
+            across = row_dims.get(axis.dim, ())
+            runs = runs * (factor if across == along else self._factor(name, axis, across, motion))
+            footprint = footprint * self._extent(name, axis, along, False)
+            ring = ring * self._extent(name, axis, along, True)
+        size = producer.bytes_per_point
+        external = not self.members.is_local(read.producer)
+        return LoadCounts(read.producer, external, streamed, points, runs, size, footprint * size, ring * size)
+
+    def _streams(self, name: str, read: Read, producer: StageFacts, run: frozenset[str]) -> bool:
+        """Whether the inner loop of `name` walks the rows of the producer: so it does where the box that is computed
+        at once has an extent in the dim that the rows follow."""
+        level = self.levels[name].compute
+        own = self.members.follows[name]
+        walked = False
+        for dim, span in zip(producer.dims, read.spans, strict=True):
+            if dim not in run or producer.extent(dim) <= SMALL_EXTENT:
+                continue
+            followed = None if span.var is None else own[span.var].var
+            if followed is None:
+                walked = True
+            elif name == self.members.output:
+                walked = walked or not any(
+                    self.nest.axes[self.nest.dim(n)].extent > SMALL_EXTENT for n in range(self.nest.intra(followed))
+                )
+            else:
+                walked = walked or self.nest.intra(followed) < level
+        return walked
+
+    def _extent(self, name: str, axis: Axis, spans: tuple[Span, ...], folded: bool) -> Amount:
+        """Extents along one dim of the output of what is kept for one iteration of the store level of `name`; `folded`:
+        what one iteration of its compute loop needs, along that loop."""
+        if not spans:
+            return 1.0
+        levels, lines = self.levels[name], [self.line(s) for s in spans]
+        intra, inter = self.nest.intra(axis.dim), self.nest.inter(axis.dim)
+        if intra >= levels.store or (folded and intra == self._sliding(name)):
+            return float(_windows(lines))
+        if inter >= levels.store or (folded and inter == levels.compute):
+            return _products(lines, axis.sizes) * 1.0
+        return float(_product(lines, axis.extent))
+
+    def _sliding(self, name: str) -> int:
+        """Position of the loop that slides: the compute level; for the output (whose loops are all inside its tile) the
+        outermost intra-tile one."""
+        return self.nest.first_inter - 1 if name == self.members.output else self.levels[name].compute
+
+    def _buffer(self, name: str) -> tuple[bool, Amount, Amount]:
+        """Whether the buffer of a stage folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
+        facts = self.members.facts.stages[name]
+        levels = self.levels[name]
+        dims, free = _by_dim(self.members.follows[name], facts)
+        kept: Amount = float(free * facts.bytes_per_point)
+        ring: Amount = kept
+        for axis in self.nest.axes.values():
+            spans = dims.get(axis.dim, ())
+            kept = kept * self._extent(name, axis, spans, False)
+            ring = ring * self._extent(name, axis, spans, True)
+        folds = levels.compute < levels.store and bool(dims.get(self.nest.dim(levels.compute)))
+        return folds, kept, ring
+
+
+def group_counts(
+    members: Members,
+    reads: Mapping[str, Effective],
+    nest: Nest,
+    levels: Mapping[str, Levels],
+    threads: int,
+    local_loads: bool = True,
+) -> GroupCounts:
+    """The counts of a group. `levels` has every member that is computed for itself but the output; the others
+    are inlined (`reads` says into what). Without `local_loads` only loads from outside the group are counted."""
+    counter = Counter(members, reads, nest, levels)
+    found: dict[str, StageCounts] = {n: counter.stage(n, local_loads) for n in members.names if n in reads}
+    points = {name: s.points for name, s in found.items()}
+    for name in members.names:
+        if name not in found:
+            found[name] = counter.inlined(name, points)
+    return GroupCounts(
+        members.output,
+        threads,
+        tuple((a.dim, a.sizes.astype(np.float64)) for a in nest.axes.values()),
+        tuple((a.dim, a.counts.astype(np.float64)) for a in nest.axes.values()),
+        tuple(found[name] for name in members.names),
+    )
+
+
+def _by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Span, ...]], int]:
+    """The spans by the output dim that they follow, and the elements of the dims that follow none."""
+    moving: dict[str, tuple[Span, ...]] = {}
+    free = 1
+    for dim, span in spans.items():
+        if span.var is not None and span.known:
+            moving[span.var] = (*moving.get(span.var, ()), span)
+        elif span.known:
+            free *= span.extent(1)
+        else:
+            free *= stage.extent(dim)
+    return moving, free
+
+
+def _run_dims(stage: StageFacts) -> frozenset[str]:
+    """The dims that make a contiguous row: the fastest in memory, together with the next where it is a small one
+    that is read whole (interleaved channels)."""
+    run: list[str] = []
+    for dim in stage.storage:
+        run.append(dim)
+        if stage.extent(dim) > SMALL_EXTENT:
+            break
+    return frozenset(run)
+
+
+def _product(lines: list[Line], points: int) -> int:
+    size = 1
+    for row in lines:
+        size *= int(row.extent(np.int64(points)))  # type: ignore[arg-type]
+    return size
+
+
+def _windows(lines: list[Line]) -> int:
+    size = 1
+    for row in lines:
+        size *= row.window()
+    return size
+
+
+def _products(lines: list[Line], points: Sizes) -> Sizes:
+    size = lines[0].extent(points)
+    for row in lines[1:]:
+        size = size * row.extent(points)
+    return size

@@ -1,0 +1,95 @@
+"""A group and its reads: which loop of the output every dim of a member follows, and what is read through
+stages that are inlined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
+from scheduler.analysis.spans import Span, hull, variable
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The stages of one group: `names` in topological order, the output last.
+
+    `follows` maps every stage to the span of each of its dims in the output's dims: through the whole chain
+    of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN.
+    `consumers` are those inside the group, in topological order.
+    """
+
+    facts: Facts
+    output: str
+    names: tuple[str, ...]
+    follows: dict[str, dict[str, Span]]
+    consumers: dict[str, tuple[str, ...]]
+
+    def followed(self, stage: str, dim: str) -> str | None:
+        """The dim of the output that `dim` of `stage` follows."""
+        return self.follows[stage][dim].var
+
+    def is_local(self, name: str) -> bool:
+        """Whether `name` is a stage of the group."""
+        return name in self.follows
+
+
+def members_of(facts: Facts, output: str, names: tuple[str, ...]) -> Members:
+    """The group of `output` with stages `names` (in topological order, the output among them)."""
+    inside = set(names)
+    spans: dict[str, tuple[Span, ...]] = {output: tuple(variable(d) for d in facts.stages[output].dims)}
+    consumers: dict[str, list[str]] = {name: [] for name in names}
+    for name in reversed(names):
+        stage = facts.stages[name]
+        own = dict(zip(stage.dims, spans[name], strict=True))
+        for read in stage.reads:
+            if read.producer in inside:
+                consumers[read.producer].append(name)
+                here = composed(read.spans, own)
+                known = spans.get(read.producer)
+                spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
+    follows = {name: dict(zip(facts.stages[name].dims, spans[name], strict=True)) for name in names}
+    return Members(facts, output, names, follows, {n: tuple(reversed(c)) for n, c in consumers.items()})
+
+
+def _hull(a: Span, b: Span) -> Span:
+    return a if a == b else hull(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """Reads of one stage that is not inlined, after inlining: `reads` reach stages that are computed for
+    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point."""
+
+    reads: tuple[Read, ...]
+    inlined: dict[str, int]
+
+
+def effective(members: Members, inlined: frozenset[str]) -> dict[str, Effective]:
+    """What every stage of the group that is not inlined reads, through those that are.
+
+    A stage read inline at several positions, or along several paths, is evaluated once a distinct position:
+    work grows with the edges of the graph, not with its paths.
+    """
+    order = {name: n for n, name in enumerate(members.names)}
+    result: dict[str, Effective] = {}
+    for name in members.names:
+        if name in inlined:
+            continue
+        found = {r.producer: r for r in members.facts.stages[name].reads}
+        evaluations: dict[str, int] = {}
+        pending = [p for p in found if p in inlined]
+        while pending:
+            via = found[max(pending, key=order.__getitem__)]
+            pending.remove(via.producer)
+            evaluations[via.producer] = via.points
+            stage = members.facts.stages[via.producer]
+            for read in stage.reads:
+                reached = inlined_read(read, via, stage.dims)
+                if reached.producer in found:
+                    both = together(found[reached.producer], reached)
+                    reached = Read(both.producer, both.spans, int(min(both.points, box_points(both.spans))))
+                elif reached.producer in inlined:
+                    pending.append(reached.producer)
+                found[reached.producer] = reached
+        result[name] = Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations)
+    return result

@@ -1,0 +1,110 @@
+"""The loop nest of a group with tile sizes left open: one axis of candidates a tiled dim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import lcm
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.analysis.spans import Span
+from scheduler.schedule import dim_of, inner, outer
+
+Sizes: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The candidates of one dim of the output: `sizes` are tile sizes (one for a dim without a tile: its extent),
+    shaped to broadcast against the other axes; `counts` are tiles, rounded up; `last` the sizes of the last
+    tile. `extent` is the problem size B."""
+
+    dim: str
+    extent: int
+    sizes: Sizes
+    counts: Sizes
+    last: Sizes
+
+    def whole(self) -> Sizes:
+        return np.full_like(self.sizes, self.extent)
+
+
+def axis(dim: str, extent: int, sizes: list[int], position: int = 0, axes: int = 1) -> Axis:
+    """The axis number `position` of `axes` for these tile sizes (each at most the extent)."""
+    shape = tuple(len(sizes) if n == position else 1 for n in range(axes))
+    array = np.array(sizes, dtype=np.int64).reshape(shape)
+    counts = -(-extent // array)
+    return Axis(dim, extent, array, counts, extent - (counts - 1) * array)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A span in integers: floor((a * v + lo) / k) .. floor((a * v + hi) / k)."""
+
+    a: int
+    lo: int
+    hi: int
+    k: int
+
+    def extent(self, points: Sizes) -> Sizes:
+        """Elements that iterations 0 to points - 1 of the loop touch."""
+        reach = self.a * (points - 1)
+        if self.a < 0:
+            return self.hi // self.k - (reach + self.lo) // self.k + 1
+        return (reach + self.hi) // self.k - self.lo // self.k + 1
+
+    def window(self) -> int:
+        """The most elements that one iteration touches."""
+        return max(self._touched(v) for v in range(self.k))
+
+    def mean_window(self) -> float:
+        """Elements that one iteration touches, on average over alignments."""
+        return sum(self._touched(v) for v in range(self.k)) / self.k
+
+    def _touched(self, v: int) -> int:
+        return (self.a * v + self.hi) // self.k - (self.a * v + self.lo) // self.k + 1
+
+    @property
+    def rate(self) -> float:
+        return abs(self.a) / self.k
+
+
+def line(span: Span) -> Line:
+    """The span, which must be known, in integers."""
+    assert span.lo is not None
+    assert span.hi is not None
+    k = lcm(span.rate.denominator, span.lo.denominator, span.hi.denominator)
+    return Line(int(span.rate * k), int(span.lo * k), int(span.hi * k), k)
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """`loops` is D_m, innermost first; `axes` has one entry for every dim of the output."""
+
+    output: str
+    loops: tuple[str, ...]
+    axes: Mapping[str, Axis]
+    positions: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "positions", {loop: n for n, loop in enumerate(self.loops)})
+
+    def intra(self, dim: str) -> int:
+        """Position of the intra-tile loop of `dim`, 0 the innermost."""
+        return self.positions[inner(dim)]
+
+    def inter(self, dim: str) -> int:
+        """Position of the inter-tile loop of `dim`; outside all loops for a dim without a tile."""
+        return self.positions.get(outer(dim), len(self.loops))
+
+    @property
+    def first_inter(self) -> int:
+        """Position of the innermost inter-tile loop; outside all loops where nothing is tiled."""
+        return min((self.inter(d) for d in self.axes), default=len(self.loops))
+
+    def dim(self, position: int) -> str:
+        """The dim of the loop at `position`."""
+        return dim_of(self.loops[position])

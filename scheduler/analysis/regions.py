@@ -1,0 +1,111 @@
+"""Estimated boxes: what every stage and input is computed or read on, at the sizes that the pipeline estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from scheduler.analysis.accesses import StageAccess, accesses
+from scheduler.analysis.bounds import Interval, bound_symbol, interval_of, param_symbol
+from scheduler.analysis.graph import stage_graph
+from scheduler.analysis.index import const
+from scheduler.analysis.spans import Span
+from scheduler.lang.expr import RVar
+from scheduler.lang.pipeline import Pipeline, Stage
+
+Bounds = tuple[int, int]
+Region = tuple[Bounds, ...]
+WIDEST = 1 << 30
+
+
+def estimated_regions(
+    pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None
+) -> dict[str, Region]:
+    """(min, extent) per dim of every live stage and every input that is read, at the estimated output sizes.
+
+    `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
+    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred.
+    """
+    live = set(stage_graph(pipeline).stages)
+    dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
+    estimates = dict(pipeline.estimates)
+    symbols = _symbols(pipeline, estimates)
+    need: dict[str, list[Bounds | None]] = {
+        name: [(lo, lo + extent - 1) for lo, extent in estimates[name]] for name in pipeline.outputs
+    }
+    for stage in reversed(pipeline.stages):
+        if stage.name not in live:
+            continue
+        box = _settled(need.setdefault(stage.name, [None] * len(stage.dims)), estimates.get(stage.name))
+        need[stage.name] = list(box)
+        found = accesses(stage) if stage_accesses is None else stage_accesses[stage.name]
+        env: dict[str, Bounds] = dict(zip(stage.dims, box, strict=True))
+        for a in found:
+            if a.producer != stage.name:
+                here = need.setdefault(a.producer, [None] * len(dims[a.producer]))
+                for d, bounds in enumerate(_footprint(stage, a, env, symbols)):
+                    here[d] = _hull(here[d], bounds)
+    return {
+        name: tuple((lo, hi - lo + 1) for lo, hi in _settled(box, estimates.get(name))) for name, box in need.items()
+    }
+
+
+def _symbols(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str, int]:
+    """Values of the runtime symbols that the estimates and the params' defaults give."""
+    symbols = {
+        param_symbol(p.name): int(p.default) for p in pipeline.params if p.default is not None and not p.type.is_float
+    }
+    for image in pipeline.inputs:
+        for dim, (lo, extent) in zip(image.dims, estimates.get(image.name, ()), strict=False):
+            symbols[bound_symbol(image.name, "min", dim)] = lo
+            symbols[bound_symbol(image.name, "extent", dim)] = extent
+    return symbols
+
+
+def _settled(box: list[Bounds | None], estimate: Region | None) -> tuple[Bounds, ...]:
+    result: list[Bounds] = []
+    for d, bounds in enumerate(box):
+        own = None if estimate is None else (estimate[d][0], estimate[d][0] + estimate[d][1] - 1)
+        result.append(_hull(own, bounds) or (0, 0))
+    return tuple(result)
+
+
+def _hull(a: Bounds | None, b: Bounds | None) -> Bounds | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _footprint(
+    stage: Stage, a: StageAccess, env: Mapping[str, Bounds], symbols: Mapping[str, int]
+) -> Iterator[Bounds | None]:
+    for d, span in enumerate(a.spans):
+        bounds = None
+        if not span.known or span.clamps:
+            bounds = _evaluated(a, d, env, symbols, stage)
+        if bounds is None and span.known:
+            bounds = _moved(span, env)
+        yield bounds
+
+
+def _moved(span: Span, env: Mapping[str, Bounds]) -> Bounds:
+    lo, hi = (0, 0) if span.var is None else env[span.var]
+    ends = (lo, hi) if span.rate >= 0 else (hi, lo)
+    return span.first(ends[0]), span.last(ends[1])
+
+
+def _evaluated(
+    a: StageAccess, d: int, env: Mapping[str, Bounds], symbols: Mapping[str, int], stage: Stage
+) -> Bounds | None:
+    """Interval arithmetic over the index itself; None where a bound is not known or as wide as a type."""
+    intervals: dict[str, Interval] = {name: (const(lo), const(hi)) for name, (lo, hi) in env.items()}
+    domain: tuple[RVar, ...] = a.reductions
+    try:
+        for r in domain:
+            (lo, top), extent = interval_of(r.lo, intervals), interval_of(r.extent, intervals)[1]
+            last = top.value(symbols) + max(extent.value(symbols), 1) - 1
+            intervals[r.name] = (const(lo.value(symbols)), const(last))
+        low, high = interval_of(a.access.indices[d], intervals)
+        bounds = low.value(symbols), high.value(symbols)
+    except KeyError:
+        return None
+    return bounds if bounds[1] - bounds[0] < WIDEST else None

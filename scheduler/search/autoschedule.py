@@ -1,0 +1,165 @@
+"""The flow of a search: facts, groups, levels, tiles, final choices; and the trace of what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cost_models.counts import GroupCounts, LoadCounts, StageCounts
+from cost_models.model import Breakdown, CostModel, combined
+from cost_models.taco2019 import Taco2019
+from platforms.model import Platform
+from scheduler.analysis.facts import Facts, gather
+from scheduler.errors import ScheduleError
+from scheduler.lang.pipeline import Pipeline
+from scheduler.schedule import Group, Schedule
+from scheduler.search.final import finished, root_group
+from scheduler.search.grouping import Grouping, is_special
+from scheduler.search.tiling import Tiling
+from scheduler.search.trace import Decision, Infeasible, Rejected, Trace
+
+METHODS = ("taco2019",)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How to search. `now` is a clock in seconds (the scheduler reads none itself): with it timings are reported,
+    and `deadline_ms` from the start of the search is kept; without it there is no deadline."""
+
+    method: str = "taco2019"
+    strict: bool = False
+    deadline_ms: float | None = None
+    now: Callable[[], float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What was decided, why, and what it is predicted to cost. `timings_ms` has `analysis` and `search`."""
+
+    schedule: Schedule
+    trace: Trace
+    predicted: Breakdown
+    timings_ms: dict[str, float]
+
+
+def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions | None = None) -> SearchResult:
+    """A legal schedule of `pipeline` for `platform`, always: where no candidate is valid, or the deadline ends
+    the search, stages are computed at root and the schedule says why in `degraded`.
+
+    Raises ScheduleError for a method that there is not.
+    """
+    options = options or SearchOptions()
+    if options.method not in METHODS:
+        raise ScheduleError(f"there is no method '{options.method}'; methods: {', '.join(METHODS)}")
+    clock = options.now or (lambda: 0.0)
+    start = clock()
+    facts = gather(pipeline)
+    analysed = clock()
+
+    def expired() -> bool:
+        return options.deadline_ms is not None and (clock() - start) * 1e3 >= options.deadline_ms
+
+    schedule, trace, predicted = taco2019(facts, platform, Taco2019(), expired, options)
+    timings = {"analysis": (analysed - start) * 1e3, "search": (clock() - analysed) * 1e3}
+    return SearchResult(schedule, trace, predicted, timings)
+
+
+def taco2019(
+    facts: Facts, platform: Platform, model: CostModel, expired: Callable[[], bool], options: SearchOptions
+) -> tuple[Schedule, Trace, Breakdown]:
+    """The method of TACO 2019: Fig. 9 of the paper."""
+    grouping = Grouping(facts, platform, model, expired)
+    found = grouping.group()
+    groups: list[Group] = []
+    costs: list[Breakdown] = []
+    reasons: list[str] = []
+    decisions = list(grouping.decisions)
+    grouped = {name for t in found.values() if isinstance(t, Tiling) for name in t.members.names}
+    for name in facts.graph.stages:
+        tiling = found.get(name)
+        if isinstance(tiling, Tiling):
+            group = finished(tiling, platform)
+            groups.append(group)
+            costs.append(tiling.cost)
+            decisions += _explained(tiling, group)
+        elif name not in grouped:
+            groups.append(root_group(facts, name, platform))
+            costs.append(model.price(_root_counts(facts, name, platform), platform))
+            decisions.append(_at_root(facts, name, tiling))
+            if isinstance(tiling, Infeasible):
+                reasons.append(f"'{name}' and what only it reads are computed at root: {tiling.reason}")
+    if expired():
+        reasons.append(f"the deadline of {options.deadline_ms:g} ms ended the search: this is the best so far")
+    degraded = "; ".join(reasons) or None
+    schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), options.strict, degraded)
+    return schedule, Trace("taco2019", model.unit, tuple(decisions)), combined(costs)
+
+
+def _at_root(facts: Facts, name: str, tiling: Infeasible | None) -> Decision:
+    rejected: tuple[Rejected, ...] = ()
+    if tiling is not None:
+        reason, rejected = "no candidate is valid", (Rejected("a group", tiling.reason),)
+    else:
+        reason = "it has updates, several values or no dims" if is_special(facts, name) else "no group has it"
+    return Decision("group", name, "computed at root, alone", reason, "METHOD: an answer always", rejected=rejected)
+
+
+def _explained(tiling: Tiling, group: Group) -> list[Decision]:
+    members = tiling.members
+    decisions = [
+        Decision(
+            "group",
+            members.output,
+            f"one group of {', '.join(members.names)}" if len(members.names) > 1 else "a group of its own",
+            "its buffers fit the caches",
+            "TACO 2019, 4.3",
+            tiling.total,
+        ),
+        Decision(
+            "tiling",
+            members.output,
+            tiling.describe(),
+            "the least weighted loads and recomputation of all orders and valid tile sizes",
+            "TACO 2019, Alg. 3",
+            tiling.total,
+            tiling.rejected,
+        ),
+    ]
+    for name in members.names[:-1]:
+        choice = tiling.choices[name]
+        if choice.levels is not None:
+            decisions.append(
+                Decision("level", name, tiling.order.name(choice.levels), choice.reason, "TACO 2019, Alg. 1")
+            )
+        else:
+            trivial = choice.reason.startswith("trivial")
+            decisions.append(
+                Decision("inline", name, "inline", choice.reason, f"TACO 2019, Alg. {2 if trivial else 1}")
+            )
+    vector = "no vectors" if group.vector is None else f"{group.vector.lanes} lanes along {group.vector.dim}"
+    threads = "no threads" if group.parallel is None else f"threads over {group.parallel}"
+    decisions.append(
+        Decision(
+            "final", members.output, f"{vector}, {threads}", "the innermost and the outermost loop", "TACO 2019, 4.4"
+        )
+    )
+    return decisions
+
+
+def _root_counts(facts: Facts, name: str, platform: Platform) -> GroupCounts:
+    """Counts of a stage at root: every point once, every producer's region once, row by row."""
+    stage = facts.stages[name]
+    loads = []
+    for read in stage.reads:
+        producer = facts.stages[read.producer]
+        points = float(producer.root_points)
+        row = producer.extent(producer.storage[0]) if producer.storage else 1
+        size = points * producer.bytes_per_point
+        loads.append(LoadCounts(read.producer, True, True, points, points / row, producer.bytes_per_point, size, size))
+    points = float(stage.root_points)
+    own = StageCounts(
+        name, False, points, points, stage.operations, tuple(loads), stage.bytes_per_point, False, 0.0, 0.0
+    )
+    sizes: tuple[tuple[str, Any], ...] = tuple((d, float(e)) for d, e in zip(stage.dims, stage.extents, strict=True))
+    return GroupCounts(name, platform.threads, sizes, tuple((d, 1.0) for d in stage.dims), (own,))

@@ -1,0 +1,107 @@
+"""Final choices (TACO 2019, 4.4): vectors, threads, the order of a member's own loops."""
+
+from __future__ import annotations
+
+from platforms.model import Platform
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.facts import Facts, StageFacts, gather
+from scheduler.analysis.graph import is_plain
+from scheduler.lang.pipeline import Pipeline
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
+from scheduler.search.tiling import Tiling, few_iterations
+
+
+def finished(tiling: Tiling, platform: Platform) -> Group:
+    """The group that was decided: the innermost loop that is not unrolled is vectorised where it runs along memory,
+    the outermost inter-tile loop is run by threads."""
+    members, order = tiling.members, tiling.order
+    output = members.facts.stages[members.output]
+    inlined = {name for name, choice in tiling.choices.items() if choice.levels is None}
+    innermost = dim_of(order.loops[order.innermost])
+    vector = None
+    if innermost == output.storage[0]:
+        vector = vector_of(output, _computed_bytes(tiling, output.name, inlined), platform)
+    rings = {s.stage: s.folded for s in tiling.counts.stages}
+    placements = []
+    for name in members.names[:-1]:
+        levels = tiling.choices[name].levels
+        if levels is None:
+            placements.append(Placement(name, INLINE, INLINE))
+        else:
+            size = _computed_bytes(tiling, name, inlined)
+            placements.append(_placement(tiling, name, levels, rings[name], size, platform))
+    outermost = order.loops[-1]
+    iterations = dict(tiling.counts.tile_counts)[dim_of(outermost)]
+    return Group(
+        members.output,
+        order.loops,
+        tuple(Tile(d, size) for d, size in tiling.sizes),
+        outermost if float(iterations) > 1 else None,
+        vector,
+        tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
+        tuple(placements),
+    )
+
+
+def _placement(
+    tiling: Tiling, name: str, levels: Levels, folded: bool, computed_bytes: int, platform: Platform
+) -> Placement:
+    """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost."""
+    members, loops = tiling.members, tiling.order.loops
+    stage = members.facts.stages[name]
+    along = dim_of(loops[levels.compute])
+    outermost = [d for d in stage.storage if members.followed(name, d) == along]
+    order = (*(d for d in stage.storage if d not in outermost), *outermost)
+    vector = vector_of(stage, computed_bytes, platform)
+    if vector is not None and order[0] != vector.dim:
+        vector = None
+    return Placement(name, loops[levels.compute], loops[levels.store], folded, "memory", order, vector)
+
+
+def _computed_bytes(tiling: Tiling, name: str, inlined: set[str]) -> int:
+    """Bytes of the widest type that the stage computes with, and the stages inlined into it."""
+    stages = tiling.members.facts.stages
+    widest, pending, seen = 1, [name], {name}
+    while pending:
+        stage = stages[pending.pop()]
+        widest = max(widest, stage.computed_bytes)
+        for read in stage.reads:
+            if read.producer in inlined and read.producer not in seen:
+                seen.add(read.producer)
+                pending.append(read.producer)
+    return widest
+
+
+def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
+    """As many lanes as a register of the platform has for the widest type, along the fastest dim; none where that
+    is less than two, or the dim is shorter."""
+    lanes = platform.vector_bytes // computed_bytes
+    if not stage.storage or lanes < 2 or stage.extent(stage.storage[0]) < lanes:
+        return None
+    return Vector(stage.storage[0], lanes)
+
+
+def root_group(facts: Facts, name: str, platform: Platform) -> Group:
+    """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory. Stages with
+    updates or several values are plain loops."""
+    stage = facts.stages[name]
+    if not is_plain(facts.definitions[name]) or not stage.dims:
+        return Group(name, tuple(map(inner, stage.storage)), (), None, None, (), ())
+    unrolled = few_iterations(stage)
+    tiled = [d for d in stage.storage if d not in unrolled]
+    loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, tiled))
+    parallel = loops[-1] if len(tiled) > 1 and stage.extent(tiled[-1]) > 1 else None
+    return Group(name, loops, (), parallel, vector_of(stage, stage.computed_bytes, platform), unrolled, ())
+
+
+def root_schedule(
+    pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
+) -> Schedule:
+    """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
+    return roots(gather(pipeline), platform, method, strict, degraded)
+
+
+def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:
+    """As `root_schedule`, of facts that are there already."""
+    groups = tuple(root_group(facts, name, platform) for name in facts.graph.stages)
+    return Schedule(facts.pipeline.name, method, groups, strict, degraded)

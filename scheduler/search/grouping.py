@@ -1,0 +1,226 @@
+"""Alg. 4 and 5 of TACO 2019: which stages make a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from cost_models.model import CostModel
+from platforms.model import Platform
+from scheduler.analysis.facts import Facts
+from scheduler.analysis.graph import is_plain
+from scheduler.analysis.members import members_of
+from scheduler.search.tiling import Tiling, tile_group
+from scheduler.search.trace import Decision, Infeasible, Rejected
+
+SEGMENTATIONS = 16
+"""Alg. 5 cuts at multiples of max_split; it is chosen so that a group has about this many places to cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Stages that are scheduled together: `names` in topological order, the output last."""
+
+    output: str
+    names: tuple[str, ...]
+
+
+@dataclass
+class Grouping:
+    """Groups the stages of a pipeline; segments are scheduled once and cached. `decisions` are added to."""
+
+    facts: Facts
+    platform: Platform
+    model: CostModel
+    expired: Callable[[], bool]
+    decisions: list[Decision] = field(default_factory=list)
+    cache: dict[Segment, Tiling | Infeasible] = field(default_factory=dict)
+
+    def schedule(self, segment: Segment) -> Tiling | Infeasible:
+        """The segment as one group (Alg. 1 to 3)."""
+        found = self.cache.get(segment)
+        if found is None:
+            members = members_of(self.facts, segment.output, segment.names)
+            found = self.cache[segment] = tile_group(members, self.platform, self.model, self.expired)
+        return found
+
+    def group(self) -> dict[str, Tiling | Infeasible]:
+        """Every group of the pipeline by its output, in the order that they run.
+
+        The whole pipeline is one group where it can be: outputs, updates, tuples, scalars and what these read
+        are outputs of groups in any case. A group that does not fit is cut by Alg. 4, then by Alg. 5.
+        An Infeasible group is one of a single stage, or of a segment that no cut made fit.
+        """
+        result: dict[str, Tiling | Infeasible] = {}
+        for segment in segments(self.facts, self.facts.graph.stages, forced_outputs(self.facts)):
+            if is_special(self.facts, segment.output):
+                continue
+            result.update(self._fitted(segment))
+        order = {name: n for n, name in enumerate(self.facts.graph.stages)}
+        return dict(sorted(result.items(), key=lambda item: order[item[0]]))
+
+    def _fitted(self, segment: Segment) -> dict[str, Tiling | Infeasible]:
+        whole = self.schedule(segment)
+        if isinstance(whole, Tiling) or len(segment.names) == 1:
+            return {segment.output: whole}
+        shared = shared_stages(self.facts, segment)
+        parts = segments(self.facts, segment.names, {*shared, segment.output})
+        if shared:
+            self.decisions.append(
+                Decision(
+                    "split",
+                    segment.output,
+                    f"groups of their own for {', '.join(sorted(shared))}",
+                    "stages with more than one consumer",
+                    "TACO 2019, Alg. 4",
+                    rejected=(Rejected("one group", whole.reason),),
+                )
+            )
+        result: dict[str, Tiling | Infeasible] = {}
+        for part in parts:
+            fitted = self.schedule(part)
+            if isinstance(fitted, Tiling) or len(part.names) == 1:
+                result[part.output] = fitted
+            else:
+                result.update(_Splitter(self, part, fitted).split())
+        return result
+
+
+class _Splitter:
+    """Alg. 5 on one segment. `best` is memoised on the number of stages that are already cut off."""
+
+    def __init__(self, grouping: Grouping, segment: Segment, whole: Infeasible) -> None:
+        self.grouping, self.segment, self.whole = grouping, segment, whole
+        self.order = depth_first(grouping.facts, segment)
+        self.max_split = -(-len(self.order) // SEGMENTATIONS)
+        self.found: dict[int, tuple[float, dict[str, Tiling]] | None] = {}
+        self.rejected: list[Rejected] = []
+
+    def split(self) -> dict[str, Tiling | Infeasible]:
+        """The groups of the cheapest segmentation; the segment itself, infeasible, where there is none."""
+        best = self.best(0)
+        if best is None:
+            return {self.segment.output: self.whole}
+        cost, groups = best
+        self.grouping.decisions.append(
+            Decision(
+                "split",
+                self.segment.output,
+                f"groups of {', '.join(groups)}",
+                f"the cheapest of the segmentations tried, cut at multiples of {self.max_split} stages",
+                "TACO 2019, Alg. 5",
+                cost,
+                (Rejected("one group", self.whole.reason), *self.rejected),
+            )
+        )
+        return dict(groups)
+
+    def best(self, start: int) -> tuple[float, dict[str, Tiling]] | None:
+        """Cost and groups of the cheapest segmentation of the stages from `start` on; None where there is none."""
+        if start not in self.found:
+            self.found[start] = self._find(start)
+        return self.found[start]
+
+    def _find(self, start: int) -> tuple[float, dict[str, Tiling]] | None:
+        stages = len(self.order)
+        last = self._part(start, stages)
+        if last is not None:
+            return last  # the last segment is not split further
+        best: tuple[float, dict[str, Tiling]] | None = None
+        for end in range(start + self.max_split, stages, self.max_split):
+            found = self._with_rest(start, end)
+            if found is None:
+                break  # a segment that does not fit is not grown further
+            best = self._cheaper(best, found, start)
+            if self.grouping.expired():
+                break
+        if best is None:
+            for end in range(min(start + self.max_split, stages) - 1, start, -1):
+                best = self._with_rest(start, end)
+                if best is not None:
+                    break
+        return best
+
+    def _with_rest(self, start: int, end: int) -> tuple[float, dict[str, Tiling]] | None:
+        first = self._part(start, end)
+        rest = None if first is None else self.best(end)
+        if first is None or rest is None:
+            return None
+        return first[0] + rest[0], {**first[1], **rest[1]}
+
+    def _cheaper(
+        self, best: tuple[float, dict[str, Tiling]] | None, found: tuple[float, dict[str, Tiling]], start: int
+    ) -> tuple[float, dict[str, Tiling]]:
+        if best is None or found[0] < best[0]:
+            worse, better = best, found
+        else:
+            worse, better = found, best
+        if worse is not None and start == 0:
+            self.rejected.append(Rejected(f"groups of {', '.join(worse[1])}", "costs no less", worse[0]))
+        return better
+
+    def _part(self, start: int, end: int) -> tuple[float, dict[str, Tiling]] | None:
+        """Stages `start` to `end` as a segment: one group, or one for every stage that is read beyond."""
+        names = self.order[start:end]
+        inside = set(names)
+        facts = self.grouping.facts
+        outputs = {n for n in names if not inside.issuperset(facts.graph.consumers[n]) or n == self.segment.output}
+        groups: dict[str, Tiling] = {}
+        for part in segments(facts, names, outputs):
+            tiling = self.grouping.schedule(part)
+            if isinstance(tiling, Infeasible):
+                return None
+            groups[part.output] = tiling
+        return sum(t.total for t in groups.values()), groups
+
+
+def is_special(facts: Facts, name: str) -> bool:
+    """Whether the stage is computed at root by plain loops: it has updates, several values, or no dims."""
+    stage = facts.definitions[name]
+    return not is_plain(stage) or not stage.dims
+
+
+def forced_outputs(facts: Facts) -> set[str]:
+    """Stages that are the output of a group in any schedule: outputs, special stages and what these read."""
+    graph = facts.graph
+    special = [name for name in graph.stages if is_special(facts, name)]
+    return {*graph.outputs, *special, *(p for name in special for p in graph.producers[name])}
+
+
+def shared_stages(facts: Facts, segment: Segment) -> set[str]:
+    """TACO 2019, Alg. 4: stages of the segment with more than one consumer."""
+    inside = set(segment.names)
+    return {
+        name
+        for name in segment.names
+        if name != segment.output and len(inside.intersection(facts.graph.consumers[name])) > 1
+    }
+
+
+def segments(facts: Facts, names: Iterable[str], outputs: set[str]) -> tuple[Segment, ...]:
+    """The stages `names` (in topological order) as segments: one for every output, with the stages that only it
+    reads. A stage that several segments read becomes an output too."""
+    listed = tuple(sorted(names, key={n: i for i, n in enumerate(facts.graph.stages)}.__getitem__))
+    inside = set(listed)
+    owner: dict[str, str] = {}
+    for name in reversed(listed):
+        readers = {owner[c] for c in facts.graph.consumers[name] if c in inside}
+        owner[name] = name if name in outputs or len(readers) != 1 else readers.pop()
+    members: dict[str, list[str]] = {}
+    for name in listed:
+        members.setdefault(owner[name], []).append(name)
+    return tuple(Segment(o, tuple(members[o])) for o in listed if owner[o] == o)
+
+
+def depth_first(facts: Facts, segment: Segment) -> tuple[str, ...]:
+    """The stages of the segment, producers first, each with its own producers just before it."""
+    inside, done = set(segment.names), dict[str, None]()
+    pending: list[tuple[str, bool]] = [(segment.output, False)]
+    while pending:
+        name, ready = pending.pop()
+        if ready:
+            done[name] = None
+        elif name not in done:
+            pending.append((name, True))
+            pending.extend((p, False) for p in reversed(facts.graph.producers[name]) if p in inside and p not in done)
+    return tuple(done)

@@ -1,0 +1,63 @@
+"""Alg. 2 of TACO 2019: trivial stages are inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cost_models.taco2019 import arithmetic_cost
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.facts import StageFacts
+from scheduler.analysis.members import Members
+from scheduler.search.levels import Choice, LoopOrder, nested
+
+
+def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
+    """TACO 2019, Alg. 2, from the output backwards, on the levels of Alg. 1.
+
+    A stage is trivial if its arithmetic costs no more than its loads, and no trivial producer is inlined into
+    it. It is inlined; those of its producers that were inline until then take over its levels, so that they are
+    not computed once for every reading of it. Nothing is inlined into a stage that is itself inlined as trivial:
+    work must not multiply along a chain.
+
+    A producer that has levels of its own moves out to those of the stage where these are further out (the paper
+    says nothing of it; the reuse that the stage had is the producer's now).
+    """
+    result = dict(choices)
+    inlined: set[str] = set()
+    for name in reversed(members.names[:-1]):
+        levels = result[name].levels
+        stage = members.facts.stages[name]
+        if levels is None or not is_cheap(stage) or inlined.intersection(members.consumers[name]):
+            continue
+        producers = [r.producer for r in stage.reads if members.is_local(r.producer)]
+        if any(result[p].levels is None and is_cheap(members.facts.stages[p]) for p in producers):
+            continue
+        for producer in producers:
+            result[producer] = _taken_over(result[producer], levels, name, order)
+        arithmetic, loads = arithmetic_cost(stage.operations), load_points(stage)
+        result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads} loads")
+        inlined.add(name)
+    return nested(members, result, order)
+
+
+def is_cheap(stage: StageFacts) -> bool:
+    """Whether arithmetic costs no more than loads, a point."""
+    return arithmetic_cost(stage.operations) <= load_points(stage)
+
+
+def load_points(stage: StageFacts) -> int:
+    """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded
+    once, and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
+    return sum(r.points for r in stage.reads if any(s.var is not None or not s.known for s in r.spans))
+
+
+def _taken_over(producer: Choice, levels: Levels, name: str, order: LoopOrder) -> Choice:
+    if producer.levels is None:
+        return Choice(levels, f"takes over the levels of {name}, which is inlined")
+    own = producer.levels
+    if own.compute >= levels.compute and own.store >= levels.store:
+        return producer
+    both = Levels(max(own.compute, levels.compute), max(own.store, levels.store))
+    return Choice(
+        both, f"{producer.reason}; moved out to the levels of {name}, which is inlined ({order.name(levels)})"
+    )

@@ -1,0 +1,157 @@
+"""Alg. 1 of TACO 2019: the compute and store level of every stage of a group, by reuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.members import Members
+from scheduler.analysis.overlap import FULL, overlap_in
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where a stage goes, and why; `levels` None is inline."""
+
+    levels: Levels | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOrder:
+    """D_m, innermost first: `loops` as the group has them. The first `unrolled` of them are loops of few iterations,
+    which are no level: they are unrolled inside the innermost real loop."""
+
+    loops: tuple[str, ...]
+    unrolled: int
+
+    @property
+    def innermost(self) -> int:
+        return self.unrolled
+
+    def intra(self, dim: str) -> int:
+        """Position of the intra-tile loop of `dim`."""
+        return self.loops.index(f"{dim}.inner")
+
+    def name(self, levels: Levels) -> str:
+        """The levels as people read them."""
+        return f"compute at {self.loops[levels.compute]}, store at {self.loops[levels.store]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reuse:
+    """Overlap of a stage in one loop of a consumer: `position` in D_m, None where the loop is not one of D_m."""
+
+    consumer: str
+    dim: str
+    position: int | None
+    overlap: float
+
+
+def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
+    """TACO 2019, Alg. 1, for every stage of the group but its output, from the output backwards.
+
+    A loop of a consumer is a loop of D_m where its dim follows (through the chain of consumers) a dim of the
+    output; names need not agree. Loops of few iterations count as the innermost loop. Reuse is full where a
+    footprint does not move with a loop at all.
+    """
+    choices: dict[str, Choice] = {}
+    for name in reversed(members.names[:-1]):
+        choices[name] = _outside_consumers(_by_reuse(members, order, name), name, members, choices, order)
+    return choices
+
+
+def _by_reuse(members: Members, order: LoopOrder, name: str) -> Choice:
+    reuse = [r for r in _reuses(members, order, name) if r.overlap > 0]
+    if not reuse:
+        return Choice(None, "no value is read by two iterations of any loop of a consumer")
+    mapped = [r for r in reuse if r.position is not None]
+    if not mapped:
+        loop = f"{reuse[0].consumer}'s loop over {reuse[0].dim}"
+        at = order.innermost
+        return Choice(Levels(at, at), f"reused in {loop}, which is no loop of the group: innermost loop")
+    outermost = max(max(r.position or 0, order.innermost) for r in mapped)
+    there = [r for r in mapped if max(r.position or 0, order.innermost) == outermost]
+    full = all(r.overlap == FULL for r in there)
+    first = there[0]
+    amount = "all of it" if full else f"{int(max(r.overlap for r in there if r.overlap != FULL))} of its extent"
+    reason = f"{amount} is read again by the next iteration of {first.consumer} over {first.dim}"
+    if outermost == order.innermost or full:
+        why = "it does not move with that loop" if full else "that is the innermost loop"
+        return Choice(Levels(outermost + 1, outermost + 1), f"{reason}; {why}: computed one loop further out")
+    return Choice(Levels(outermost, outermost + 1), f"{reason}: slides along it")
+
+
+def _reuses(members: Members, order: LoopOrder, name: str) -> Iterator[_Reuse]:
+    """Overlaps of `name` in the loops of its consumers (W_i)."""
+    for consumer in members.consumers[name]:
+        stage = members.facts.stages[consumer]
+        read = next(r for r in stage.reads if r.producer == name)
+        for dim in stage.dims:
+            if stage.extent(dim) > 1:
+                followed = members.followed(consumer, dim)
+                position = None if followed is None else order.intra(followed)
+                yield _Reuse(consumer, dim, position, overlap_in(read.spans, dim))
+
+
+def largest_overlaps(members: Members) -> dict[str, int]:
+    """The largest overlap along every dim of the output (TACO 2019, Eq. 15); full reuse bounds no tile."""
+    largest = dict.fromkeys(members.facts.stages[members.output].dims, 0)
+    for name in members.names[:-1]:
+        for consumer in members.consumers[name]:
+            stage = members.facts.stages[consumer]
+            read = next(r for r in stage.reads if r.producer == name)
+            for dim in stage.dims:
+                followed, amount = members.followed(consumer, dim), overlap_in(read.spans, dim)
+                if followed is not None and amount != FULL:
+                    largest[followed] = max(largest[followed], int(amount))
+    return largest
+
+
+def _outside_consumers(
+    choice: Choice, name: str, members: Members, choices: Mapping[str, Choice], order: LoopOrder
+) -> Choice:
+    """Alg. 1, step 3: a compute level inside that of a consumer is moved out to it, and the store level with it."""
+    if choice.levels is None:
+        return choice
+    levels, reason = choice.levels, choice.reason
+    for consumer in real_consumers(members, name, choices):
+        if consumer == members.output:
+            continue
+        other = choices[consumer].levels
+        assert other is not None
+        if levels.compute < other.compute:
+            levels = Levels(other.compute, max(levels.store, other.compute))
+            reason = f"{choice.reason}; moved out to its consumer {consumer} at {order.loops[other.compute]}"
+    return Choice(levels, reason)
+
+
+def nested(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
+    """The choices, every producer's compute level at its consumers' or further out (after inlining moved some)."""
+    result = dict(choices)
+    for name in reversed(members.names[:-1]):
+        result[name] = _outside_consumers(result[name], name, members, result, order)
+    return result
+
+
+def real_consumers(members: Members, name: str, choices: Mapping[str, Choice]) -> tuple[str, ...]:
+    """The stages that read `name`, itself or through stages that are inline, the output among them."""
+    found: dict[str, None] = {}
+    pending, seen = [name], {name}
+    while pending:
+        for consumer in members.consumers[pending.pop()]:
+            if consumer in seen:
+                continue
+            seen.add(consumer)
+            if consumer != members.output and choices[consumer].levels is None:
+                pending.append(consumer)
+            else:
+                found[consumer] = None
+    return tuple(found)
+
+
+def fusion_space(loops: tuple[str, ...]) -> tuple[Levels, ...]:
+    """All pairs of compute and store level for D_m: the compute level no further out than the store level
+    (TACO 2019, Fig. 6; inline and root left out)."""
+    return tuple(Levels(c, s) for c in range(len(loops)) for s in range(c, len(loops)))

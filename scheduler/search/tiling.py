@@ -1,0 +1,228 @@
+"""Alg. 3 of TACO 2019: loop order and tile sizes of a group, all tile sizes costed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, permutations
+from math import isqrt, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.counts import GroupCounts
+from cost_models.model import Breakdown, CostModel
+from platforms.model import Platform
+from scheduler.analysis.counts import SMALL_EXTENT, Levels, group_counts
+from scheduler.analysis.facts import StageFacts
+from scheduler.analysis.members import Effective, Members, effective
+from scheduler.analysis.nest import Axis, Nest, axis
+from scheduler.schedule import inner, outer
+from scheduler.search.inlining import inline_trivial
+from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps
+from scheduler.search.trace import Infeasible, Rejected
+
+MAX_UNROLLED = 16
+MAX_ORDERS = 36
+MAX_CANDIDATES = 20_000
+SAME_COST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """One loop order of a group with the best tile sizes for it. `sizes` per tiled dim, None the whole extent."""
+
+    members: Members
+    order: LoopOrder
+    sizes: tuple[tuple[str, int | None], ...]
+    choices: dict[str, Choice]
+    counts: GroupCounts
+    cost: Breakdown
+    rejected: tuple[Rejected, ...] = ()
+
+    @property
+    def total(self) -> float:
+        return float(self.cost.total)
+
+    def describe(self) -> str:
+        """The loops and tile sizes as people read them."""
+        tiles = ", ".join(f"{d} {'whole' if n is None else n}" for d, n in self.sizes)
+        return f"loops {' '.join(self.order.loops)}; tiles {tiles or 'none'}"
+
+
+def tile_group(
+    members: Members, platform: Platform, model: CostModel, expired: Callable[[], bool]
+) -> Tiling | Infeasible:
+    """TACO 2019, Alg. 3: for every order of the intra-tile and of the inter-tile loops Alg. 1 and 2, then the
+    cheapest valid tile sizes; the cheapest of all orders. Equal costs are settled by larger tiles, and by the
+    order whose fastest dim is innermost. When `expired`, the best of the orders that were costed."""
+    output = members.facts.stages[members.output]
+    unrolled = few_iterations(output)
+    tiled = tuple(d for d in output.storage if d not in unrolled)
+    if not tiled:
+        return Infeasible(f"'{members.output}' has no loop to tile")
+    best: Tiling | None = None
+    failed: list[Rejected] = []
+    beaten: list[Rejected] = []
+    overlaps = largest_overlaps(members)
+    axes = _Axes(output, tiled, unrolled, platform, overlaps)
+    for order in _orders(tiled, unrolled):
+        if best is not None and expired():
+            break
+        found = _tile_order(members, platform, model, order, axes)
+        if isinstance(found, Infeasible):
+            failed.append(Rejected(" ".join(order.loops), found.reason))
+        elif best is None or found.total < best.total * (1 - SAME_COST) - SAME_COST:
+            if best is not None:
+                beaten.append(Rejected(best.describe(), "costs more", best.total))
+            best = found
+        else:
+            beaten.append(Rejected(found.describe(), "costs no less", found.total))
+    if best is None:
+        return Infeasible(failed[0].reason)
+    return replace(best, rejected=(*best.rejected, *beaten, *failed))
+
+
+def few_iterations(output: StageFacts) -> tuple[str, ...]:
+    """Dims of the output that are unrolled: channels and the like, of at most 16 iterations together.
+
+    Never the fastest dim in memory, and never all the others: of these the largest stays a loop.
+    """
+    others = [d for d in output.storage[1:] if output.extent(d) <= SMALL_EXTENT]
+    if others and len(others) == len(output.storage) - 1:
+        others.remove(max(others, key=output.extent))
+    found: list[str] = []
+    iterations = 1
+    for dim in sorted(others, key=output.extent):
+        iterations *= output.extent(dim)
+        if iterations <= MAX_UNROLLED:
+            found.append(dim)
+    return tuple(d for d in output.storage if d in found)
+
+
+def _orders(tiled: tuple[str, ...], unrolled: tuple[str, ...]) -> Iterator[LoopOrder]:
+    """Orders of the tiled loops, those of few iterations innermost; the memory order first. Groups of more than
+    three tiled dims have the first 36 orders only."""
+    few = tuple(inner(d) for d in reversed(unrolled))
+    pairs = ((a, b) for a in permutations(tiled) for b in permutations(tiled))
+    for intra, inter in islice(pairs, MAX_ORDERS):
+        yield LoopOrder((*few, *map(inner, intra), *map(outer, inter)), len(few))
+
+
+class _Axes:
+    """The candidate sizes of every dim of the output, as the innermost dim and otherwise."""
+
+    def __init__(
+        self,
+        output: StageFacts,
+        tiled: tuple[str, ...],
+        unrolled: tuple[str, ...],
+        platform: Platform,
+        overlaps: dict[str, int],
+    ) -> None:
+        self.output, self.tiled, self.unrolled = output, tiled, unrolled
+        self.overlaps = overlaps
+        lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
+        self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
+        self.limit = max(2, int(MAX_CANDIDATES ** (1 / len(tiled))))
+        self.cache: dict[str, dict[str, Axis]] = {}
+
+    def of(self, innermost: str) -> dict[str, Axis]:
+        """One axis a dim, where `innermost` is the innermost intra-tile dim."""
+        found = self.cache.get(innermost)
+        if found is None:
+            found = {}
+            for dim in self.output.dims:
+                extent = self.output.extent(dim)
+                if dim in self.unrolled:
+                    found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
+                else:
+                    multiple = self.multiple if dim == innermost else 1
+                    sizes = tile_sizes(extent, multiple, max(1, self.overlaps[dim]), self.limit)
+                    found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
+            self.cache[innermost] = found
+        return found
+
+    def most_tiles(self, innermost: str) -> int:
+        """The most tiles that any dim can be cut into, by its extent and the cache line alone."""
+        return max(-(-self.output.extent(d) // (self.multiple if d == innermost else 1)) for d in self.tiled)
+
+
+def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
+    """Tile sizes worth costing, largest first: for every number of tiles the smallest size that gives it, rounded
+    up to `multiple`; and the whole extent. Costs depend on the number of tiles and buffers grow with the size,
+    so that the others of the same number are never better. At most about `limit` of them, evenly thinned.
+
+    None is smaller than `least` (TACO 2019, Eq. 15) but the whole extent.
+    """
+    root = isqrt(extent) + 1
+    sizes = {-(-extent // k) for k in range(1, root + 1)} | set(range(1, min(root, extent) + 1)) | {least}
+    rounded = {-(-n // multiple) * multiple for n in sizes if n >= least}
+    found = sorted({n for n in rounded if n < extent} | {extent}, reverse=True)
+    if len(found) > limit:
+        kept = np.unique(np.linspace(0, len(found) - 1, limit).astype(int))
+        found = [found[n] for n in kept]
+    return found
+
+
+def _tile_order(
+    members: Members, platform: Platform, model: CostModel, order: LoopOrder, axes: _Axes
+) -> Tiling | Infeasible:
+    choices = inline_trivial(members, choose_levels(members, order), order)
+    levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
+    reads = effective(members, frozenset(choices) - frozenset(levels))
+    innermost = order.loops[order.innermost].rpartition(".")[0]
+    nest = Nest(members.output, order.loops, axes.of(innermost))
+    counts = group_counts(members, reads, nest, levels, platform.threads, local_loads=False)
+    valid, reasons = _valid(counts, nest, platform, axes.most_tiles(innermost))
+    if not valid.any():
+        return Infeasible(f"no tile size is valid: {'; '.join(reasons)}")
+    total = np.where(valid, model.price(counts, platform).total, np.inf)
+    least = float(total.min())
+    pick = int(np.argmax(total <= least + SAME_COST * abs(least)))
+    index = np.unravel_index(pick, total.shape)
+    sizes = {d: int(np.ravel(nest.axes[d].sizes)[index[n]]) for n, d in enumerate(axes.tiled)}
+    return _settled(members, platform, model, order, axes, choices, reads, levels, sizes)
+
+
+def _settled(
+    members: Members,
+    platform: Platform,
+    model: CostModel,
+    order: LoopOrder,
+    axes: _Axes,
+    choices: dict[str, Choice],
+    reads: dict[str, Effective],
+    levels: dict[str, Levels],
+    sizes: dict[str, int],
+) -> Tiling:
+    """The tiling with these sizes: counted again for them alone, loads inside the group included."""
+    output = members.facts.stages[members.output]
+    single = {d: axis(d, output.extent(d), [sizes.get(d, output.extent(d))]) for d in output.dims}
+    nest = Nest(members.output, order.loops, single)
+    counts = group_counts(members, reads, nest, levels, platform.threads).at((0,))
+    cost = model.price(counts, platform)
+    whole = tuple((d, None if sizes[d] >= output.extent(d) else sizes[d]) for d in axes.tiled)
+    return Tiling(members, order, whole, choices, counts, cost)
+
+
+def _valid(
+    counts: GroupCounts, nest: Nest, platform: Platform, most_tiles: int
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which candidates keep the constraints of TACO 2019, 4.2, and the constraints that some break.
+
+    Unfolded buffers fit the L2 cache, folded ones the last-level cache, each for one thread; the outermost loop
+    has an iteration for every thread (Eq. 14), or as many as any loop of a stage smaller than that can have.
+    """
+    outermost = nest.axes[nest.dim(len(nest.loops) - 1)]
+    needed = min(platform.threads, most_tiles)
+    checks = (
+        (np.asarray(counts.unfolded_bytes <= platform.l2_bytes), "unfolded buffers exceed the L2 cache"),
+        (np.asarray(counts.folded_bytes <= platform.llc_bytes), "folded buffers exceed the last-level cache"),
+        (np.asarray(outermost.counts >= needed), f"fewer than {needed} iterations of the outermost loop"),
+    )
+    shape = np.broadcast_shapes(*(a.sizes.shape for a in nest.axes.values()))
+    valid = np.ones(shape, dtype=bool)
+    for passed, _ in checks:
+        valid = valid & passed
+    return valid, tuple(reason for passed, reason in checks if not passed.all())
