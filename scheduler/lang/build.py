@@ -351,10 +351,10 @@ class Builder:
         reads = sorted({n.name for n in leaves if isinstance(n, Access)})
         params = sorted({n.name for n in leaves if isinstance(n, ParamRef) and not self._leaf(n).bounded})
         if reads:
-            reason = f"depends on the values of {', '.join(map(repr, reads))}"
+            reason = f"depends on the values of {_some(reads)}"
             hint = "bound it with clamp(..., lo, hi), min and max, or %, or convert it to a narrow type"
         elif params:
-            reason = f"depends on the param {', '.join(map(repr, params))}"
+            reason = f"depends on the param {_some(params)}"
             hint = "give the param a min and a max, or bound the index with clamp(..., lo, hi)"
         else:
             reason, hint = f"is computed as {value.type}", "bound it with clamp(..., lo, hi)"
@@ -383,3 +383,7 @@ def _is_shift(value: Result) -> bool:
         and type(value.left) is Var
         and type(value.right) is Const
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:4])) + (", ..." if len(names) > 4 else "")

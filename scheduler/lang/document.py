@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler.errors import DocumentError, Problem
 from scheduler.lang.check import check
 from scheduler.lang.expr import Const, Expr, RVar
 from scheduler.lang.limits import Limits
 from scheduler.lang.pipeline import Boundary, Input, Param, Pipeline, Stage, Update
 from scheduler.lang.printing import to_text, values_to_text
 from scheduler.lang.reading import read_json, read_yaml, sniff_yaml
+from scheduler.lang.report import Report
 from scheduler.lang.shape import shape
 from scheduler.lang.types import ScalarType
 
@@ -24,11 +24,8 @@ def load(document: object, limits: Limits = _DEFAULT) -> Pipeline:
 
     Raises DocumentError with every problem found, in document order (the first `limits.problems` of them).
     """
-    problems: list[Problem] = []
-    pipeline = check(shape(document, limits, problems), limits, problems)
-    if pipeline is None:
-        raise DocumentError(tuple(sorted(problems, key=_place)[: limits.problems]))
-    return pipeline
+    report = Report(limits.problems)
+    return check(shape(document, limits, report), limits, report)
 
 
 def load_text(text: str | bytes, limits: Limits = _DEFAULT, yaml: bool | None = None) -> Pipeline:
@@ -118,16 +115,3 @@ def _pair(r: RVar) -> list[str | int]:
 
 def _bound(e: Expr) -> str | int:
     return int(e.value) if isinstance(e, Const) else to_text(e)
-
-
-_ORDER = {key: k for k, key in enumerate(
-    ("format", "name", "doc", "params", "inputs", "stages", "outputs", "estimates",
-     "type", "dims", "value", "updates", "domain", "where", "at", "boundary", "storage", "default", "min", "max")
-)}  # fmt: skip
-
-
-def _place(problem: Problem) -> tuple[list[tuple[int, str]], int, str, str]:
-    """Where a problem stands in the document, for sorting."""
-    steps = problem.pointer.split("/")[1:]
-    place = [(int(s), "") if s.isascii() and s.isdigit() and len(s) < 10 else (_ORDER.get(s, 99), s) for s in steps]
-    return place, problem.column or 0, problem.code, problem.message

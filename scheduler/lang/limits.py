@@ -27,4 +27,4 @@ class Limits:
     document_nodes: int = 250_000  # of all expressions together
     extent: int = 1 << 28  # of an estimate, in points
     coordinate: int = 1 << 30  # of an estimate's min, in either direction
-    problems: int = 1_000  # reported of one document
+    problems: int = 500  # reported of one document

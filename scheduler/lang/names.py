@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 
 from scheduler.lang.pipeline import Param
 from scheduler.lang.types import ScalarType
@@ -25,11 +26,12 @@ class Names:
 
     params: Mapping[str, Param]
     readables: dict[str, Readable]
-    broken: Collection[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
 
 
 def close_to(name: str, known: Iterable[str]) -> str | None:
     """A hint that offers the nearest known name, if one is near."""
-    # Beyond some hundred names the comparison would cost more than the hint is worth.
-    matches = get_close_matches(name[:64], [k for k, _ in zip(known, range(500), strict=False)], n=1, cutoff=0.6)
+    # Of names of about the same length, and not of thousands: comparing costs more than looking.
+    alike = islice((k for k in known if abs(len(k) - len(name)) <= 3), 100)
+    matches = get_close_matches(name[:64], list(alike), n=1, cutoff=0.6)
     return f"did you mean {matches[0]!r}?" if matches else None

@@ -9,7 +9,7 @@ import yaml
 
 from scheduler.errors import DocumentError, Problem
 from scheduler.lang.limits import Limits
-from scheduler.lang.shape import pointer
+from scheduler.lang.report import pointer
 
 
 def sniff_yaml(text: str | bytes) -> bool:

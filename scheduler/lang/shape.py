@@ -16,6 +16,7 @@ from scheduler.errors import DocumentError, Problem
 from scheduler.lang.limits import Limits
 from scheduler.lang.models import InputDocument, ParamDocument, PipelineDocument, Span, StageDocument
 from scheduler.lang.names import close_to
+from scheduler.lang.report import Report, pointer
 from scheduler.lang.types import TYPES
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -41,21 +42,20 @@ class Shape:
     guessed: bool = False
 
 
-def pointer(*steps: str | int) -> str:
-    """A JSON Pointer (RFC 6901)."""
-    return "".join("/" + str(s).replace("~", "~0").replace("/", "~1") for s in steps)
+def shape(document: object, limits: Limits, report: Report) -> Shape:
+    """The well-shaped parts of `document`; what is wrong with the rest goes into `report`.
 
-
-def shape(document: object, limits: Limits, problems: list[Problem]) -> Shape:
-    """The well-shaped parts of `document`; what is wrong with the rest is appended to `problems`."""
+    Raises DocumentError where there is nothing to go on with.
+    """
     if not isinstance(document, Mapping):
         raise DocumentError((Problem("bad_type", "", f"A pipeline is an object, not {_json_type(document)}."),))
     _refuse_huge(document, limits)
     try:
         model = PipelineDocument.model_validate(document)
     except ValidationError as error:
-        found = _problems(error, document)
-        problems += found
+        found = _problems(error, document, limits.problems)
+        for problem in found:
+            report.append(problem)
         return _salvage(document, found)
     return Shape(
         model.name,
@@ -125,10 +125,12 @@ def _without_unknown_keys(item: object, where: str, bad: Mapping[str, str]) -> o
 # pydantic's errors as problems
 
 
-def _problems(error: ValidationError, document: Mapping[Any, Any]) -> list[Problem]:
+def _problems(error: ValidationError, document: Mapping[Any, Any], most: int) -> list[Problem]:
     """One problem a place: of the branches of a union, the one that came furthest."""
     best: dict[str, Problem] = {}
-    for details in error.errors(include_url=False, include_context=False):
+    for details in error.errors(include_url=False, include_context=False, include_input=False):
+        if len(best) > most:
+            break
         problem = _problem(details["type"], details["loc"], document)
         known = best.get(problem.pointer)
         if known is None or known.code == "bad_type" or problem.code == "missing_key":
