@@ -30,7 +30,7 @@ int32_t time_calls(int32_t (*f)(void **), void **args, int32_t calls, double *mi
 double time_copy(char *to, const char *from, int64_t bytes, int32_t past_caches) {
     double start = now_ms();
     int64_t lines = bytes / 64, piece = 1024, pieces = (lines + piece - 1) / piece;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(dynamic, 4)
     for (int64_t p = 0; p < pieces; p++) {
         int64_t first = p * piece * 64, end = (p + 1) * piece * 64;
         if (end > lines * 64) end = lines * 64;

@@ -287,6 +287,8 @@ class _Translation:
             return fold(hl.min if e.function == "min" else hl.max, args)
         if e.function == "random":
             return _random(args)
+        if e.function == "mul_shift_right":
+            args[2] = hl.cast(hl.UInt(e.type.bits), args[2])  # Halide wants the count unsigned
         if e.function not in _CALLS:
             raise Untranslatable(f"no counterpart of {e.function}")
         # abs and absd change the type in Halide (of signed to unsigned); the cast keeps the document's.
