@@ -129,14 +129,10 @@ def _explained(tiling: Tiling, group: Group) -> list[Decision]:
     for name in members.names[:-1]:
         choice = tiling.choices[name]
         if choice.levels is not None:
-            decisions.append(
-                Decision("level", name, tiling.order.name(choice.levels), choice.reason, "TACO 2019, Alg. 1")
-            )
+            chosen = tiling.order.name(choice.levels)
+            decisions.append(Decision("level", name, chosen, choice.reason, choice.source))
         else:
-            trivial = choice.reason.startswith("trivial")
-            decisions.append(
-                Decision("inline", name, "inline", choice.reason, f"TACO 2019, Alg. {2 if trivial else 1}")
-            )
+            decisions.append(Decision("inline", name, "inline", choice.reason, choice.source))
     vector = "no vectors" if group.vector is None else f"{group.vector.lanes} lanes along {group.vector.dim}"
     threads = "no threads" if group.parallel is None else f"threads over {group.parallel}"
     decisions.append(

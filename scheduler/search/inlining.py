@@ -10,6 +10,8 @@ from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
 from scheduler.search.levels import Choice, LoopOrder, nested
 
+ALG2 = "TACO 2019, Alg. 2"
+
 
 def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
     """TACO 2019, Alg. 2, from the output backwards, on the levels of Alg. 1.
@@ -35,7 +37,7 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         for producer in producers:
             result[producer] = _taken_over(result[producer], levels, name, order)
         arithmetic, loads = arithmetic_cost(stage.operations), load_points(stage)
-        result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads} loads")
+        result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads} loads", ALG2)
         inlined.add(name)
     return nested(members, result, order)
 
@@ -53,7 +55,7 @@ def load_points(stage: StageFacts) -> int:
 
 def _taken_over(producer: Choice, levels: Levels, name: str, order: LoopOrder) -> Choice:
     if producer.levels is None:
-        return Choice(levels, f"takes over the levels of {name}, which is inlined")
+        return Choice(levels, f"takes over the levels of {name}, which is inlined", ALG2)
     own = producer.levels
     if own.compute >= levels.compute and own.store >= levels.store:
         return producer

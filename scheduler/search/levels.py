@@ -12,10 +12,11 @@ from scheduler.analysis.overlap import FULL, overlap_in
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Where a stage goes, and why; `levels` None is inline."""
+    """Where a stage goes, why, and by which algorithm; `levels` None is inline."""
 
     levels: Levels | None
     reason: str
+    source: str = "TACO 2019, Alg. 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _outside_consumers(
         if levels.compute < other.compute:
             levels = Levels(other.compute, max(levels.store, other.compute))
             reason = f"{choice.reason}; moved out to its consumer {consumer} at {order.loops[other.compute]}"
-    return Choice(levels, reason)
+    return Choice(levels, reason, choice.source)
 
 
 def nested(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:

@@ -1,0 +1,148 @@
+"""Schedule <-> document: plain data for JSON, unknown keys refused, every problem with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from scheduler.errors import DocumentError, Problem
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+
+Identifier = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+Loop = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)$")]
+Level = Annotated[str, Field(strict=True, pattern=r"^([A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)|inline)$")]
+Text = Annotated[str, Field(strict=True, max_length=20_000)]
+Size = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
+Flag = Annotated[bool, Field(strict=True)]
+FORMAT = 1
+MAX_STAGES = 100_000
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Tile(_Model):
+    dim: Identifier
+    size: Size | None = None
+
+
+class _Vector(_Model):
+    dim: Identifier
+    lanes: Annotated[int, Field(strict=True, ge=2, le=256)]
+
+
+class _Placement(_Model):
+    stage: Identifier
+    compute: Level
+    store: Level
+    fold: Flag = True
+    storage: Literal["memory", "registers"] = "memory"
+    order: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
+    vector: _Vector | None = None
+
+
+class _Group(_Model):
+    output: Identifier
+    loops: Annotated[tuple[Loop, ...], Field(max_length=32)] = ()
+    tiles: Annotated[tuple[_Tile, ...], Field(max_length=16)] = ()
+    parallel: Loop | None = None
+    vector: _Vector | None = None
+    unroll: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
+    placements: Annotated[tuple[_Placement, ...], Field(max_length=MAX_STAGES)] = ()
+
+
+class _Schedule(_Model):
+    format: Literal[1]
+    pipeline: Identifier
+    method: Annotated[str, Field(strict=True, pattern=r"^[a-z0-9_-]{1,32}$")]
+    strict: Flag = False
+    degraded: Text | None = None
+    groups: Annotated[tuple[_Group, ...], Field(max_length=MAX_STAGES)]
+
+
+def to_document(schedule: Schedule) -> dict[str, Any]:
+    """The schedule as plain data: from_document(to_document(s)) == s."""
+    return {
+        "format": FORMAT,
+        "pipeline": schedule.pipeline,
+        "method": schedule.method,
+        "strict": schedule.strict,
+        "degraded": schedule.degraded,
+        "groups": [_group_document(g) for g in schedule.groups],
+    }
+
+
+def from_document(document: object) -> Schedule:
+    """The schedule that `document` (parsed JSON) describes; raises DocumentError with every problem.
+
+    Whether it is legal for a pipeline is `legality.check`'s question.
+    """
+    if not isinstance(document, Mapping):
+        raise DocumentError((Problem("not_an_object", "", "a schedule is an object with keys"),))
+    try:
+        model = _Schedule.model_validate(document)
+    except ValidationError as error:
+        raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
+    groups = tuple(_group(g) for g in model.groups)
+    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded)
+
+
+def _group_document(group: Group) -> dict[str, Any]:
+    return {
+        "output": group.output,
+        "loops": list(group.loops),
+        "tiles": [{"dim": t.dim, "size": t.size} for t in group.tiles],
+        "parallel": group.parallel,
+        "vector": _vector_document(group.vector),
+        "unroll": list(group.unroll),
+        "placements": [_placement_document(p) for p in group.placements],
+    }
+
+
+def _placement_document(p: Placement) -> dict[str, Any]:
+    document: dict[str, Any] = {"stage": p.stage, "compute": p.compute, "store": p.store}
+    if p.compute != INLINE or p.order or p.vector is not None or not p.fold or p.storage != "memory":
+        document |= {
+            "fold": p.fold,
+            "storage": p.storage,
+            "order": list(p.order),
+            "vector": _vector_document(p.vector),
+        }
+    return document
+
+
+def _vector_document(vector: Vector | None) -> dict[str, Any] | None:
+    return None if vector is None else {"dim": vector.dim, "lanes": vector.lanes}
+
+
+def _group(g: _Group) -> Group:
+    return Group(
+        g.output,
+        g.loops,
+        tuple(Tile(t.dim, t.size) for t in g.tiles),
+        g.parallel,
+        _vector(g.vector),
+        g.unroll,
+        tuple(
+            Placement(p.stage, p.compute, p.store, p.fold, p.storage, p.order, _vector(p.vector)) for p in g.placements
+        ),
+    )
+
+
+def _vector(v: _Vector | None) -> Vector | None:
+    return None if v is None else Vector(v.dim, v.lanes)
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    pointer = "".join("/" + str(part)[:80].replace("~", "~0").replace("/", "~1") for part in detail["loc"])
+    match detail["type"]:
+        case "extra_forbidden":
+            return Problem("unknown_key", pointer, "there is no such key")
+        case "missing":
+            return Problem("missing_key", pointer, "the key is missing")
+    message = detail["msg"]
+    return Problem("bad_value", pointer, message[:1].lower() + message[1:])
