@@ -13,6 +13,7 @@ every access over the consumer's box and taking their least and greatest. What s
   sees the boundary. The caller gets the stage's own values.
 - A reduction folds in the order of its loops, from `semantics.identity`. For argmin and argmax a point replaces
   the best so far if it is strictly better; they start from the worst value at the first value of every variable.
+- A boundary's domain whose extent is below 1 at run time is its first point, and nothing where the kind is constant.
 - Indices are read as 64-bit integers.
 """
 
@@ -358,16 +359,15 @@ class _Evaluator:
             domain = list(zip(self.images[name].min, self.images[name].extent, strict=True))
         else:
             domain = [(self._integer(low), self._integer(extent)) for low, extent in boundary.domain]
-        if any(extent < 1 for _, extent in domain):
-            raise ArgumentError(f"{name}: the domain of its boundary is empty")
         inside = [
-            semantics.boundary_index(boundary.kind, i, *bounds) for i, bounds in zip(indices, domain, strict=True)
+            semantics.boundary_index(boundary.kind, i, low, max(extent, 1))
+            for i, (low, extent) in zip(indices, domain, strict=True)
         ]
         if boundary.kind != "constant":
             return inside, None, boundary
         outside = np.asarray(False)
-        for i, j in zip(indices, inside, strict=True):
-            outside = np.logical_or(outside, np.not_equal(i, j))
+        for i, (low, extent) in zip(indices, domain, strict=True):
+            outside = np.logical_or(outside, np.logical_or(i < low, i >= low + extent))
         return inside, outside, boundary
 
     def _reduce(self, e: Reduce, env: _Env) -> Array:

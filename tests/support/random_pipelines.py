@@ -33,6 +33,7 @@ INTEGERS = ("uint8", "uint8", "int16", "int32", "int32", "uint16", "int8", "uint
 FLOATS = ("float32", "float32", "float32", "float64")
 KINDS = ("repeat_edge", "repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 FAR = 1 << 12
+TABLE = 16
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,7 @@ class Source:
     safe: bool  # may be read anywhere: nothing behind it can be left
     scale: int = 1
     uses: int = 0
-    lo: int | None = None  # a table's only dim has sensible values from here ...
-    extent: int = 0  # ... over so many
+    table: bool = False  # each of its dims has sensible values in range(TABLE)
 
 
 @dataclass
@@ -136,7 +136,7 @@ def random_inputs(
     far: dict[str, Image] = {}
     for i in pipeline.inputs:
         if i.boundary is not None:
-            place = tuple((rng.randint(-3, 3), rng.choice((1, 2, 3, 5, 8, 13, 17))) for _ in i.dims)
+            place = tuple((rng.randint(-3, 3), rng.choice((1, 3, 5, 8, 9, 13, 16, 17))) for _ in i.dims)
             wanted.setdefault(i.name, place)
         region = wanted.get(i.name) or ((-FAR, 2 * FAR),) * len(i.dims)
         nothing = np.broadcast_to(np.zeros((), i.type.numpy), tuple(e for _, e in reversed(region)))
@@ -209,7 +209,7 @@ class _Builder:
         read = {
             s.name
             for s in self.sources
-            if any(re.search(rf"\b{s.name}\(", text) for reader, text in texts.items() if reader != s.name)
+            if any(re.search(rf"\b{s.name}[(.]", text) for reader, text in texts.items() if reader != s.name)
         }
         outputs = [s for s in stages if s.name not in read]
         if len(stages) > len(outputs) and self.chance(0.3):
@@ -228,8 +228,8 @@ class _Builder:
         }
 
     def _estimate(self, source: Source, dim: str) -> list[int]:
-        if source.lo is not None:
-            return [source.lo, source.extent]
+        if source.table:
+            return [0, TABLE]
         low = self.rng.choice((0, 0, -3, 2, 5))
         return [low, {"x": self.rng.randint(5, 21), "y": self.rng.randint(4, 14), "c": self.rng.randint(1, 4)}[dim]]
 
@@ -261,16 +261,19 @@ class _Builder:
     # Stages
 
     def _stage(self, name: str) -> None:
-        kind = self.rng.choices(("pure", "tuple", "table", "scan", "gather"), (60, 12, 10, 10, 8))[0]
+        kinds = ("pure", "tuple", "argmin", "scalar", "table", "scan", "gather")
+        kind = self.rng.choices(kinds, (55, 10, 4, 4, 10, 10, 8))[0]
         if kind == "table":
             self._table(name)
         elif kind in ("scan", "gather"):
             self._updated(name, kind)
+        elif kind == "argmin":
+            self._argmin(name)
         else:
-            self._pure(name, self.rng.randint(2, 3) if kind == "tuple" else 1)
+            dims = () if kind == "scalar" else self._dims()
+            self._pure(name, dims, self.rng.randint(2, 3) if kind == "tuple" else 1)
 
-    def _pure(self, name: str, components: int) -> None:
-        dims = self._dims()
+    def _pure(self, name: str, dims: tuple[str, ...], components: int) -> None:
         scope = Scope(dims, Reads())
         terms = tuple(self._settled(self._term(self._type(), self.rng.randint(1, 4), scope)) for _ in range(components))
         value = terms[0].text if components == 1 else [t.text for t in terms]
@@ -279,68 +282,97 @@ class _Builder:
             item["type"] = terms[0].type
         self._add(item, terms, scope, components > 1)
 
-    def _add(
-        self, item: dict, terms: tuple[Term, ...], scope: Scope, tuple_valued: bool, lo: int | None = None
-    ) -> None:
+    def _argmin(self, name: str) -> None:
+        """A stage whose value is the whole tuple of an argmin or argmax."""
+        dims = self._dims()
+        scope = Scope(dims, Reads())
+        loops, inner = self._loops(scope)
+        body = self._leaf_float(inner, "float32")
+        ranges = " ".join(f"for {loop} in {range_}" for loop, range_, _ in loops)
+        if self.chance(0.5):
+            body = self._term(self.rng.choice(INTEGERS), 1, inner)
+            ranges = self._comprehension(loops, inner)
+        value = f"{self.rng.choice(('argmin', 'argmax'))}({body.text} {ranges})"
+        terms = (*(Term("", "int32") for _ in loops), body)
+        self._add({"name": name, "dims": list(dims), "value": value}, terms, scope, True)
+
+    def _add(self, item: dict, terms: tuple[Term, ...], scope: Scope, tuple_valued: bool, table: bool = False) -> None:
         dims = tuple(item["dims"])
-        if scope.reads.safe and not tuple_valued and lo is None and self.chance(0.15):
-            domain = [[str(self.rng.randint(-2, 1)), str(self.rng.randint(2, 9))] for _ in dims]
+        if dims and scope.reads.safe and not tuple_valued and not table and self.chance(0.15):
+            domain = [self._extent(self.rng.randint(-2, 1), self.rng.randint(2, 9)) for _ in dims]
             item["boundary"] = {**self._boundary(terms[0].type), "domain": domain}
         self._storage(item)
         self.stages.append(item)
-        self.sources.append(Source(item["name"], dims, terms, tuple_valued, scope.reads.safe, scope.reads.scale))
-        if lo is not None:
-            self.sources[-1].lo, self.sources[-1].extent = lo, 16
+        reads = scope.reads
+        self.sources.append(Source(item["name"], dims, terms, tuple_valued, reads.safe, reads.scale, table=table))
+
+    def _extent(self, low: int, extent: int) -> list[int | str]:
+        """[low, extent], or the place of an input that may have any."""
+        bound = self._input_dim() if self.chance(0.2) else None
+        return [low, extent] if bound is None else [f"{bound[0]}.min.{bound[1]}", f"{bound[0]}.extent.{bound[1]}"]
+
+    def _input_dim(self) -> tuple[str, str] | None:
+        """An input with a boundary, and one of its dims."""
+        bounded = [i for i in self.inputs.values() if "boundary" in i]
+        if not bounded:
+            return None
+        item = self.rng.choice(bounded)
+        return item["name"], self.rng.choice(item["dims"])
 
     def _table(self, name: str) -> None:
         """A histogram or another reduction to a table that data says the place in."""
+        dims = self.rng.choice((["i"], ["i"], ["i", "j"]))
         wide = ("x", "y")[: self.rng.randint(1, 2)]
         scope = Scope(wide, Reads(), reducing=True)
-        key = self._place(self._leaf_integer(scope), 16)
+        keys = [self._place(self._leaf_integer(scope), TABLE) for _ in dims]
         type_ = self.rng.choice(("uint32", "int32", "uint8", "int64"))
         amount = self._term(type_, 1, scope)
         op = self.rng.choice(("+", "+", "^", "max"))
-        here = f"{name}({key})"
+        here = f"{name}({', '.join(keys)})"
         value = f"max({here}, {amount.text})" if op == "max" else f"({here} {op} {amount.text})"
-        update = {
-            "domain": {v: [self.rng.randint(-2, 2), self.rng.randint(1, 9)] for v in wide},
-            "at": [key],
-            "value": value,
-        }
+        domain = {v: self._extent(self.rng.randint(-2, 2), self.rng.randint(1, 9)) for v in wide}
+        updates = [{"domain": domain, "at": keys, "value": value}]
         if self.chance(0.3):
-            update["where"] = self._condition(1, scope)
-        item = {"name": name, "dims": ["i"], "value": f"{type_}(0)", "updates": [update]}
+            updates[0]["where"] = self._condition(1, scope)
         if self.chance(0.4):
-            update = {"domain": {"k": [1, 15]}, "at": ["k"], "value": f"{name}(k) + {name}(k - 1)"}
-            item["updates"].append(update)
-        self._add(item, (Term("", type_),), scope, False, lo=0)
+            rest = "".join(f", {d}" for d in dims[1:])  # free: whole rows at once
+            value = f"{name}(k{rest}) + {name}(k - 1{rest})"
+            updates.append({"domain": {"k": [1, TABLE - 1]}, "at": ["k", *dims[1:]], "value": value})
+        item = {"name": name, "dims": dims, "value": f"{type_}(0)", "updates": updates}
+        self._add(item, (Term("", type_),), scope, False, table=True)
 
     def _updated(self, name: str, kind: str) -> None:
         """A stage whose updates scan along a dim, or gather into whole rows or single points."""
         dims = self._dims()
         scope = Scope(dims, Reads())
-        start = self._below(self._settled(self._term(self._type(), 2, scope)), 2.0)
+        count = self.rng.choice((1, 1, 1, 2))
+        starts = [self._below(self._settled(self._term(self._type(), 2, scope)), 2.0) for _ in range(count)]
         along = self.rng.choice(dims)
-        others = [d for d in dims if d != along]
-        looped = [d for d in others if self.chance(0.4)]  # the others stay free
-        names = {d: f"r{d}" if d == along or d in looped else d for d in dims}
+        looped = [d for d in dims if d == along or self.chance(0.4)]  # the others stay free
+        names = {d: f"r{d}" if d in looped else d for d in dims}
+        here = f"{name}({', '.join(names[d] for d in dims)})"
+        back = f"{name}({', '.join(names[d] + (' - 1' if d == along else '') for d in dims)})"
+        values = [t.text for t in starts]
         updates = []
         for _ in range(self.rng.choice((1, 1, 2))):
-            ranges = {names[d]: [self.rng.randint(-1, 3), self.rng.randint(1, 7)] for d in [along, *looped]}
-            order = self.rng.sample(sorted(ranges), len(ranges))
             inner = Scope(tuple(names.values()), scope.reads, reducing=True)
-            here = f"{name}({', '.join(names[d] for d in dims)})"
-            back = f"{name}({', '.join(names[d] + (' - 1' if d == along else '') for d in dims)})"
-            source = back if kind == "scan" else here
-            update = {"domain": {v: ranges[v] for v in order}, "at": [names[d] for d in dims]}
-            update["value"], start = self._combined(here, source, start, inner, ranges)
+            order = self.rng.sample(looped, len(looped))
+            domain = {names[d]: self._extent(self.rng.randint(-1, 3), self.rng.randint(1, 7)) for d in order}
+            update: dict = {"domain": domain, "at": [names[d] for d in dims], "value": []}
+            for k, start in enumerate(starts):
+                component = "" if count == 1 else f"[{k}]"
+                source = back if kind == "scan" else here
+                value, starts[k] = self._combined(here + component, source + component, start, inner)
+                update["value"].append(value)
+            if count == 1:
+                update["value"] = update["value"][0]
             if self.chance(0.3):
                 update["where"] = self._condition(1, inner)
             updates.append(update)
-        item = {"name": name, "dims": list(dims), "value": start.text, "updates": updates}
-        self._add(item, (start,), scope, False)
+        item = {"name": name, "dims": list(dims), "value": values if count > 1 else values[0], "updates": updates}
+        self._add(item, tuple(starts), scope, count > 1)
 
-    def _combined(self, here: str, source: str, start: Term, scope: Scope, ranges: dict) -> tuple[str, Term]:
+    def _combined(self, here: str, source: str, start: Term, scope: Scope) -> tuple[str, Term]:
         """An update's value, and the stage as it is after it."""
         type_ = start.type
         if type_ == "bool":
@@ -348,6 +380,9 @@ class _Builder:
         amount = self._settled(self._term(type_, 1, scope))
         if not start.is_float:
             ops = ("{s} + {a}", "{h} + {s}", "min({s}, {a})", "{s} * 3 + {h} ^ {a}", "select({a} > {s}, {a}, {s})")
+            if scope.reads.safe and self.chance(0.1):  # a place that the stage itself says
+                place = f"clamp(int32({here}), 0, 7)"
+                source = re.sub(r"\br[xyc]\b", place, here)
             return self.rng.choice(ops).format(h=here, s=source, a=amount.text), start
         amount = self._below(amount, 2.0)
         size = max(start.size, amount.size)
@@ -418,10 +453,10 @@ class _Builder:
 
     def _index(self, source: Source, dim: str, scope: Scope, plain: bool) -> str:
         rng = self.rng
-        if source.lo is not None:  # a table: look up by data where its index is not at hand
+        if source.table:  # a table: look up by data where its index is not at hand
             if scope.variables and self.chance(0.5):
-                return f"clamp({rng.choice(scope.variables)}, 0, 15)"
-            return str(rng.randint(0, 15)) if plain else self._place(self._leaf_integer(scope), 16)
+                return f"clamp({rng.choice(scope.variables)}, 0, {TABLE - 1})"
+            return str(rng.randrange(TABLE)) if plain else self._place(self._leaf_integer(scope), TABLE)
         variable = self._variable(dim, scope)
         if variable is None:
             return str(rng.randint(0, 2))
@@ -535,7 +570,9 @@ class _Builder:
             return f"{type_}({self._literal(type_)})"
         if choice < 0.17 and any(p["name"] == "taps" for p in self.params):
             return f"{type_}(taps)"
-        if choice < 0.21 and scope.variables:
+        if choice < 0.2 and (bound := self._input_dim()) is not None:
+            return f"{type_}({bound[0]}.{rng.choice(('min', 'extent'))}.{bound[1]})"
+        if choice < 0.24 and scope.variables:
             return f"{type_}(random({', '.join(scope.variables)}, {rng.randint(0, 9)}) * 128.0)"
         read = self._read(scope, ("int", "uint")) or self._read(scope, ("bool",))
         if read is None:
@@ -566,6 +603,9 @@ class _Builder:
             text = f"range({low}, {low + extent})"
             if any(p["name"] == "taps" for p in self.params) and self.chance(0.3):
                 text, extent = "range(taps)", 4
+            elif (bound := self._input_dim()) is not None and self.chance(0.1):
+                low_, extent_ = f"{bound[0]}.min.{bound[1]}", f"{bound[0]}.extent.{bound[1]}"
+                text, extent = f"range({low_}, {low_} + {extent_})", 17
             loops.append((name, text, extent))
         names = tuple(name for name, _, _ in loops)
         return loops, scope.inside(names)
