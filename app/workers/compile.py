@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import platform as host_system
 import re
 import shutil
 import tempfile
@@ -30,6 +31,8 @@ RUNNER_SOURCE = Path(__file__).with_name("runner.c")
 SOURCE_NAME, LIBRARY_NAME, RUNNER_NAME, RECORD_NAME = "pipeline.c", "library.so", "runner", "build.json"
 _FORMAT = 1  # of the cache: part of every key
 _STALE_S = 24 * 3600
+_OBJECT_BYTES = 256 << 20
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large|File size limit exceeded")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
 
 
@@ -68,50 +71,56 @@ def build(source: CSource, platform: CpuPlatform, cache_dir: Path, timeout_s: fl
     if not _HEADER_NAME.fullmatch(source.header_name):
         raise CompileError("compile_failure", "the header's name is not a file name")
     deadline = time.monotonic() + timeout_s
+    cache_dir = cache_dir.resolve()
     with _storage_errors():
-        runner = _build_runner(platform.compiler, cache_dir, deadline)
-        toolchain = find_toolchain(platform.compiler)
-        flags = (*platform.compiler.flags, *(f for f in source.flags if f != "-fopenmp"))
-        key = _key("library", toolchain, platform, flags, source.code, source.header_name, source.header)
-        folder = cache_dir / "libraries" / key
-        record, cached = _read_record(folder, LIBRARY_NAME), True
-        if record is None:
-            openmp = ("-fopenmp",) if _knows_openmp(toolchain.program, platform.compiler.flags) else ()
-            arguments = (*flags, "-shared", "-fPIC", *openmp, "-o", LIBRARY_NAME, SOURCE_NAME, "-lm")
-            files = {SOURCE_NAME: source.code, source.header_name: source.header}
-            record, cached = _compile(toolchain, arguments, files, LIBRARY_NAME, folder, deadline), False
+        toolchain = find_toolchain(platform.compiler, timeout_s)
+        runner = _build_runner(toolchain, platform.compiler, cache_dir, deadline)
+        folder, record, cached = _library(source, platform, toolchain, cache_dir, deadline)
     return BuiltLibrary(
         path=folder / LIBRARY_NAME,
-        key=key,
+        key=folder.name,
         log=record.log,
         seconds=record.seconds,
         entry=source.entry,
         compiler=toolchain.version,
         flags=record.flags,
         runner=runner,
-        run_prefix=platform.compiler.run_prefix,
+        run_prefix=_run_prefix(platform),
         cached=cached,
     )
 
 
-def find_toolchain(compiler: Compiler) -> Toolchain:
+def _run_prefix(platform: CpuPlatform) -> tuple[str, ...]:
+    """The emulator, where this host is not of the platform's architecture."""
+    architecture = platform.triple.partition("-")[0]
+    return () if host_system.machine() == architecture else platform.compiler.run_prefix
+
+
+def find_toolchain(compiler: Compiler, timeout_s: float = 30.0) -> Toolchain:
     """The compiler's program on the search path, and what it is; raises CompileError where there is none."""
     program = shutil.which(compiler.command)
     if program is None:
         raise CompileError("compile_failure", f"the compiler {compiler.command} is not installed here")
     stamp = os.stat(program)
-    return _probe(program, compiler.flags, stamp.st_mtime_ns, stamp.st_size)
+    asked = (program, compiler.flags, stamp.st_mtime_ns, stamp.st_size)
+    if asked not in _TOOLCHAINS:
+        _TOOLCHAINS[asked] = _probe(program, compiler.flags, timeout_s)
+    return _TOOLCHAINS[asked]
 
 
-@lru_cache(maxsize=256)
-def _probe(program: str, flags: tuple[str, ...], mtime_ns: int, size: int) -> Toolchain:
-    """What the compiler predefines under `flags`. `mtime_ns` and `size` tell an updated program from the old one."""
-    with tempfile.TemporaryDirectory(prefix="tilesmith-") as folder:
-        done = _run_compiler(program, (*flags, "-dM", "-E", "-x", "c", "/dev/null"), Path(folder), 30.0, 1 << 20)
+# Of this process; the stamp of the program tells an updated one from the old one.
+_TOOLCHAINS: dict[tuple[str, tuple[str, ...], int, int], Toolchain] = {}
+
+
+def _probe(program: str, flags: tuple[str, ...], timeout_s: float) -> Toolchain:
+    """The compiler's version and what it predefines under `flags`."""
+    with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
+        folder = Path(name).resolve()
+        done = _run_compiler(program, (*flags, "-dM", "-E", "-x", "c", "/dev/null"), folder, timeout_s, 1 << 20)
     if done.timed_out:
         raise CompileError("compile_timeout", "the compiler does not answer")
     if done.returncode != 0:
-        raise _failure(done, Path(folder))
+        raise _failure(done, folder)
     macros = done.stdout.decode("utf-8", "replace")
     match = re.search(r'^#define __VERSION__ "(.*)"$', macros, re.MULTILINE)
     version = f"{Path(program).name} {match[1] if match else 'of unknown version'}"
@@ -119,13 +128,13 @@ def _probe(program: str, flags: tuple[str, ...], mtime_ns: int, size: int) -> To
 
 
 @lru_cache(maxsize=256)
-def _knows_openmp(program: str, flags: tuple[str, ...]) -> bool:
-    """Whether the compiler has OpenMP, its header and its library; tried once."""
+def _knows_openmp(toolchain: Toolchain, flags: tuple[str, ...]) -> bool:
+    """Whether the compiler has OpenMP, its header and its library; tried once a process."""
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
-        folder = Path(name)
+        folder = Path(name).resolve()
         (folder / SOURCE_NAME).write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
         arguments = (*flags, "-shared", "-fPIC", "-fopenmp", "-Wl,-z,defs", "-o", LIBRARY_NAME, SOURCE_NAME)
-        done = _run_compiler(program, arguments, folder, 30.0)
+        done = _run_compiler(toolchain.program, arguments, folder, 30.0)
     return done.returncode == 0 and not done.timed_out
 
 
@@ -139,9 +148,27 @@ class _Record:
     flags: tuple[str, ...]
 
 
-def _build_runner(compiler: Compiler, cache_dir: Path, deadline: float) -> Path:
+def _library(
+    source: CSource, platform: CpuPlatform, toolchain: Toolchain, cache_dir: Path, deadline: float
+) -> tuple[Path, _Record, bool]:
+    """The entry, its record, and whether it was there already; without OpenMP where the compiler has none."""
+    flags = (*platform.compiler.flags, *(f for f in source.flags if f != "-fopenmp"))
+    for openmp in (("-fopenmp",), ()):
+        parts = (platform.triple, flags, openmp, source.code, source.header_name, source.header)
+        folder = cache_dir / "libraries" / _key("library", toolchain, *parts)
+        record = _read_record(folder, LIBRARY_NAME)
+        if record is not None:
+            return folder, record, True
+        if openmp and not _knows_openmp(toolchain, platform.compiler.flags):
+            continue
+        arguments = (*flags, "-shared", "-fPIC", *openmp, "-o", LIBRARY_NAME, SOURCE_NAME, "-lm")
+        files = {SOURCE_NAME: source.code, source.header_name: source.header}
+        break
+    return folder, _compile(toolchain, arguments, files, LIBRARY_NAME, folder, deadline), False
+
+
+def _build_runner(toolchain: Toolchain, compiler: Compiler, cache_dir: Path, deadline: float) -> Path:
     """The program that calls compiled pipelines, for the same target; compiled once."""
-    toolchain = find_toolchain(compiler)
     code = RUNNER_SOURCE.read_text(encoding="utf-8")
     folder = cache_dir / "runners" / _key("runner", toolchain, compiler.flags, code)
     if _read_record(folder, RUNNER_NAME) is None:
@@ -214,12 +241,7 @@ def _sweep(parent: Path) -> None:
 
 def _key(kind: str, toolchain: Toolchain, *parts: object) -> str:
     """A hash of everything that the result depends on."""
-    text = json.dumps([_FORMAT, kind, toolchain.identity, *(_plain(p) for p in parts)], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _plain(part: object) -> object:
-    return part.triple if isinstance(part, CpuPlatform) else part
+    return hashlib.sha256(json.dumps([_FORMAT, kind, toolchain.identity, *parts]).encode()).hexdigest()[:32]
 
 
 def _run_compiler(
@@ -230,7 +252,7 @@ def _run_compiler(
     return execute(
         (program, *arguments),
         cwd=folder,
-        limits=Limits(wall_s=wall_s, cpu_s=int(wall_s) + 2, file_bytes=256 << 20, output_bytes=output_bytes),
+        limits=Limits(wall_s=wall_s, cpu_s=int(wall_s) + 2, file_bytes=_OBJECT_BYTES, output_bytes=output_bytes),
         environment={"PATH": path, "TMPDIR": str(folder), "LC_ALL": "C"},
         confinement=Confinement(writable=(folder,), whole_system=True),
     )
@@ -238,7 +260,7 @@ def _run_compiler(
 
 def _failure(done: Finished, folder: Path) -> CompileError:
     text = _text(done, folder)
-    if "No space left on device" in text or "file size limit" in text.lower():
+    if _NO_SPACE.search(text):
         return CompileError("store_full", "there is no space left to compile in", text)
     if done.signal is not None:
         return CompileError("compile_failure", f"the compiler was killed by signal {done.signal}", text)

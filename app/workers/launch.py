@@ -31,8 +31,10 @@ def main(arguments: list[str]) -> None:
     for name, value in limits.items():
         which = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(which)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(which, (value, value))
+        # The soft limit of CPU time warns with a signal that says what it is; the hard one only kills.
+        grace = 5 if name == "CPU" else 0
+        highest = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
+        resource.setrlimit(which, (min(value, highest), highest))
     try:
         os.execvp(argv[0], argv)
     except OSError as error:

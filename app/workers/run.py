@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -85,7 +86,7 @@ def run(
     if set(given) != set(pipeline.outputs):
         given = {**largest_regions(pipeline, images, params), **given}
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name, _storage_errors():
-        job = _Job(pipeline, images, values, given, Path(name))
+        job = _Job(pipeline, images, values, given, Path(name).resolve())
         answer = job.call(library, (*job.load(), f"run {repeat}", *job.store()), threads, limits)
         if answer["code"] != 0:
             raise _refusal(answer, job)
@@ -107,7 +108,7 @@ def query_regions(
     """
     given, values = checked_regions(pipeline, regions), checked_params(pipeline, params)
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
-        job = _Job(pipeline, {}, values, given, Path(name), dict(inputs))
+        job = _Job(pipeline, {}, values, given, Path(name).resolve(), dict(inputs))
         answer = job.call(library, ("query",), 1, RUN_LIMITS)
     if answer["code"] != 1:
         raise RunError("run_failure", f"the compiled code answered a bounds query with {answer['code']}")
@@ -128,7 +129,7 @@ class _Job:
     def call(self, library: BuiltLibrary, commands: Iterable[str], threads: int, limits: Limits) -> dict[str, Any]:
         """The runner's answer to `commands`, after every argument is declared; RunError where it has none."""
         done = execute(
-            (*library.run_prefix, str(library.runner), str(library.path), f"{library.entry}_argv"),
+            (*_emulator(library.run_prefix), str(library.runner), str(library.path), f"{library.entry}_argv"),
             cwd=self.folder,
             limits=self.with_overhead(limits, threads),
             environment=_environment(threads),
@@ -232,6 +233,16 @@ def _check_counts(threads: int, repeat: int) -> None:
         raise ArgumentError(f"threads must be 1 to {MAX_THREADS}, not {threads}")
     if not 1 <= repeat <= MAX_REPEAT:
         raise ArgumentError(f"repeat must be 1 to {MAX_REPEAT}, not {repeat}")
+
+
+def _emulator(prefix: tuple[str, ...]) -> tuple[str, ...]:
+    """The run prefix with the path of its program; RunError where it is not installed."""
+    if not prefix:
+        return ()
+    program = shutil.which(prefix[0])
+    if program is None:
+        raise RunError("run_failure", f"{prefix[0]}, which runs code for this platform, is not installed here")
+    return (program, *prefix[1:])
 
 
 def _environment(threads: int) -> dict[str, str]:

@@ -84,7 +84,7 @@ def execute(
 ) -> Finished:
     """Run `argv` in `cwd` to its end or its limits, and leave no process behind.
 
-    Raises Cancelled when the job that runs it is cancelled.
+    `argv` and paths are absolute. Raises Cancelled when the job that runs it is cancelled.
     """
     confined = confinement or Confinement(writable=(cwd,))
     box = _bubblewrap(confined, cwd) if bubblewrap_works() else None
@@ -200,8 +200,9 @@ def _ended(pid: int) -> bool:
 def kill_group(pid: int) -> None:
     """Kill the process group that `pid` leads, and descendants that have left it. `pid` must not be reaped yet."""
     strays: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        strays = psutil.Process(pid).children(recursive=True)
+    if not _ended(pid):
+        with contextlib.suppress(psutil.Error):
+            strays = psutil.Process(pid).children(recursive=True)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     for stray in strays:
@@ -222,8 +223,10 @@ def _rlimits(limits: Limits) -> dict[str, int]:
 
 
 def _own_threads() -> int:
-    """Threads of all processes of this user: what RLIMIT_NPROC counts."""
+    """Threads of all processes of this user: what RLIMIT_NPROC counts. (The superuser's are not counted at all.)"""
     user, count = os.getuid(), 0
+    if user == 0:
+        return 0
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
@@ -271,7 +274,8 @@ def _bubblewrap(confined: Confinement, cwd: Path) -> list[str]:
                 argv += ["--symlink", os.readlink(path), str(path)]
             elif path.exists():
                 argv += ["--ro-bind", str(path), str(path)]
-    argv += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+        argv += ["--tmpfs", "/tmp"]
+    argv += ["--dev", "/dev", "--proc", "/proc"]
     for path in confined.readable:
         argv += ["--ro-bind", str(path), str(path)]
     for path in confined.writable:
