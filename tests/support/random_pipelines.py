@@ -136,7 +136,7 @@ def random_inputs(
     far: dict[str, Image] = {}
     for i in pipeline.inputs:
         if i.boundary is not None:
-            place = tuple((rng.randint(-3, 3), rng.choice((1, 3, 5, 8, 9, 13, 16, 17))) for _ in i.dims)
+            place = tuple((rng.randint(-3, 3), rng.choice((1, 5, 9, 13, 16, 17, 24, 31))) for _ in i.dims)
             wanted.setdefault(i.name, place)
         region = wanted.get(i.name) or ((-FAR, 2 * FAR),) * len(i.dims)
         nothing = np.broadcast_to(np.zeros((), i.type.numpy), tuple(e for _, e in reversed(region)))
@@ -326,7 +326,7 @@ class _Builder:
         scope = Scope(wide, Reads(), reducing=True)
         keys = [self._place(self._leaf_integer(scope), TABLE) for _ in dims]
         type_ = self.rng.choice(("uint32", "int32", "uint8", "int64"))
-        amount = self._term(type_, 1, scope)
+        amount = self._term(type_, 1, scope) if self.chance(0.6) else Term("1", type_)
         op = self.rng.choice(("+", "+", "^", "max"))
         here = f"{name}({', '.join(keys)})"
         value = f"max({here}, {amount.text})" if op == "max" else f"({here} {op} {amount.text})"
@@ -531,6 +531,9 @@ class _Builder:
         def operand() -> str:
             return self._integer(type_, depth - 1, scope)
 
+        def count(below: int) -> int:
+            return rng.randrange(below) if self.chance(0.2) else rng.randrange(4)
+
         def other() -> str:
             return self._integer(rng.choice(INTEGERS), depth - 1, scope)
 
@@ -538,14 +541,14 @@ class _Builder:
             lambda: f"({operand()} {rng.choice(('+', '-', '*', '&', '|', '^', '//', '%'))} {operand()})",
             lambda: f"({operand()} + {operand()})",
             lambda: f"({operand()} {rng.choice(('+', '-', '*', '//', '%'))} {self._literal(type_)})",
-            lambda: f"({operand()} {rng.choice(('<<', '>>'))} {rng.randrange(bits)})",
+            lambda: f"({operand()} {rng.choice(('<<', '>>'))} {count(bits)})",
             lambda: f"({operand()} {rng.choice(('<<', '>>'))} {self._leaf_integer(scope).text})",
             lambda: (
                 f"{rng.choice(('min', 'max', 'absd', 'halving_add', 'rounding_halving_add'))}({operand()}, {operand()})"
             ),
             lambda: f"{rng.choice(('sat_add', 'sat_sub'))}({operand()}, {operand()})",
-            lambda: f"rounding_shift_right({operand()}, {rng.randrange(bits)})",
-            lambda: f"mul_shift_right({operand()}, {operand()}, {rng.randrange(2 * bits if bits < 64 else 64)})",
+            lambda: f"rounding_shift_right({operand()}, {count(bits)})",
+            lambda: f"mul_shift_right({operand()}, {operand()}, {rng.choice((0, 1, bits // 2, bits - 1, bits))})",
             lambda: f"lerp({operand()}, {operand()}, {self._integer(rng.choice(('uint8', 'uint16')), 0, scope)})",
             lambda: f"lerp({operand()}, {operand()}, {self._leaf_float(scope, 'float32').text})",
             lambda: f"clamp({operand()}, {self._literal(type_)}, {operand()})",
@@ -605,7 +608,7 @@ class _Builder:
                 text, extent = "range(taps)", 4
             elif (bound := self._input_dim()) is not None and self.chance(0.1):
                 low_, extent_ = f"{bound[0]}.min.{bound[1]}", f"{bound[0]}.extent.{bound[1]}"
-                text, extent = f"range({low_}, {low_} + {extent_})", 17
+                text, extent = f"range({low_}, {low_} + {extent_})", 31
             loops.append((name, text, extent))
         names = tuple(name for name, _, _ in loops)
         return loops, scope.inside(names)
