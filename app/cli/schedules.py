@@ -50,7 +50,7 @@ def compiled_pipeline(pipeline: Pipeline, request: Request) -> Compiled:
     platform = load_platform(request.platform)
     options = Options(method=request.method, strict=request.strict, deadline_ms=request.deadline_ms)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
-        return compile_pipeline(pipeline, platform, options)
+        return compile_pipeline(pipeline, platform, options, time.perf_counter)
 
 
 def schedule(request: Request, out: Path | None, as_json: bool) -> None:

@@ -45,7 +45,7 @@ def answer(question: Question) -> Answer | ApiError:
     try:
         pipeline, platform, options = _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
-        compiled = compile_pipeline(pipeline, platform, options)
+        compiled = compile_pipeline(pipeline, platform, options, time.perf_counter)
         return _answer(compiled, question, parse_ms, started)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")

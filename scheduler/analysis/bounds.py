@@ -7,7 +7,7 @@ what makes it sound to size buffers at an outer loop and to compute parts of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import lcm
@@ -256,18 +256,32 @@ def _written(update: Update, env: Mapping[str, Interval]) -> Box:
     return tuple(interval_of(e, env) for e in update.at)
 
 
-def required_boxes(pipeline: Pipeline, outputs: Mapping[str, Box]) -> dict[str, Box]:
+Name = Callable[[Index, str], Index]
+"""Gives a bound a name (second argument: a hint), or a number where everything is known."""
+
+
+def required_boxes(pipeline: Pipeline, outputs: Mapping[str, Box], name: Name) -> dict[str, Box]:
     """*Before*: a normalised pipeline and boxes of its outputs. *After*: the box of every stage (settled) and
-    input that they need; what is not needed is missing."""
+    input that they need; what is not needed is missing. `name` keeps bounds of long chains short."""
+
+    def named(owner: str, dims: tuple[str, ...], box: Box) -> Box:
+        return tuple(
+            (name(lo, f"{owner}_{d}_lo"), name(hi, f"{owner}_{d}_hi")) for d, (lo, hi) in zip(dims, box, strict=True)
+        )
+
     need: dict[str, Box] = dict(outputs)
     for stage in reversed(pipeline.stages):
         if stage.name not in need:
             continue
-        need[stage.name] = box = settled_box(stage, need[stage.name])
+        box = named(stage.name, stage.dims, settled_box(stage, named(stage.name, stage.dims, need[stage.name])))
+        need[stage.name] = box
         env = variables(stage, box)
         for read in reads(stage):
             if read.producer != stage.name:
                 need[read.producer] = box_hull(need.get(read.producer), footprint(read, env))
+    for image in pipeline.inputs:
+        if image.name in need:
+            need[image.name] = named(image.name, image.dims, need[image.name])
     return need
 
 
@@ -293,7 +307,7 @@ def required_regions(
             env[bound_symbol(image.name, "extent", dim)] = extent
     outputs = {name: tuple((const(lo), const(lo + n - 1)) for lo, n in region) for name, region in regions.items()}
     result: dict[str, Region] = {}
-    for name, box in required_boxes(pipeline, outputs).items():
+    for name, box in required_boxes(pipeline, outputs, lambda bound, _: const(bound.value(env))).items():
         ends = [(lo.value(env), hi.value(env)) for lo, hi in box]
         result[name] = tuple((lo, hi - lo + 1) for lo, hi in ends)
     return result

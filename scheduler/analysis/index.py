@@ -163,10 +163,7 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
     flat: list[Index] = []
     for x in (a, b):
         inner = x.terms[0][0] if len(x.terms) == 1 and x.terms[0][1] == 1 else None
-        if inner is not None and inner.kind == kind:
-            parts = [arg + x.const for arg in inner.args]
-        else:
-            parts = [x]
+        parts = [arg + x.const for arg in inner.args] if inner is not None and inner.kind == kind else [x]
         for part in parts:
             for n, other in enumerate(flat):
                 if other.terms == part.terms:

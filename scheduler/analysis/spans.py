@@ -207,6 +207,8 @@ def _clamped(s: Span, e: Expr, lo: Expr | None, hi: Expr | None) -> Span:
         bounds = tuple(b for b in (lo, hi) if b is not None)
         kind = Call("clamp" if len(bounds) == 2 else ("min" if lo is None else "max"), bounds, e.type)
         return replace(s, clamps=(*s.clamps, kind))
+    if any(b is not None and _constant_int(b) is None for b in (lo, hi)):
+        return UNKNOWN
     low, high = (None if b is None else _constant_int(b) for b in (lo, hi))
     least = s.lo if low is None else (Fraction(low) if s.lo is None else max(s.lo, Fraction(low)))
     most = s.hi if high is None else (Fraction(high) if s.hi is None else min(s.hi, Fraction(high)))

@@ -1,0 +1,255 @@
+"""The fixed parts of a C file: the ABI, and the helper functions that a file uses (and only those)."""
+
+from __future__ import annotations
+
+import re
+
+ABI = """\
+#ifndef TILESMITH_BUFFER
+#define TILESMITH_BUFFER
+/* One image. Dims as declared in the pipeline; strides in elements. A buffer whose data is NULL asks for the
+   region that is required of it: a bounds query. */
+typedef struct {
+    void   *data; /* the element at (min[0], min[1], ...) */
+    int32_t dims;
+    int32_t min[5], extent[5];
+    int64_t stride[5];
+} tilesmith_buffer;
+
+enum {
+    TILESMITH_OK = 0,
+    TILESMITH_E_REGION = 1,   /* an input does not cover what is required; mins and extents now say what is */
+    TILESMITH_E_ARGUMENT = 2, /* a NULL buffer, wrong dims, an extent below 1 */
+    TILESMITH_E_MEMORY = 3    /* scratch memory could not be allocated */
+};
+#endif
+"""
+
+INCLUDES = """\
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#define TILESMITH_PARALLEL _Pragma("omp parallel for schedule(dynamic, 1)")
+#define TILESMITH_THREADS omp_get_max_threads()
+#define TILESMITH_THREAD omp_get_thread_num()
+#else
+#define TILESMITH_PARALLEL
+#define TILESMITH_THREADS 1
+#define TILESMITH_THREAD 0
+#endif
+/* A comparison that a document makes may be decided by its types. */
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#ifdef __clang__
+#define TILESMITH_UNROLL _Pragma("unroll 4")
+#else
+#define TILESMITH_UNROLL _Pragma("GCC unroll 4")
+#endif
+"""
+
+INDEX_HELPERS = """\
+static inline int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Where the last vector of a row starts: at `fits`, or a step before `first` where not even one fits. */
+static inline int64_t tilesmith_last_vector(int64_t first, int64_t fits, int64_t step) {
+    return fits < first ? first - step : fits;
+}
+
+/* Quotient and remainder: the remainder is never negative, both are 0 where the divisor is. */
+static inline int64_t tilesmith_floor_div(int64_t a, int64_t b) {
+    if (b == 0 || b == -1) return b == 0 ? 0 : (int64_t)(0 - (uint64_t)a);
+    const int64_t q = a / b;
+    return a - q * b >= 0 ? q : b > 0 ? q - 1 : q + 1;
+}
+static inline int64_t tilesmith_remainder(int64_t a, int64_t b) {
+    if (b == 0 || b == -1) return 0;
+    const int64_t r = a % b;
+    return r >= 0 ? r : b > 0 ? r + b : r - b;
+}
+
+/* A product of sizes; INT64_MAX / 4 stands for everything too large to be allocated. */
+static inline int64_t tilesmith_times(int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
+}
+
+/* Elements from row to row: whole cache lines, and never near a multiple of 4 KiB, where loads would wait for
+   stores to other rows whose addresses agree in the low bits. */
+static inline int64_t tilesmith_pitch(int64_t elements, int64_t size) {
+    const int64_t bytes = tilesmith_times((tilesmith_times(elements, size) + LINE - 1) / LINE, LINE);
+    return (bytes + (bytes >= 2048 && bytes % 4096 < 256 ? 256 : 0)) / size;
+}
+
+/* Bytes of a buffer of so many elements, whole lines. */
+static inline int64_t tilesmith_block(int64_t elements, int64_t size) {
+    return tilesmith_min(tilesmith_times(elements, size) + 2 * LINE - 1, INT64_MAX / 4) / LINE * LINE;
+}
+
+/* Large blocks are aligned to huge pages and ask for them. */
+static inline void *tilesmith_allocate(int64_t bytes) {
+    const int64_t huge = 2 << 20, align = bytes >= huge ? huge : LINE;
+    if (bytes >= INT64_MAX / 4) return NULL;
+    void *memory = aligned_alloc((size_t)align, (size_t)((bytes + align - 1) / align * align));
+#ifdef MADV_HUGEPAGE
+    if (memory && bytes >= huge) madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+"""
+
+BUFFER_HELPERS = """\
+/* Whether box lo..hi lies inside the buffer; dims are counted by n. */
+static inline int tilesmith_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+    for (int d = 0; d < n; d++)
+        if (lo[d] < b->min[d] || hi[d] > (int64_t)b->min[d] + b->extent[d] - 1) return 0;
+    return 1;
+}
+
+static inline void tilesmith_require(tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+    for (int d = 0; d < n; d++) {
+        const int64_t first = tilesmith_max(lo[d], INT32_MIN);
+        b->min[d] = (int32_t)tilesmith_min(first, INT32_MAX);
+        b->extent[d] = (int32_t)tilesmith_max(tilesmith_min(hi[d] - first + 1, INT32_MAX), 1);
+    }
+}
+
+static inline int tilesmith_is_image(const tilesmith_buffer *b, int dims, int query) {
+    if (!b || b->dims != dims) return 0;
+    for (int d = 0; d < dims; d++)
+        if (b->extent[d] < 1 && !query) return 0;
+    return 1;
+}
+
+/* Copies an image between any strides and a dense order of its dims. */
+static inline void tilesmith_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
+                           const int64_t *extent, int dims, size_t size) {
+    if (dims == 0) {
+        memcpy(to, from, size);
+        return;
+    }
+    const int d = dims - 1;
+    for (int64_t i = 0; i < extent[d]; i++)
+        tilesmith_copy(to + i * to_stride[d] * (int64_t)size, to_stride, from + i * from_stride[d] * (int64_t)size,
+                       from_stride, extent, d, size);
+}
+"""
+
+DENSE_HELPERS = """\
+/* A dense copy of an image in the given order of its dims, which the image then describes; NULL without memory. */
+static inline void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_t size, int copy) {
+    int64_t from[5], extent[5], elements = 1;
+    for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
+    for (int n = 0; n < b->dims; n++) {
+        b->stride[order[n]] = elements;
+        elements = tilesmith_times(elements, extent[order[n]]);
+    }
+    char *memory = tilesmith_allocate(tilesmith_block(elements, (int64_t)size));
+    if (memory && copy) tilesmith_copy(memory, b->stride, b->data, from, extent, b->dims, size);
+    b->data = memory;
+    return memory;
+}
+
+static inline void tilesmith_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, size_t size) {
+    int64_t extent[5];
+    for (int d = 0; d < b->dims; d++) extent[d] = b->extent[d];
+    tilesmith_copy(b->data, b->stride, dense->data, dense->stride, extent, b->dims, size);
+}
+"""
+
+
+def _integer_helpers() -> dict[str, str]:
+    helpers: dict[str, str] = {}
+    for bits in (8, 16, 32, 64):
+        for kind in ("i", "u"):
+            t = f"{'u' if kind == 'u' else ''}int{bits}_t"
+            n = f"{kind}{bits}"
+            low, high = ("0", f"UINT{bits}_MAX") if kind == "u" else (f"INT{bits}_MIN", f"INT{bits}_MAX")
+            sign = "" if kind == "u" else "if (b == -1) return (T)(0 - (uint64_t)a);\n    "
+            fix = "return q;" if kind == "u" else "return (T)((T)(a - q * b) >= 0 ? q : b > 0 ? q - 1 : q + 1);"
+            helpers[f"tilesmith_div_{n}"] = (
+                (
+                    f"static inline T tilesmith_div_{n}(T a, T b) {{\n    if (b == 0) return 0;\n    {sign}"
+                    f"const T q = (T)(a / b);\n    {fix}\n}}\n"
+                )
+                .replace("T ", f"{t} ")
+                .replace("(T)", f"({t})")
+            )
+            zero = "b == 0" if kind == "u" else "b == 0 || b == -1"
+            fix = "return r;" if kind == "u" else "return (T)(r >= 0 ? r : b > 0 ? r + b : r - b);"
+            helpers[f"tilesmith_mod_{n}"] = (
+                (
+                    f"static inline T tilesmith_mod_{n}(T a, T b) {{\n    if ({zero}) return 0;\n"
+                    f"    const T r = (T)(a % b);\n    {fix}\n}}\n"
+                )
+                .replace("T ", f"{t} ")
+                .replace("(T)", f"({t})")
+            )
+            ut = f"uint{bits}_t"
+            fill = f"a < 0 ? ({t})-1 : 0" if kind == "i" else "0"
+            helpers[f"tilesmith_shift_{n}"] = (
+                f"/* a << n; a negative n shifts right. */\n"
+                f"static inline {t} tilesmith_shift_{n}({t} a, int64_t n) {{\n"
+                f"    if (n >= 0) return n < {bits} ? ({t})(({ut})a << n) : 0;\n"
+                f"    return n > -{bits} ? ({t})(a >> -n) : {fill};\n}}\n"
+            )
+            helpers[f"tilesmith_exact_{n}"] = (
+                f"/* An exact integer as the nearest {t}. */\n"
+                f"static inline {t} tilesmith_exact_{n}(__int128 a) {{\n"
+                f"    return a < {low} ? {low} : a > {high} ? {high} : ({t})a;\n}}\n"
+            )
+            for ft, f in (("float", "f32"), ("double", "f64")):
+                above = f"{float(2 ** (bits - (kind == 'i')))!r}" + ("f" if f == "f32" else "")
+                below = (f"{-float(2 ** (bits - 1))!r}" if kind == "i" else "0.0") + ("f" if f == "f32" else "")
+                helpers[f"tilesmith_{f}_to_{n}"] = (
+                    f"/* Truncated; out of range the nearest value, NaN is 0. */\n"
+                    f"static inline {t} tilesmith_{f}_to_{n}({ft} a) {{\n"
+                    f"    return a >= {above} ? {high} : a >= {below} ? ({t})a : a < {below} ? {low} : 0;\n}}\n"
+                )
+    return helpers
+
+
+_OTHER_HELPERS = {
+    "tilesmith_scaled": """\
+/* floor(a / 2^n + bias / 2): n below 0 multiplies. Saturates far beyond every type. */
+static inline __int128 tilesmith_scaled(__int128 a, int64_t n, int bias) {
+    if (n <= 0) {
+        const __int128 top = (__int128)1 << 100;
+        for (; n < 0 && a < top && a > -top && a != 0; n++) a *= 2;
+        return a;
+    }
+    if (n > 126) return bias || a >= 0 ? 0 : -1;
+    return (a + (bias ? (__int128)1 << (n - 1) : 0)) >> n;
+}
+""",
+    "tilesmith_lerp": """\
+/* The integer nearest to (a (top - w) + b w) / top. */
+static inline __int128 tilesmith_lerp(__int128 a, __int128 b, __int128 w, __int128 top) {
+    const __int128 n = 2 * (a * (top - w) + b * w) + top, d = 2 * top, q = n / d;
+    return n - q * d < 0 ? q - 1 : q;
+}
+""",
+    "tilesmith_mix": """\
+/* One step of the hash behind random(): MurmurHash3's finaliser of h ^ a. */
+static inline uint32_t tilesmith_mix(uint32_t h, uint32_t a) {
+    h ^= a;
+    h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
+    h = (h ^ (h >> 13)) * 0xC2B2AE35u;
+    return h ^ (h >> 16);
+}
+""",
+}
+
+HELPERS: dict[str, str] = {**_integer_helpers(), **_OTHER_HELPERS}
+
+
+def helpers_used(code: str) -> str:
+    """The helper functions that `code` mentions, in a fixed order."""
+    used = set(re.findall(r"\btilesmith_[a-z0-9_]+", code))
+    return "\n".join(text for name, text in HELPERS.items() if name in used)

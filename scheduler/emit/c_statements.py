@@ -1,0 +1,258 @@
+"""Statements of the loop program as lines of C."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from scheduler.analysis.index import Index
+from scheduler.emit.c_operations import Operations
+from scheduler.emit.c_types import Symbols, element
+from scheduler.lang.types import BOOL
+from scheduler.lower.program import (
+    Accumulator,
+    Allocate,
+    Assign,
+    Bind,
+    Buffer,
+    Comment,
+    CopyOut,
+    Define,
+    Extents,
+    Free,
+    If,
+    Let,
+    Loop,
+    Mutable,
+    Row,
+    Scratch,
+    SetIndex,
+    Statement,
+    Store,
+    VectorSplit,
+)
+
+
+class Statements:
+    """Prints statements. `memory` counts the blocks that the function may have to free."""
+
+    def __init__(self, symbols: Symbols, operations: Operations) -> None:
+        self.symbols = symbols
+        self.operations = operations
+        self.memory = 0
+        self._slots: dict[str, int] = {}
+        self._scratch: dict[int, tuple[str, int]] = {}
+
+    def block(self, statements: tuple[Statement, ...], indent: int) -> list[str]:
+        """The lines of a block."""
+        pad = "    " * indent
+        lines: list[str] = []
+        for s in statements:
+            lines += [pad + line if line else line for line in self._lines(s, indent)]
+        return lines
+
+    def _lines(self, s: Statement, indent: int) -> list[str]:
+        text, bare = self.symbols.text, self.symbols.bare
+        match s:
+            case Let():
+                return [f"const int64_t {s.name} = {bare(s.value)};"]
+            case Mutable():
+                return [f"int64_t {s.name} = {bare(s.value)};"]
+            case SetIndex():
+                return [f"{s.name} = {bare(s.value)};"]
+            case Define():
+                c_type = "int64_t" if s.op == "to_index" else self.operations.type_of(s.result)
+                return [f"const {c_type} {s.result.name} = {self.operations.expression(s)};"]
+            case Accumulator():
+                return [self._accumulator(s)]
+            case Assign():
+                return [f"{s.target.name} = {self._fitted(s)};"]
+            case Row():
+                const = "" if s.buffer.where in ("thread", "call") or self._written(s.buffer) else "const "
+                return [f"{const}{element(s.buffer.type)} *const {s.result} = {s.buffer.pointer} + {text(s.offset)};"]
+            case Store():
+                return self._store(s)
+            case VectorSplit():
+                return self._split(s)
+            case Loop():
+                return self._loop(s, indent)
+            case If():
+                conditions = [f"{text(x)} >= 0" for x in s.nonnegative]
+                if s.condition is not None:
+                    conditions.append(self.operations.name(s.condition))
+                return [f"if ({' && '.join(conditions)}) {{", *self._inner(s.body), "}"]
+            case Comment():
+                return ["", f"/* {s.text} */"]
+            case Scratch():
+                return self._layout(s)
+            case Bind():
+                return self._bind(s)
+            case Allocate():
+                return self._allocate(s.memory)
+            case Free():
+                slot = self._slots[s.buffer.pointer]
+                return [f"free(memory[{slot}]);", f"memory[{slot}] = NULL;"]
+            case CopyOut():
+                return self._copy_out(s)
+            case _:
+                assert_never(s)
+
+    def _inner(self, body: tuple[Statement, ...]) -> list[str]:
+        return ["    " + line if line else line for line in self.block(body, 0)]
+
+    def _written(self, buffer: Buffer) -> bool:
+        return buffer.where == "argument" and buffer.stage in self.outputs
+
+    outputs: frozenset[str] = frozenset()
+
+    # values ------------------------------------------------------------
+
+    def _accumulator(self, s: Accumulator) -> str:
+        r, o = s.result, self.operations
+        if r.lanes == 1:
+            start = o.name(s.start)
+        else:
+            start = o.mask(s.start, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(s.start, r.lanes)
+        return f"{o.type_of(r)} {r.name} = {start};"
+
+    def _fitted(self, s: Assign) -> str:
+        o, t = self.operations, s.target
+        if t.lanes == 1:
+            return o.name(s.value)
+        return o.mask(s.value, t.mask_bits, t.lanes) if t.type == BOOL else o.wide(s.value, t.lanes)
+
+    def _store(self, s: Store) -> list[str]:
+        o, v = self.operations, s.value
+        if v.lanes == 1:
+            return [f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"]
+        if s.scatter:
+            one = " & 1" if v.type == BOOL else ""
+            return [f"{s.row}[{o.offset(s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+        kind = "uint" if v.type == BOOL else v.type.kind
+        target = o.unaligned(kind, v.type.bits, v.lanes)
+        value = v.name
+        if v.type == BOOL:
+            value = f"({o.vector('uint', 8, v.lanes)})({o.mask(v, 8, v.lanes)} & 1)"
+        return [f"*({target} *)({s.row} + {self.symbols.text(s.index)}) = {value};"]
+
+    # loops ------------------------------------------------------------
+
+    def _split(self, s: VectorSplit) -> list[str]:
+        bare = self.symbols.bare
+        first, fits, scale = bare(s.lo), bare(s.end - s.lanes), ""
+        if s.align > 1:
+            shift = s.align.bit_length() - 1
+            first, fits = f"({bare(s.lo + (s.align - 1))}) >> {shift}", f"({fits}) >> {shift}"
+            scale = f"{s.align} * "
+        return [
+            f"const int64_t {s.first} = {first};",
+            f"const int64_t {s.last} = tilesmith_last_vector({s.first}, {fits}, {s.lanes // s.align});",
+            f"const int64_t {s.from_} = {scale}{s.first}, {s.to} = {scale}{s.last} + {s.lanes};",
+        ]
+
+    def _loop(self, s: Loop, indent: int) -> list[str]:
+        bare = self.symbols.bare
+        lines = ["", f"/* {s.comment} */"] if s.comment else []
+        if s.parallel:
+            lines.append("TILESMITH_PARALLEL")
+        if s.unroll:
+            lines.append("TILESMITH_UNROLL")
+        step = f"{s.var}++" if s.step.is_const and s.step.const == 1 else f"{s.var} += {bare(s.step)}"
+        lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
+        if s.skip is not None:
+            from_, to = s.skip
+            lines.append(f"    if ({s.var} == {from_} && ({s.var} = {to}) > {bare(s.hi)}) break;")
+        if s.last is not None:
+            name, last = s.last
+            lines.append(f"    const int64_t {name} = {s.var} < {last} ? {s.var} : {last};")
+        return [*lines, *self._inner(s.body), "}"]
+
+    # memory ------------------------------------------------------------
+
+    def _strides(self, memory: Extents, padded: bool) -> tuple[list[str], str]:
+        """Lines that define the strides of a buffer, and the text of its number of elements."""
+        text, lines = self.symbols.text, []
+        size = f"sizeof({element(memory.buffer.type)})"
+        elements = "1"
+        for n, d in enumerate(memory.order):
+            stride = memory.buffer.stride[d]
+            if n > 0:
+                lines.append(f"const int64_t {text(stride)} = {elements};")
+                elements = f"tilesmith_times({text(stride)}, {text(memory.extents[n])})"
+            elif len(memory.order) > 1:
+                elements = f"tilesmith_pitch({self.symbols.bare(memory.extents[n])}, {size})"
+            else:
+                elements = text(memory.extents[n])
+        return lines, elements
+
+    def _layout(self, s: Scratch) -> list[str]:
+        slot, self.memory = self.memory, self.memory + 1
+        bytes_ = f"scratch_bytes{slot}"
+        self._scratch[id(s)] = (bytes_, slot)
+        lines = ["", "/* buffers of every thread */", f"int64_t {bytes_} = 0;"]
+        for memory in s.buffers:
+            strides, elements = self._strides(memory, padded=True)
+            b = memory.buffer
+            lines += [
+                *strides,
+                f"const int64_t {b.pointer}_at = {bytes_};",
+                f"{bytes_} += tilesmith_block({elements}, sizeof({element(b.type)}));",
+            ]
+        lines += [
+            f"memory[{slot}] = tilesmith_allocate(tilesmith_times({bytes_}, TILESMITH_THREADS));",
+            f"if (!memory[{slot}]) {{",
+            "    status = TILESMITH_E_MEMORY;",
+            "    goto finish;",
+            "}",
+        ]
+        return lines
+
+    def _bind(self, s: Bind) -> list[str]:
+        bytes_, slot = self._scratch[id(s.scratch)]
+        mine = f"mine{slot}"
+        lines = [f"char *const {mine} = (char *)memory[{slot}] + {bytes_} * TILESMITH_THREAD;"]
+        for memory in s.scratch.buffers:
+            b = memory.buffer
+            t = element(b.type)
+            lines.append(f"{t} *restrict const {b.pointer} = ({t} *)({mine} + {b.pointer}_at);")
+        return lines
+
+    def _allocate(self, memory: Extents) -> list[str]:
+        slot, self.memory = self.memory, self.memory + 1
+        b = memory.buffer
+        self._slots[b.pointer] = slot
+        t = element(b.type)
+        strides, elements = self._strides(memory, padded=True)
+        return [
+            "",
+            *strides,
+            f"memory[{slot}] = tilesmith_allocate(tilesmith_block({elements}, sizeof({t})));",
+            f"if (!memory[{slot}]) {{",
+            "    status = TILESMITH_E_MEMORY;",
+            "    goto finish;",
+            "}",
+            f"{t} *restrict const {b.pointer} = ({t} *)memory[{slot}];",
+        ]
+
+    def _copy_out(self, s: CopyOut) -> list[str]:
+        """The output's region from a buffer that may be larger."""
+        text, bare = self.symbols.text, self.symbols.bare
+        out, source = s.output, s.source
+        n = len(out.dims)
+        size = f"sizeof({element(out.type)})"
+        if n == 0:
+            return [f"{out.pointer}[0] = {source.pointer}[0];"]
+        offset = Index(0)
+        pieces = []
+        for d in range(n):
+            pieces.append(f"({text(out.origin[d])} - {text(source.origin[d])}) * {text(source.stride[d])}")
+        del offset
+        c = out.pointer.removesuffix("_data")
+        return [
+            "{",
+            f"    const int64_t to[] = {{{', '.join(bare(x) for x in out.stride)}}};",
+            f"    const int64_t from[] = {{{', '.join(bare(x) for x in source.stride)}}};",
+            f"    const int64_t extent[] = {{{', '.join(f'{c}->extent[{d}]' for d in range(n))}}};",
+            f"    tilesmith_copy((char *){out.pointer}, to, (const char *)({source.pointer} + {' + '.join(pieces)}),",
+            f"                   from, extent, {n}, {size});",
+            "}",
+        ]

@@ -1,0 +1,196 @@
+"""Builds statements into nested scopes. A value is computed once, in the outermost scope where its operands
+exist: common subexpressions and loop invariants need no pass of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler.analysis.index import Index, sym
+from scheduler.lang.types import INT32, ScalarType
+from scheduler.lower.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
+
+
+@dataclass(slots=True)
+class Scope:
+    """The statements of a block, and the values computed there by what they are."""
+
+    statements: list[Statement] = field(default_factory=list)
+    table: dict[object, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point to go back to."""
+
+    depth: int
+    sizes: tuple[tuple[int, int], ...]
+
+
+class Builder:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = [Scope()]
+        self.depths: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+
+    # names ------------------------------------------------------------
+
+    def fresh(self, hint: str) -> str:
+        """A C name made of `hint` that nothing else has. It always ends in a number, so it collides with no
+        keyword, macro or library function."""
+        base = re.sub(r"[^A-Za-z0-9_]", "_", hint).strip("_") or "v"
+        if base[0].isdigit():
+            base = "v" + base
+        n = self._counts.get(base, 0)
+        self._counts[base] = n + 1
+        return f"{base}_{n}"
+
+    # scopes ------------------------------------------------------------
+
+    @property
+    def depth(self) -> int:
+        """The depth of the scope that is open."""
+        return len(self.scopes) - 1
+
+    def emit(self, statement: Statement) -> None:
+        """Appends to the open scope."""
+        self.scopes[-1].statements.append(statement)
+
+    @contextmanager
+    def scope(self) -> Iterator[list[Statement]]:
+        """A nested block; the caller wraps the list it gets into a loop when it is done."""
+        opened = Scope()
+        self.scopes.append(opened)
+        try:
+            yield opened.statements
+        finally:
+            self.scopes.pop()
+
+    def mark(self) -> Mark:
+        """Remembers the state, for `rollback`."""
+        return Mark(self.depth, tuple((len(s.statements), len(s.table)) for s in self.scopes))
+
+    def rollback(self, mark: Mark) -> None:
+        """Forgets everything since `mark`."""
+        del self.scopes[mark.depth + 1 :]
+        for scope, (statements, entries) in zip(self.scopes, mark.sizes, strict=True):
+            del scope.statements[statements:]
+            while len(scope.table) > entries:
+                scope.table.popitem()
+
+    # values ------------------------------------------------------------
+
+    def declare(self, name: str, depth: int | None = None) -> Index:
+        """The symbol `name`, defined in the open scope (or at `depth`)."""
+        self.depths[name] = self.depth if depth is None else depth
+        return sym(name)
+
+    def depth_of(self, operand: Operand | str) -> int:
+        """The outermost depth at which `operand` exists."""
+        if isinstance(operand, str):
+            return self.depths.get(operand, 0)
+        if isinstance(operand, Value):
+            return self.depths.get(operand.name, 0) if operand.name else 0
+        if isinstance(operand, Lane):
+            inside = 0 if operand.vector is None else self.depth_of(operand.vector)
+            return max(inside, self.depth_of(operand.base))
+        return max((self.depths.get(s, 0) for s in operand.symbols()), default=0)
+
+    def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
+        """What `make` returns, made once for `key` in the scope at `depth`."""
+        table = self.scopes[depth].table
+        if key not in table:
+            table[key] = make()
+        return table[key]
+
+    def recall(self, key: object) -> object | None:
+        """What some open scope remembers for `key`."""
+        for scope in reversed(self.scopes):
+            if key in scope.table:
+                return scope.table[key]
+        return None
+
+    def let(self, value: Index, hint: str) -> Index:
+        """`value` under a name, unless it is simple enough to be written out wherever it is used."""
+        if value.is_const or (
+            len(value.terms) == 1 and value.terms[0][0].kind == "sym" and abs(value.terms[0][1]) == 1
+        ):
+            return value
+        depth = self.depth_of(value)
+
+        def make() -> Index:
+            name = self.fresh(hint)
+            self.scopes[depth].statements.append(Let(name, value))
+            return self.declare(name, depth)
+
+        found = self.remember(depth, ("let", value), make)
+        assert isinstance(found, Index)
+        return found
+
+    def define(
+        self,
+        op: str,
+        args: tuple[Operand, ...],
+        type_: ScalarType,
+        lanes: int = 1,
+        attrs: tuple[object, ...] = (),
+        hint: str = "t",
+        mask_bits: int = 0,
+        pinned: bool = False,
+        at_least: int = 0,
+        row: str = "",
+    ) -> Value:
+        """The value of `op`; the same value for the same question, in a scope no further out than `at_least`.
+        `pinned` values stay in the open scope and are not shared (loads from memory that is being written).
+        `row` is the pointer that a load goes through."""
+        if row:
+            attrs = (row, *attrs)
+        depth = self.depth if pinned else max(at_least, self.depth_of(row), *(self.depth_of(a) for a in args))
+
+        def make() -> Value:
+            result = Value(type_, lanes, self.fresh(hint), None, mask_bits)
+            self.depths[result.name] = depth
+            self.scopes[depth].statements.append(Define(result, op, args, attrs))
+            return result
+
+        if pinned:
+            return make()
+        found = self.remember(depth, (op, args, type_, lanes, attrs), make)
+        assert isinstance(found, Value)
+        return found
+
+    def row(self, buffer: Buffer, offset: Index) -> str:
+        """The name of the pointer to the row of `buffer` at `offset` elements."""
+        depth = max(self.depth_of(offset), self.depth_of(buffer.pointer))
+        if offset.is_const and offset.const == 0:
+            return buffer.pointer
+
+        def make() -> str:
+            name = self.fresh(buffer.stage)
+            self.depths[name] = depth
+            self.scopes[depth].statements.append(Row(name, buffer, offset))
+            return name
+
+        found = self.remember(depth, ("row", id(buffer), offset), make)
+        assert isinstance(found, str)
+        return found
+
+    def as_index(self, value: Value) -> Index:
+        """A scalar integer value as an index."""
+        if value.literal is not None:
+            return Index(int(value.literal))
+        name = self.define("to_index", (value,), INT32, hint="i").name
+        return sym(name)
+
+
+def literal(value: int | float | bool, type_: ScalarType) -> Value:
+    """A literal of that type, rounded to it."""
+    if type_.is_float:
+        return Value(type_, 1, "", float(np.float32(value)) if type_.bits == 32 else float(value))
+    return Value(type_, 1, "", bool(value) if type_.kind == "bool" else int(value))

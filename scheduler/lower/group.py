@@ -1,0 +1,349 @@
+"""One group to loops: its output's tiled nest, and at each level the stages computed there.
+
+Boxes flow inwards: entering a loop, the output's box shrinks, and every stage computed inside gets the union of
+its readers' footprints. A stage that is stored outside a loop it is computed in slides along it: it keeps
+how far it has been produced and computes only what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.analysis.bounds import Box, box_hull, footprint, reads, variables
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.analysis.spans import Span
+from scheduler.lang.pipeline import Stage
+from scheduler.lower.builder import Builder
+from scheduler.lower.evaluate import Sources
+from scheduler.lower.nest import Nest, compute
+from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
+from scheduler.lower.windows import Windows, group_spans, windows
+from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
+
+Boxes = dict[str, Box]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A loop of the group, outermost is 0. `step` None: the whole extent in one go, no loop is printed."""
+
+    name: str
+    dim: str
+    step: int | None
+
+
+@dataclass(slots=True)
+class Slide:
+    """A stage sliding along the loop that is open: `done` is the first row that has not been produced yet."""
+
+    dim: int
+    done: str
+
+
+@dataclass(slots=True)
+class GroupLowering:
+    """Lowers one group. `root` are the boxes of the whole image, `stages` the group's members and inlined stages in
+    topological order, `sources.buffers` gets an entry for every member."""
+
+    builder: Builder
+    sources: Sources
+    group: Group
+    output: Stage
+    output_buffers: tuple[Buffer, ...]
+    stages: tuple[Stage, ...]
+    root: Mapping[str, Box]
+    spans: dict[str, tuple[Span, ...]] = field(init=False)
+    levels: tuple[Level, ...] = field(init=False)
+    members: dict[str, Placement] = field(init=False)
+    scratch: list[Extents] = field(default_factory=list)
+    _depends: dict[str, set[str]] = field(default_factory=dict)
+    _slides: dict[tuple[str, int], int] = field(init=False)
+    _windows: dict[int, Windows] = field(init=False)
+
+    def __post_init__(self) -> None:
+        group = self.group
+        self.members = {p.stage: p for p in group.placements if p.compute != INLINE}
+        self.levels = tuple(self._level(name) for name in reversed(group.loops))
+        self.spans = group_spans(self.output, self.stages)
+        self._slides, self._windows = self._plan_slides()
+
+    # the plan ------------------------------------------------------------
+
+    def _level(self, name: str) -> Level:
+        dim = dim_of(name)
+        if name != inner(dim):
+            tile = self.group.tile(dim)
+            return Level(name, dim, None if tile is None else tile.size)
+        vector = self.group.vector
+        return Level(name, dim, vector.lanes if vector is not None and vector.dim == dim else 1)
+
+    def _index(self, loop: str) -> int:
+        """The number of a loop; -1 for root."""
+        return next((n for n, level in enumerate(self.levels) if level.name == loop), -1)
+
+    def _plan_slides(self) -> tuple[dict[tuple[str, int], int], dict[int, Windows]]:
+        """Which stages slide along which loop, in which dim of theirs, and the windows of each loop."""
+        slides: dict[tuple[str, int], int] = {}
+        for name, p in self.members.items():
+            for n in range(self._index(p.store) + 1, self._index(p.compute) + 1):
+                follow = [d for d, s in enumerate(self.spans[name]) if s.var == self.levels[n].dim]
+                unknown = any(not s.known for s in self.spans[name])
+                if len(follow) == 1 and not unknown:
+                    slides[name, n] = follow[0]
+        plans = {}
+        for n, level in enumerate(self.levels):
+            here = {s: d for (s, m), d in slides.items() if m == n and self._foldable(s, n, d)}
+            if here and level.step == 1:
+                inside = [s for s in self.stages if s.name not in self.members or self._computed_inside(s.name, n)]
+                plans[n] = windows(self.output, inside, self.spans, level.dim, here)
+        return slides, plans
+
+    def _computed_inside(self, name: str, n: int) -> bool:
+        return self._index(self.members[name].compute) >= n
+
+    def _foldable(self, name: str, n: int, d: int) -> bool:
+        """A ring along the first loop inside the store level, in a dim that is not read as a vector."""
+        p = self.members[name]
+        return p.fold and self._index(p.store) + 1 == n and d != self._unit(self._stage(name))
+
+    def _stage(self, name: str) -> Stage:
+        return next(s for s in self.stages if s.name == name)
+
+    @staticmethod
+    def _unit(stage: Stage) -> int:
+        return stage.dims.index(stage.storage[0]) if stage.dims else 0
+
+    # lowering ------------------------------------------------------------
+
+    def run(self) -> tuple[Extents, ...]:
+        """Emits the group into the builder's open scope. Returns the scratch buffers of a thread."""
+        b = self.builder
+        b.emit(Comment(f"{self.output.name}: {', '.join(reversed(self.group.loops)) or 'one value'}"))
+        boxes: Boxes = {self.output.name: self.root[self.output.name]}
+        self._declare_buffers()
+        self._propagate(boxes, -1, {})
+        parallel = self.group.parallel
+        bind_here = not any(level.name == parallel and level.step is not None for level in self.levels)
+        layout = Scratch(tuple(self.scratch))
+        if self.scratch:
+            b.emit(layout)
+            if bind_here:
+                b.emit(Bind(layout))
+                for extents in layout.buffers:
+                    b.declare(extents.buffer.pointer)
+        self._body(0, boxes, layout, {})
+        return tuple(self.scratch)
+
+    def _declare_buffers(self) -> None:
+        """Scratch buffers of all members, with extents that hold for every iteration of their store level."""
+        for stage in self.stages:
+            if stage.name not in self.members:
+                continue
+            p = self.members[stage.name]
+            order = tuple(stage.dims.index(d) for d in stage.storage)
+            for component, type_ in enumerate(stage.types):
+                buffer = Buffer(stage.name, component, type_, stage.dims, self._unit(stage), "thread")
+                buffer.pointer = self.builder.fresh(stage.name)
+                extents = []
+                for d in range(len(stage.dims)):
+                    ring = self._ring(p, d)
+                    buffer.ring.append(ring)
+                    size = const(ring) if ring is not None else self._extent(stage, d, self._index(p.store))
+                    extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
+                    buffer.origin.append(const(0))
+                    unit = d == buffer.unit
+                    buffer.stride.append(const(1) if unit else sym(self.builder.fresh(f"{stage.name}_stride")))
+                self.sources.buffers[stage.name, component] = buffer
+                self.scratch.append(Extents(buffer, order, tuple(extents[d] for d in order)))
+
+    def _ring(self, p: Placement, d: int) -> int | None:
+        n = self._index(p.store) + 1
+        if self._slides.get((p.stage, n)) != d or n not in self._windows:
+            return None
+        rows = self._windows[n].rows.get(p.stage)
+        return None if rows is None else 1 << (rows - 1).bit_length()
+
+    def _extent(self, stage: Stage, d: int, at: int) -> Index:
+        """The most elements of dim `d` that an iteration of level `at` needs."""
+        lo, hi = self.root[stage.name][d]
+        whole = maximum(hi - lo + 1, const(1))
+        span = self.spans[stage.name][d]
+        if not span.known:
+            return whole
+        if span.var is None:
+            return minimum(const(span.extent(1)), whole)
+        points = self._points(span.var, at)
+        if points.is_const:
+            return minimum(const(span.extent(points.const)), whole)
+        k = span.rate.denominator
+        extra = const(span.extent(1))
+        grown = divide((points - 1).scaled(abs(span.rate.numerator)) + (k - 1), k)
+        return minimum(grown + extra, whole)
+
+    def _points(self, dim: str, at: int) -> Index:
+        """How many points of the output's `dim` one iteration of level `at` covers."""
+        lo, hi = self.root[self.output.name][self.output.dims.index(dim)]
+        points = maximum(hi - lo + 1, const(1))
+        for level in self.levels[: at + 1]:
+            if level.dim == dim and level.step is not None:
+                points = minimum(points, const(level.step))
+                if level.step == 1:
+                    return const(1)
+        return points
+
+    # boxes ------------------------------------------------------------
+
+    def _name(self, value: Index, hint: str) -> Index:
+        named = self.builder.let(value, hint)
+        if named != value:
+            inside: set[str] = set()
+            for s in value.symbols():
+                inside |= {s} | self._depends.get(s, set())
+            self._depends[named.terms[0][0].key] = inside
+        return named
+
+    def _moves(self, value: Index, var: str) -> bool:
+        return any(s == var or var in self._depends.get(s, ()) for s in value.symbols())
+
+    def _propagate(self, boxes: Boxes, n: int, held: Mapping[str, Box], loop: _OpenLoop | None = None) -> None:
+        """Fills in the boxes of all stages computed at level `n` or inside, readers first, from the output's box.
+
+        `held` are the boxes of the level outside for stages that are stored outside loop `n`: those slide, or
+        are computed once.
+        """
+        inside = [s for s in self.stages if s.name not in self.members or self._computed_inside(s.name, n)]
+        need: dict[str, Box] = {}
+        for stage in (self.output, *reversed(inside)):
+            if stage.name != self.output.name:
+                if stage.name not in need:
+                    continue
+                box = tuple(
+                    (self._name(lo, f"{stage.name}_{d}_lo"), self._name(hi, f"{stage.name}_{d}_hi"))
+                    for d, (lo, hi) in zip(stage.dims, need[stage.name], strict=True)
+                )
+                if loop is not None and stage.name in held:
+                    box = self._slide(stage, box, held[stage.name], n, loop)
+                boxes[stage.name] = box
+            env = variables(stage, boxes[stage.name])
+            for read in reads(stage):
+                if read.producer != stage.name and any(read.producer == s.name for s in inside):
+                    need[read.producer] = box_hull(need.get(read.producer), footprint(read, env))
+
+    def _slide(self, stage: Stage, box: Box, outside: Box, n: int, loop: _OpenLoop) -> Box:
+        """The part of `box` that is new in this iteration of `loop`."""
+        movers = [d for d, (lo, hi) in enumerate(box) if self._moves(lo, loop.var) or self._moves(hi, loop.var)]
+        if not movers:
+            loop.once.add(stage.name)
+            return outside
+        if len(movers) > 1:
+            return box
+        d = movers[0]
+        done = loop.done.get(stage.name)
+        if done is None:
+            done = self.builder.fresh(f"{stage.name}_{stage.dims[d]}_done")
+            loop.done[stage.name] = done
+            self.builder.declare(done)  # inside the loop: nothing that depends on it may be moved out
+            self._depends[done] = {loop.var}
+            loop.start[done] = outside[d][0]
+        loop.end[done] = maximum(sym(done), box[d][1] + 1)
+        new = list(outside)
+        new[d] = (sym(done), box[d][1])
+        return tuple(new)
+
+    # loops ------------------------------------------------------------
+
+    def _body(self, n: int, boxes: Boxes, layout: Scratch, once: Mapping[str, Index]) -> None:
+        """The inside of level n - 1: buffers that begin here, stages computed here, then level n. The stages of
+        `once` are computed where their index is not negative: in the first iteration."""
+        for stage in self.stages:
+            p = self.members.get(stage.name)
+            if p is not None and self._index(p.store) == n - 1:
+                self._begin(stage, boxes[stage.name])
+        for stage in self.stages:
+            p = self.members.get(stage.name)
+            if p is None or self._index(p.compute) != n - 1:
+                continue
+            if stage.name not in once:
+                self._compute(stage, p, boxes[stage.name])
+                continue
+            with self.builder.scope() as body:
+                self._compute(stage, p, boxes[stage.name])
+            self.builder.emit(If((once[stage.name],), tuple(body)))
+        if not self._more(n):
+            self._compute_output(n, boxes[self.output.name])
+            return
+        level = self.levels[n]
+        if level.step is None:
+            self._body(n + 1, boxes, layout, once)
+        else:
+            self._loop(n, level, level.step, boxes, layout)
+
+    def _more(self, n: int) -> bool:
+        """Whether a loop at level n or inside has to be opened for a member, a tile or the threads."""
+        inside = any(self._index(p.compute) >= n for p in self.members.values())
+        tiled = any(v.name != inner(v.dim) and v.step is not None for v in self.levels[n:])
+        threads = any(v.name == self.group.parallel for v in self.levels[n:])
+        return n < len(self.levels) and (inside or tiled or threads)
+
+    def _begin(self, stage: Stage, box: Box) -> None:
+        for component in range(len(stage.types)):
+            buffer = self.sources.buffers[stage.name, component]
+            for d, (lo, _) in enumerate(box):
+                if buffer.ring[d] is None:
+                    buffer.origin[d] = lo
+
+    def _compute(self, stage: Stage, p: Placement, box: Box) -> None:
+        buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
+        self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
+        order = (*p.order, *(d for d in stage.storage if d not in p.order))
+        compute(self.builder, self.sources, Nest(stage, buffers, order, p.vector), box)
+
+    def _compute_output(self, n: int, box: Box) -> None:
+        open_dims = [dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim)]
+        order = (*open_dims, *(d for d in self.output.dims if d not in open_dims))
+        unroll = frozenset(self.group.unroll)
+        nest = Nest(self.output, self.output_buffers, order, self.group.vector, unroll)
+        compute(self.builder, self.sources, nest, box)
+
+    def _loop(self, n: int, level: Level, step: int, boxes: Boxes, layout: Scratch) -> None:
+        b = self.builder
+        d = self.output.dims.index(level.dim)
+        lo, hi = boxes[self.output.name][d]
+        plan = self._windows.get(n)
+        warm = plan.warm_up if plan is not None else 0
+        held = {s: boxes[s] for s, p in self.members.items() if self._index(p.store) < n <= self._index(p.compute)}
+        parallel = level.name == self.group.parallel
+        with b.scope() as body:
+            var = b.fresh(level.dim)
+            here = b.declare(var)
+            if parallel and layout.buffers:
+                b.emit(Bind(layout))
+                for extents in layout.buffers:
+                    b.declare(extents.buffer.pointer)
+            loop = _OpenLoop(var)
+            first = maximum(here, lo) if warm else here
+            last = here if step == 1 else minimum(here + (step - 1), hi)
+            inside: Boxes = dict(boxes)
+            row = list(boxes[self.output.name])
+            row[d] = (self._name(first, f"{level.dim}_lo"), self._name(last, f"{level.dim}_hi"))
+            inside[self.output.name] = tuple(row)
+            self._propagate(inside, n, held, loop)
+            self._body(n + 1, inside, layout, dict.fromkeys(loop.once, lo - warm - here))
+            for done, end in loop.end.items():
+                b.emit(SetIndex(done, end))
+        for done, start in loop.start.items():
+            b.emit(Mutable(done, start))
+        comment = f"{level.name} of {self.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
+        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
+
+
+@dataclass(slots=True)
+class _OpenLoop:
+    """What the loop that is being lowered has to keep from iteration to iteration."""
+
+    var: str
+    done: dict[str, str] = field(default_factory=dict)
+    start: dict[str, Index] = field(default_factory=dict)
+    end: dict[str, Index] = field(default_factory=dict)
+    once: set[str] = field(default_factory=set)

@@ -1,0 +1,235 @@
+"""Pipeline and schedule to a loop program: bounds of the whole image first, then group after group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from platforms.model import Platform
+from scheduler.analysis.bounds import Box, bound_symbol, param_symbol, required_boxes
+from scheduler.analysis.index import Index, const, maximum, sym
+from scheduler.analysis.normalise import normalise
+from scheduler.lang.pipeline import Pipeline, Stage
+from scheduler.lower.builder import Builder
+from scheduler.lower.evaluate import Sources
+from scheduler.lower.group import GroupLowering
+from scheduler.lower.nest import run_update
+from scheduler.lower.program import (
+    Allocate,
+    Argument,
+    Buffer,
+    CopyOut,
+    Extents,
+    Free,
+    Let,
+    Loop,
+    Program,
+    Statement,
+)
+from scheduler.schedule import INLINE, Group, Schedule
+
+
+def lower(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> Program:
+    """The loop program of a legal schedule (see `scheduler.legality`).
+
+    Sizes stay symbols: the program runs for every region of the outputs. The platform gives the line size and
+    the number of threads that the declared buffers are counted for.
+    """
+    return _Lowering(pipeline, schedule, platform).run()
+
+
+class _Lowering:
+    def __init__(self, pipeline: Pipeline, schedule: Schedule, platform: Platform) -> None:
+        self.original = pipeline
+        self.pipeline = normalise(pipeline)
+        self.schedule = schedule
+        self.platform = platform
+        self.builder = Builder()
+        self.stages = {s.name: s for s in self.pipeline.stages}
+        self.params = {p.name: self.builder.fresh(p.name) for p in pipeline.params}
+        self.arguments = self._arguments()
+        self.buffers: dict[tuple[str, int], Buffer] = {}
+        self.declared: list[tuple[str, Extents, bool]] = []
+
+    def run(self) -> Program:
+        b = self.builder
+        outputs = {name: self._asked(self.stages[name]) for name in self.pipeline.outputs}
+        boxes = required_boxes(self.pipeline, outputs, b.let)
+        required = self._required(boxes, outputs)
+        bounds = tuple(b.scopes[0].statements)
+        b.scopes[0].statements.clear()
+        self._input_buffers()
+        groups = [g for g in self.schedule.groups if g.output in boxes]
+        for n, group in enumerate(groups):
+            self._group(group, boxes, outputs)
+            self._free_after(n, groups)
+        return Program(
+            name=self.pipeline.name,
+            doc=self.pipeline.doc,
+            method=self.schedule.method,
+            arguments=self.arguments,
+            params=tuple((p.name, self.params[p.name], p.type) for p in self.pipeline.params),
+            bounds=bounds,
+            required=required,
+            buffers=tuple(self.buffers.values()),
+            body=tuple(b.scopes[0].statements),
+            estimates=self._estimates(bounds),
+            strict=self.schedule.strict,
+            line_bytes=self.platform.line_bytes,
+        )
+
+    # arguments ------------------------------------------------------------
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        arguments = [
+            Argument(i.name, self.builder.fresh(i.name), i.type, i.dims, i.storage, False) for i in self.pipeline.inputs
+        ]
+        for name in self.pipeline.outputs:
+            stage = self.stages[name]
+            for type_ in stage.types:
+                c_name = self.builder.fresh(name)
+                arguments.append(Argument(name, c_name, type_, stage.dims, stage.storage, True))
+        return tuple(arguments)
+
+    def _asked(self, stage: Stage) -> Box:
+        """The region of an output that the caller asks for."""
+        ends = []
+        for d in stage.dims:
+            lo, extent = sym(bound_symbol(stage.name, "min", d)), sym(bound_symbol(stage.name, "extent", d))
+            ends.append((lo, lo + extent - 1))
+        return tuple(ends)
+
+    def _required(
+        self, boxes: Mapping[str, Box], outputs: Mapping[str, Box]
+    ) -> tuple[tuple[str, tuple[tuple[Index, Index], ...]], ...]:
+        return tuple((i.name, boxes[i.name]) for i in self.pipeline.inputs if i.name in boxes)
+
+    def _argument_buffer(self, argument: Argument, component: int) -> Buffer:
+        dims, c = argument.dims, argument.c_name
+        unit = dims.index(argument.storage[0]) if dims else 0
+        return Buffer(
+            argument.name,
+            component,
+            argument.type,
+            dims,
+            unit,
+            "argument",
+            pointer=f"{c}_data",
+            origin=[sym(f"{c}.origin.{d}") for d in dims],
+            stride=[const(1) if n == unit else sym(f"{c}.stride.{d}") for n, d in enumerate(dims)],
+            ring=[None] * len(dims),
+        )
+
+    def _input_buffers(self) -> None:
+        for argument in self.arguments:
+            if not argument.output:
+                self.buffers[argument.name, 0] = self._argument_buffer(argument, 0)
+
+    # groups ------------------------------------------------------------
+
+    def _group(self, group: Group, boxes: Mapping[str, Box], outputs: Mapping[str, Box]) -> None:
+        b = self.builder
+        stage = self.stages[group.output]
+        arguments = [
+            self._argument_buffer(a, n)
+            for n, a in enumerate(a for a in self.arguments if a.output and a.name == stage.name)
+        ]
+        direct = bool(arguments) and not stage.updates and not self._read_by_others(stage.name)
+        if direct:
+            buffers = tuple(arguments)
+        else:
+            buffers = tuple(self._root_buffer(stage, n, boxes[stage.name]) for n in range(len(stage.types)))
+        for n, buffer in enumerate(buffers):
+            self.buffers[stage.name, n] = buffer
+        inside = {p.stage for p in group.placements}
+        inlined = {p.stage: self.stages[p.stage] for p in group.placements if p.compute == INLINE}
+        sources = Sources(inlined, self.buffers, self.params)
+        members = tuple(s for s in self.pipeline.stages if s.name in inside)
+        lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes)
+        for extents in lowering.run():
+            self.declared.append((extents.buffer.stage, extents, True))
+        for update in stage.updates:
+            run_update(b, sources, stage, buffers, update, boxes[stage.name])
+        if arguments and not direct:
+            for argument, buffer in zip(arguments, buffers, strict=True):
+                b.emit(CopyOut(argument, buffer))
+
+    def _read_by_others(self, name: str) -> bool:
+        from scheduler.analysis.bounds import reads
+
+        return any(r.producer == name for s in self.pipeline.stages if s.name != name for r in reads(s))
+
+    def _root_buffer(self, stage: Stage, component: int, box: Box) -> Buffer:
+        b = self.builder
+        unit = stage.dims.index(stage.storage[0]) if stage.dims else 0
+        buffer = Buffer(stage.name, component, stage.types[component], stage.dims, unit, "call")
+        buffer.pointer = b.fresh(stage.name)
+        extents = []
+        for n, (d, (lo, hi)) in enumerate(zip(stage.dims, box, strict=True)):
+            extents.append(b.let(maximum(hi - lo + 1, const(1)), f"{stage.name}_{d}_size"))
+            buffer.origin.append(lo)
+            buffer.stride.append(const(1) if n == unit else sym(b.fresh(f"{stage.name}_stride")))
+            buffer.ring.append(None)
+        order = tuple(stage.dims.index(d) for d in stage.storage)
+        memory = Extents(buffer, order, tuple(extents[d] for d in order))
+        b.emit(Allocate(memory))
+        self.declared.append((stage.name, memory, False))
+        return buffer
+
+    def _free_after(self, n: int, groups: list[Group]) -> None:
+        """Frees what no later group reads."""
+        from scheduler.analysis.bounds import reads
+
+        later = {g.output for g in groups[n + 1 :]} | {p.stage for g in groups[n + 1 :] for p in g.placements}
+        read = {r.producer for s in later for r in reads(self.stages[s])}
+        for (name, _), buffer in self.buffers.items():
+            if buffer.where == "call" and name not in read and not self._freed(buffer):
+                self.builder.emit(Free(buffer))
+
+    def _freed(self, buffer: Buffer) -> bool:
+        return any(isinstance(s, Free) and s.buffer is buffer for s in self.builder.scopes[0].statements)
+
+    # estimates ------------------------------------------------------------
+
+    def _estimates(self, bounds: tuple[Statement, ...]) -> tuple[tuple[str, int], ...]:
+        """Bytes of every declared buffer at the estimated sizes; scratch times the threads of the platform."""
+        lets: dict[str, Index] = {}
+        _collect_lets((*bounds, *self.builder.scopes[0].statements), lets)
+        env = self._estimated_symbols()
+        known: dict[str, int] = {}
+
+        def look(name: str) -> int:
+            if name not in known:
+                known[name] = lets[name].value(look) if name in lets else env.get(name, 1)
+            return known[name]
+
+        result = []
+        for name, memory, per_thread in self.declared:
+            elements = prod(e.value(look) for e in memory.extents)
+            threads = self.platform.threads if per_thread else 1
+            result.append((name, elements * memory.buffer.type.bytes * threads))
+        return tuple(result)
+
+    def _estimated_symbols(self) -> dict[str, int]:
+        env: dict[str, int] = {}
+        by_dim: dict[str, tuple[int, int]] = {}
+        for name in self.pipeline.outputs:
+            region = self.pipeline.estimate(name)
+            for d, (lo, extent) in zip(self.stages[name].dims, region or (), strict=False):
+                env[bound_symbol(name, "min", d)], env[bound_symbol(name, "extent", d)] = lo, extent
+                by_dim[d] = (lo, extent)
+        for image in self.pipeline.inputs:
+            region = self.pipeline.estimate(image.name) or tuple(by_dim.get(d, (0, 1)) for d in image.dims)
+            for d, (lo, extent) in zip(image.dims, region, strict=True):
+                env[bound_symbol(image.name, "min", d)], env[bound_symbol(image.name, "extent", d)] = lo, extent
+        for p in self.pipeline.params:
+            env[param_symbol(p.name)] = int(p.default or 0)
+        return env
+
+
+def _collect_lets(statements: tuple[Statement, ...], lets: dict[str, Index]) -> None:
+    for s in statements:
+        if isinstance(s, Let):
+            lets[s.name] = s.value
+        elif isinstance(s, Loop):
+            _collect_lets(s.body, lets)

@@ -1,0 +1,124 @@
+"""Where elements are: addresses of buffers, loads and stores of points and vectors."""
+
+from __future__ import annotations
+
+from scheduler.analysis.index import Index, const, modulo, multiply
+from scheduler.lang.types import ScalarType
+from scheduler.lower.builder import Builder
+from scheduler.lower.program import Buffer, Gathered, Lane, Store, Value
+
+
+def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
+    ring = buffer.ring[d]
+    return at - buffer.origin[d] if ring is None else modulo(at, ring)
+
+
+def _named(b: Builder, at: Index, hint: str) -> Index:
+    """An index under a name where it is more than a sum: clamps and remainders are read once."""
+    return at if all(a.kind == "sym" for a, _ in at.terms) else b.let(at, hint)
+
+
+def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], skip: frozenset[int]) -> str:
+    """The row pointer that the dims not in `skip` lead to; the unit dim's origin is taken off in it."""
+    offset = const(0) if buffer.unit in skip else buffer.origin[buffer.unit].scaled(-1)
+    for d, lane in enumerate(lanes):
+        if d != buffer.unit and d not in skip:
+            at = _named(b, lane.base, buffer.dims[d])
+            offset = offset + multiply(_coordinate(buffer, d, at), buffer.stride[d])
+    return b.row(buffer, offset)
+
+
+def load(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], type_: ScalarType, pinned: bool, at_least: int) -> Value:
+    """The elements of `buffer` at `lanes` (one per dim): a scalar where all dims are uniform."""
+    hint = buffer.stage
+    mask = 8 if type_.kind == "bool" else 0
+    if not lanes:
+        return b.define("load", (const(0),), type_, row=buffer.pointer, hint=hint, pinned=pinned, at_least=at_least)
+    moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
+    unit = lanes[buffer.unit]
+    if not moving:
+        row = _row(b, buffer, lanes, frozenset())
+        at = _named(b, unit.base, buffer.dims[buffer.unit])
+        return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
+    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
+        row = _row(b, buffer, lanes, frozenset())
+        width = len(unit.pattern)
+        least, most = min(unit.pattern), max(unit.pattern)
+        if unit.pattern == tuple(range(least, least + width)):
+            return b.define(
+                "load", (unit.base + least,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
+                at_least=at_least,
+            )  # fmt: skip
+        reach = most - least + 1
+        if reach <= 2 * width and reach >= 2:
+            return _shuffled(b, row, unit, reach, type_, hint, mask, pinned, at_least)
+    gathered = _gathered(buffer, lanes, moving)
+    row = _row(b, buffer, lanes, moving)
+    width = max(_width(lane) for lane in lanes)
+    args = tuple(g.lane for g in gathered)
+    # the strides and origins are operands too: the value lives no further out than they do
+    more = tuple(x for g in gathered for x in (g.stride, g.origin))
+    return b.define(
+        "gather", args + more, type_, width, (gathered,), row=row, hint=hint, mask_bits=mask, pinned=pinned,
+        at_least=at_least,
+    )  # fmt: skip
+
+
+def _width(lane: Lane) -> int:
+    if lane.pattern is not None:
+        return len(lane.pattern)
+    return 1 if lane.vector is None else lane.vector.lanes
+
+
+def _shuffled(
+    b: Builder, row: str, unit: Lane, reach: int, type_: ScalarType, hint: str, mask: int, pinned: bool, at_least: int
+) -> Value:
+    """Lanes picked from one or two vectors that together cover exactly the elements needed."""
+    assert unit.pattern is not None
+    least = min(unit.pattern)
+    width = 1 << (reach.bit_length() - 1)
+    width = min(width, len(unit.pattern))
+    starts = (least,) if width == reach else (least, least + reach - width)
+    parts = tuple(
+        b.define(
+            "load", (unit.base + s,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
+            at_least=at_least,
+        )
+        for s in starts
+    )  # fmt: skip
+    first = tuple(p - least for p in unit.pattern)
+    picks = tuple(p if p < width else p - (reach - width) + width for p in first)
+    args = parts if len(parts) == 2 else (parts[0], parts[0])
+    return b.define("shuffle", args, type_, len(picks), (picks,), hint=hint, mask_bits=mask, pinned=pinned)
+
+
+def _gathered(buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int]) -> tuple[Gathered, ...]:
+    return tuple(
+        Gathered(
+            lanes[d],
+            const(1) if d == buffer.unit else buffer.stride[d],
+            buffer.origin[d] if buffer.ring[d] is None else const(0),
+            buffer.ring[d],
+        )
+        for d in sorted(moving)
+    )
+
+
+def store(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> None:
+    """Writes `value` to the elements of `buffer` at `lanes`; a scalar value goes to every lane."""
+    if not lanes:
+        b.emit(Store(buffer, buffer.pointer, const(0), value))
+        return
+    moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
+    width = max(_width(lane) for lane in lanes)
+    if value.lanes < width:
+        mask = 8 if value.type.kind == "bool" else 0
+        value = b.define("broadcast", (value,), value.type, width, mask_bits=mask)
+    unit = lanes[buffer.unit]
+    if not moving:
+        b.emit(Store(buffer, _row(b, buffer, lanes, frozenset()), unit.base, value))
+        return
+    if moving == {buffer.unit} and unit.pattern == tuple(range(width)) and buffer.ring[buffer.unit] is None:
+        b.emit(Store(buffer, _row(b, buffer, lanes, frozenset()), unit.base, value))
+        return
+    b.emit(Store(buffer, _row(b, buffer, lanes, moving), const(0), value, _gathered(buffer, lanes, moving)))

@@ -1,0 +1,218 @@
+"""The loops that compute one stage on a box: rows cut into vectors and edges, the rest plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduler.analysis.bounds import Box
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.lang.pipeline import Stage, Update
+from scheduler.lower.builder import Builder
+from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformBound, Sources
+from scheduler.lower.memory import store
+from scheduler.lower.program import Buffer, Comment, If, Lane, Loop, VectorSplit
+from scheduler.schedule import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """How to compute a stage: its own loops innermost first, the dim to vectorise, the dims worth unrolling."""
+
+    stage: Stage
+    buffers: tuple[Buffer, ...]
+    order: tuple[str, ...]
+    vector: Vector | None
+    unroll: frozenset[str] = frozenset()
+
+
+def compute(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
+    """Emits the loops that fill `box` (inclusive bounds; nothing happens where it is empty) of the stage's buffers.
+
+    *Legal when* every element that the stage reads for `box` has been computed. Vectors are tried first; a row
+    that cannot be cut into edges and middle is computed by scalars.
+    """
+    vector = nest.vector
+    align = 1
+    while True:
+        mark = b.mark()
+        try:
+            _nest(b, sources, nest, dict(zip(nest.stage.dims, box, strict=True)), {}, nest.order[::-1], vector, align)
+            return
+        except NeedAlignment as need:
+            b.rollback(mark)
+            align = need.align
+        except NotUniformBound:
+            b.rollback(mark)
+            vector = None
+
+
+def _nest(
+    b: Builder,
+    sources: Sources,
+    nest: Nest,
+    bounds: Mapping[str, tuple[Index, Index]],
+    env: dict[str, Lane],
+    dims: tuple[str, ...],
+    vector: Vector | None,
+    align: int,
+) -> None:
+    """`dims` are the loops still to open, outermost first; `env` the variables of those that are open."""
+    if not dims:
+        _point(b, sources, nest, env)
+        return
+    dim, rest = dims[0], dims[1:]
+    lo, hi = bounds[dim]
+    if vector is not None and vector.dim == dim:
+        _row(b, sources, nest, bounds, env, rest, vector, align)
+        return
+    if lo == hi:
+        _nest(b, sources, nest, bounds, {**env, dim: Lane(lo)}, rest, vector, align)
+        return
+    with b.scope() as body:
+        var = b.fresh(dim)
+        _nest(b, sources, nest, bounds, {**env, dim: Lane(b.declare(var))}, rest, vector, align)
+    b.emit(Loop(var, lo, hi, const(1), tuple(body), unroll=4 if dim in nest.unroll else 0))
+
+
+def _point(b: Builder, sources: Sources, nest: Nest, env: dict[str, Lane]) -> None:
+    evaluator = Evaluator(b, sources, None)
+    frame = evaluator.frame(env)
+    values = [evaluator.value(v, frame) for v in nest.stage.values]
+    for buffer, value in zip(nest.buffers, values, strict=True):
+        store(b, buffer, tuple(env[d] for d in nest.stage.dims), value)
+
+
+def _row(
+    b: Builder,
+    sources: Sources,
+    nest: Nest,
+    bounds: Mapping[str, tuple[Index, Index]],
+    env: dict[str, Lane],
+    rest: tuple[str, ...],
+    vector: Vector,
+    align: int,
+) -> None:
+    """The vectorised loop: a middle of whole vectors, the last one moved back to end with the middle, and scalars
+    at both edges (also for rows shorter than a vector)."""
+    dim, lanes = vector.dim, vector.lanes
+    lo, hi = bounds[dim]
+    first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
+    with b.scope() as body:
+        counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
+        axis = Axis(q, align, lanes, b.depth)
+        lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
+        evaluator = Evaluator(b, sources, axis)
+        _vector_body(b, evaluator, nest, bounds, {**env, dim: lane}, rest)
+    start, end = lo, hi + 1
+    for c in evaluator.constraints:
+        moving = c.coefficient(q)
+        fixed = c - sym(q).scaled(moving)
+        if moving > 0:
+            start = maximum(start, divide(fixed.scaled(-1) + (moving - 1), moving).scaled(align))
+        elif moving < 0:
+            # the constraint holds for vectors that start at x or before; the last covers x .. x + lanes - 1
+            end = minimum(end, divide(fixed, -moving).scaled(align) + lanes)
+        else:
+            raise NotUniformBound
+    for name in (first, last, from_, to):
+        b.declare(name)
+    b.emit(VectorSplit(first, last, from_, to, start, end, lanes, align))
+    b.emit(
+        Loop(counter, sym(first), sym(last) + (lanes // align - 1), const(lanes // align), tuple(body), last=(q, last))
+    )
+    with b.scope() as edge:
+        var = b.fresh(dim)
+        _nest(b, sources, nest, bounds, {**env, dim: Lane(b.declare(var))}, rest, None, 1)
+    b.emit(Loop(var, lo, hi, const(1), tuple(edge), skip=(from_, to)))
+
+
+def _vector_body(
+    b: Builder,
+    evaluator: Evaluator,
+    nest: Nest,
+    bounds: Mapping[str, tuple[Index, Index]],
+    env: dict[str, Lane],
+    rest: tuple[str, ...],
+) -> None:
+    if rest:
+        dim, lo, hi = rest[0], *bounds[rest[0]]
+        if lo == hi:
+            _vector_body(b, evaluator, nest, bounds, {**env, dim: Lane(lo)}, rest[1:])
+            return
+        with b.scope() as body:
+            var = b.fresh(dim)
+            _vector_body(b, evaluator, nest, bounds, {**env, dim: Lane(b.declare(var))}, rest[1:])
+        b.emit(Loop(var, lo, hi, const(1), tuple(body), unroll=4 if dim in nest.unroll else 0))
+        return
+    frame = evaluator.frame(env)
+    values = [evaluator.value(v, frame) for v in nest.stage.values]
+    for buffer, value in zip(nest.buffers, values, strict=True):
+        store(b, buffer, tuple(env[d] for d in nest.stage.dims), value)
+
+
+def run_update(
+    b: Builder, sources: Sources, stage: Stage, buffers: tuple[Buffer, ...], update: Update, box: Box
+) -> None:
+    """Emits one update as plain loops in the order of its definition: free dims outside, then the domain, its
+    last variable outermost. *Legal when* the stage's buffers cover `box`, which is settled."""
+    used = _free_dims(stage, update)
+    bounds = dict(zip(stage.dims, box, strict=True))
+
+    def nest(names: tuple[str, ...], env: dict[str, Lane]) -> None:
+        if not names:
+            _update_point(b, sources, stage, buffers, update, env)
+            return
+        name, rest = names[0], names[1:]
+        if name in domain:
+            evaluator = Evaluator(b, sources, None, own=stage.name)
+            frame = evaluator.frame(env)
+            lo = evaluator.lane(domain[name].lo, frame).base
+            hi = lo + evaluator.lane(domain[name].extent, frame).base - 1
+        else:
+            lo, hi = bounds[name]
+        with b.scope() as body:
+            var = b.fresh(name)
+            nest(rest, {**env, name: Lane(b.declare(var))})
+        b.emit(Loop(var, lo, hi, const(1), tuple(body)))
+
+    domain = {r.name: r for r in update.domain}
+    b.emit(Comment(f"update of {stage.name}"))
+    # a free dim is independent of the domain: its loop may stand outside
+    nest((*reversed(used), *(r.name for r in reversed(update.domain))), {})
+
+
+def _free_dims(stage: Stage, update: Update) -> tuple[str, ...]:
+    from scheduler.lang.expr import Var, walk
+
+    parts = (*update.at, *update.values, *([] if update.where is None else [update.where]))
+    names = {v.name for e in parts for v in walk(e) if isinstance(v, Var)}
+    return tuple(d for d in stage.dims if d in names)
+
+
+def _update_point(
+    b: Builder,
+    sources: Sources,
+    stage: Stage,
+    buffers: tuple[Buffer, ...],
+    update: Update,
+    env: dict[str, Lane],
+) -> None:
+    evaluator = Evaluator(b, sources, None, own=stage.name)
+    frame = evaluator.frame(env)
+
+    def write() -> None:
+        inner = Evaluator(b, sources, None, own=stage.name)
+        point = inner.frame(env)
+        at = tuple(inner.lane(i, point) for i in update.at)
+        values = [inner.value(v, point) for v in update.values]
+        for buffer, value in zip(buffers, values, strict=True):
+            store(b, buffer, at, value)
+
+    if update.where is None:
+        write()
+        return
+    condition = evaluator.value(update.where, frame)
+    with b.scope() as body:
+        write()
+    b.emit(If((), tuple(body), condition))

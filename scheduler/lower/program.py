@@ -1,0 +1,295 @@
+"""The loop program: what lowering makes and emission prints. Loops, boxes, allocations, stores, and
+straight-line code in static single assignment over scalars and explicit vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from scheduler.analysis.index import Index
+from scheduler.lang.types import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A scalar (`lanes` 1) or vector in a register: a name, or a literal.
+
+    A bool vector is a mask of integers of `mask_bits` bits, 0 or -1 a lane.
+    """
+
+    type: ScalarType
+    lanes: int = 1
+    name: str = ""
+    literal: int | float | bool | None = None
+    mask_bits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """An index that may differ from lane to lane: `base` + `pattern[lane]`, or the int32 vector `vector`.
+    Both None: the same in all lanes."""
+
+    base: Index
+    pattern: tuple[int, ...] | None = None
+    vector: Value | None = None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all lanes agree."""
+        return self.pattern is None and self.vector is None
+
+
+@dataclass(slots=True)
+class Buffer:
+    """Memory of an input, output, or stage (one per tuple component).
+
+    Element (i, j, ...) is at `sum(stride[d] * (i_d - origin[d]))` from `pointer`; a dim with a ring keeps
+    `i_d % ring` instead of `i_d - origin[d]`. `unit` is the dim with stride 1. `where` says who owns the
+    memory: the caller, the call (one allocation for the whole image), or a thread (scratch).
+    """
+
+    stage: str
+    component: int
+    type: ScalarType
+    dims: tuple[str, ...]
+    unit: int
+    where: Literal["argument", "call", "thread", "registers"]
+    pointer: str = ""
+    origin: list[Index] = field(default_factory=list)
+    stride: list[Index] = field(default_factory=list)
+    ring: list[int | None] = field(default_factory=list)
+
+
+Operand: TypeAlias = Value | Index | Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """`result` = `op` of `args`; the emitter knows every op. `attrs` are constants of the op."""
+
+    result: Value
+    op: str
+    args: tuple[Operand, ...]
+    attrs: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`result` points at the row of `buffer` at `offset` elements: what is left is the index along the unit dim."""
+
+    result: str
+    buffer: Buffer
+    offset: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`value` to `row[index]`; a vector to as many neighbours, or lane by lane at `lanes` (offsets from `row`)."""
+
+    buffer: Buffer
+    row: str
+    index: Index
+    value: Value
+    scatter: tuple[Gathered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One dim of an address that differs from lane to lane: (lane - origin) * stride, or (lane % ring) * stride."""
+
+    lane: Lane
+    stride: Index
+    origin: Index
+    ring: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """An integer that does not change."""
+
+    name: str
+    value: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Mutable:
+    """An integer that `SetIndex` changes."""
+
+    name: str
+    value: Index
+
+
+@dataclass(frozen=True, slots=True)
+class SetIndex:
+    """Gives a `Mutable` its next value."""
+
+    name: str
+    value: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A mutable scalar or vector that starts with `start`."""
+
+    result: Value
+    start: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Gives an `Accumulator` its next value."""
+
+    target: Value
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSplit:
+    """Cuts lo <= x < end into a part for vectors and what is left for scalars.
+
+    Vectors start at multiples of `align` (a divisor of `lanes`), from `first` to `last` (in units of `align`);
+    they cover [from_, to). Where none fits, `last` < `first` and the covered part is empty.
+    """
+
+    first: str
+    last: str
+    from_: str
+    to: str
+    lo: Index
+    end: Index
+    lanes: int
+    align: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). `last` clamps the variable that
+    the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it."""
+
+    var: str
+    lo: Index
+    hi: Index
+    step: Index
+    body: tuple[Statement, ...]
+    parallel: bool = False
+    skip: tuple[str, str] | None = None
+    last: tuple[str, str] | None = None
+    unroll: int = 0
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`body` where every index of `nonnegative` is at least 0 and `condition` holds."""
+
+    nonnegative: tuple[Index, ...]
+    body: tuple[Statement, ...]
+    condition: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A line for the reader."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """How much memory a buffer takes: elements per dim, fastest first (`order` are the dims in that order)."""
+
+    buffer: Buffer
+    order: tuple[int, ...]
+    extents: tuple[Index, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Lays out the buffers that every thread has of its own; the emitter pads the rows and names the strides."""
+
+    buffers: tuple[Extents, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Inside the threads' loop: the pointers of this thread's buffers."""
+
+    scratch: Scratch
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """A buffer of the whole call: of a stage that is computed at root."""
+
+    memory: Extents
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """The end of an `Allocate`."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOut:
+    """The region of an output that the caller asked for, from the stage's own buffer."""
+
+    output: Buffer
+    source: Buffer
+
+
+Statement: TypeAlias = (
+    Define
+    | Row
+    | Store
+    | Let
+    | Mutable
+    | SetIndex
+    | Accumulator
+    | Assign
+    | VectorSplit
+    | Loop
+    | If
+    | Comment
+    | Scratch
+    | Bind
+    | Allocate
+    | Free
+    | CopyOut
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An image of the C function: an input, or one component of an output."""
+
+    name: str
+    c_name: str
+    type: ScalarType
+    dims: tuple[str, ...]
+    storage: tuple[str, ...]
+    output: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole C function as a loop program.
+
+    `bounds` computes every root box from the outputs' regions; `required` has, per image argument that the
+    computation reads or writes, the box that it must contain (lo, hi per dim). `body` runs when all do.
+    `estimates` are the bytes of every buffer that the schedule declares, at the estimates.
+    """
+
+    name: str
+    doc: str
+    method: str
+    arguments: tuple[Argument, ...]
+    params: tuple[tuple[str, str, ScalarType], ...]
+    bounds: tuple[Statement, ...]
+    required: tuple[tuple[str, tuple[tuple[Index, Index], ...]], ...]
+    buffers: tuple[Buffer, ...]
+    body: tuple[Statement, ...]
+    estimates: tuple[tuple[str, int], ...]
+    strict: bool
+    line_bytes: int

@@ -1,0 +1,173 @@
+"""Spans of a group's stages in the dims of its output, and how many rows a sliding window keeps alive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.analysis.accesses import accesses
+from scheduler.analysis.spans import Span, compose, hull, variable
+from scheduler.lang.pipeline import Stage
+
+Rows = NDArray[np.int64]
+LONGEST_PERIOD = 4096
+WARM_UP_LIMIT = 64
+FAR = np.int64(1) << 40
+
+
+def group_spans(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[Span, ...]]:
+    """Per stage of the group and dim, the span in terms of the output's dims. `members` in topological order."""
+    spans: dict[str, tuple[Span, ...]] = {output.name: tuple(variable(d) for d in output.dims)}
+    inside = {s.name for s in members}
+    for stage in (output, *reversed(members)):
+        if stage.name not in spans:
+            continue
+        via = dict(zip(stage.dims, spans[stage.name], strict=True))
+        for a in accesses(stage):
+            if a.producer not in inside or a.producer == stage.name:
+                continue
+            here = tuple(compose(s, via[s.var]) if s.var is not None and s.var in via else s for s in a.spans)
+            old = spans.get(a.producer)
+            spans[a.producer] = here if old is None else tuple(map(hull, old, here))
+    return spans
+
+
+def _at(line_rate: Fraction, offset: Fraction, v: Rows) -> Rows:
+    k = lcm(line_rate.denominator, offset.denominator)
+    return (v * int(line_rate * k) + int(offset * k)) // k
+
+
+def _first(s: Span, v: Rows) -> Rows:
+    assert s.lo is not None
+    return _at(s.rate, s.lo, v)
+
+
+def _last(s: Span, v: Rows) -> Rows:
+    assert s.hi is not None
+    return _at(s.rate, s.hi, v)
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """`rows[stage]`: the most rows alive at once (missing: not provable). `warm_up`: iterations to run ahead of the
+    first, so that windows fill row by row."""
+
+    rows: Mapping[str, int]
+    warm_up: int
+
+
+def windows(
+    output: Stage, stages: Sequence[Stage], spans: Mapping[str, tuple[Span, ...]], dim: str, slid: Mapping[str, int]
+) -> Windows:
+    """Runs the sliding loop over `dim` symbolically for one period of the spans.
+
+    `stages` are the members computed inside the loop and those inlined, in topological order; `slid` maps the
+    stages that slide to the index of their moving dim. An iteration computes of a sliding stage the rows after
+    those of the iteration before, of any other stage the rows that its readers need now. Clamps are left out:
+    they move both ends of a footprint together or closer.
+    """
+    moving = _moving_dims(output, stages, spans, dim)
+    hidden = _hidden(stages, spans, moving, dim)
+    provable = {s for s, d in slid.items() if moving.get(s) == d and spans[s][d].rate > 0 and s not in hidden}
+    period = 1
+    for name, d in moving.items():
+        period = lcm(period, *(x.denominator for x in _line(spans[name][d])))
+    if period > LONGEST_PERIOD or not provable:
+        return Windows({}, 0)
+    warm_up = 0
+    for name in provable:
+        s = spans[name][slid[name]]
+        if s.rate >= 1:
+            warm_up = max(warm_up, ceil((s.width + 1) / s.rate) - 1)
+    warm_up = min(warm_up, WARM_UP_LIMIT)
+    v = np.arange(period, dtype=np.int64)
+    steady = _alive(output, stages, moving, slid, v, None)
+    filling = _alive(output, stages, moving, slid, v - warm_up, v)
+    rows = {
+        name: int(max(steady[name], filling[name]))
+        for name in provable
+        if name in steady and name in filling and spans[name][slid[name]].known
+    }
+    return Windows(rows, warm_up)
+
+
+def _line(s: Span) -> tuple[Fraction, Fraction, Fraction]:
+    assert s.lo is not None
+    assert s.hi is not None
+    return s.rate, s.lo, s.hi
+
+
+def _moving_dims(
+    output: Stage, stages: Sequence[Stage], spans: Mapping[str, tuple[Span, ...]], dim: str
+) -> dict[str, int]:
+    """The one dim of each stage that follows `dim`; stages with none, several, or an unknown one are missing."""
+    result = {output.name: output.dims.index(dim)}
+    for stage in stages:
+        if stage.name not in spans:
+            continue
+        follow = [d for d, s in enumerate(spans[stage.name]) if s.var == dim]
+        if len(follow) == 1 and spans[stage.name][follow[0]].known:
+            result[stage.name] = follow[0]
+    return result
+
+
+def _hidden(
+    stages: Sequence[Stage], spans: Mapping[str, tuple[Span, ...]], moving: Mapping[str, int], dim: str
+) -> set[str]:
+    """Stages with a reader whose rows are not followed (several dims move, or an unknown one)."""
+    hidden: set[str] = set()
+    for stage in reversed(stages):
+        known = spans.get(stage.name, ())
+        lost = stage.name not in moving and any(s.var == dim or not s.known for s in known)
+        if lost or stage.name in hidden:
+            hidden.update(a.producer for a in accesses(stage))
+    return hidden
+
+
+def _alive(
+    output: Stage,
+    stages: Sequence[Stage],
+    moving: Mapping[str, int],
+    slid: Mapping[str, int],
+    now: Rows,
+    first_row: Rows | None,
+) -> dict[str, int]:
+    """The most rows of each sliding stage alive in the iterations `now`: in the steady state, or (with
+    `first_row`, the output's first row) in the very first iteration."""
+    high: dict[str, Rows] = {output.name: now}
+    before: dict[str, Rows] = {output.name: now - 1}
+    floor_: dict[str, Rows] = {} if first_row is None else {output.name: first_row}
+    low: dict[str, Rows] = {output.name: now if first_row is None else np.maximum(now, first_row)}
+    needed: dict[str, Rows] = {}
+    for stage in (output, *reversed(stages)):
+        name = stage.name
+        if name not in high:
+            continue
+        if name != output.name and name in slid:
+            needed[name] = low[name]
+            low[name] = before[name] + 1 if first_row is None else floor_[name]
+        if name not in moving:
+            continue
+        own = stage.dims[moving[name]]
+        empty = low[name] > high[name]
+        for a in accesses(stage):
+            if a.producer not in moving or a.producer == name:
+                continue
+            s = a.spans[moving[a.producer]]
+            if s.var != own or not s.known:
+                continue
+            _widen(high, a.producer, _last(s, high[name]), np.maximum)
+            _widen(before, a.producer, _last(s, before[name]), np.maximum)
+            _widen(low, a.producer, np.where(empty, FAR, _first(s, low[name])), np.minimum)
+            if first_row is not None:
+                _widen(floor_, a.producer, _first(s, floor_[name]), np.minimum)
+    return {n: int(np.max(high[n] - np.minimum(needed[n], high[n]) + 1)) for n in needed}
+
+
+def _widen(table: dict[str, Rows], name: str, rows: Rows, pick: np.ufunc) -> None:
+    table[name] = rows if name not in table else pick(table[name], rows)

@@ -1,0 +1,110 @@
+"""Generated C, compiled and called in this process: the judge of lowering and emission."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from platforms.model import Platform
+from scheduler.emit.c import emit_c
+from scheduler.emit.csource import CSource
+from scheduler.lang.interpret import Image
+from scheduler.lang.pipeline import Pipeline
+from scheduler.lower import lower
+from scheduler.schedule import Schedule
+
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
+Region = tuple[tuple[int, int], ...]
+
+
+class Buffer(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("dims", ctypes.c_int32),
+        ("min", ctypes.c_int32 * 5),
+        ("extent", ctypes.c_int32 * 5),
+        ("stride", ctypes.c_int64 * 5),
+    )
+
+
+def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
+    return emit_c(lower(pipeline, schedule, platform))
+
+
+def build(source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc") -> ctypes.CDLL:
+    """A shared object of `source`, loaded; kept by content for the length of the test run."""
+    text = "\0".join([source.code, source.header, compiler, *source.flags, *flags])
+    folder = Path(tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}" / hashlib.sha256(text.encode()).hexdigest()
+    library = folder / "x.so"
+    if not library.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / source.header_name).write_text(source.header)
+        c = folder / "x.c"
+        c.write_text(source.code)
+        out = folder / f"x.{os.getpid()}.so"
+        command = [compiler, *source.flags, *WARNINGS, *flags, "-fopenmp", "-shared", "-fPIC", "-o", out, c, "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{c}\n{done.stderr[:4000]}"
+        out.rename(library)
+    return ctypes.CDLL(str(library))
+
+
+def _strides(shape_by_dim: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
+    strides, n = [0] * len(shape_by_dim), 1
+    for d in order:
+        strides[d] = n
+        n *= shape_by_dim[d]
+    return strides
+
+
+def call(
+    library: ctypes.CDLL,
+    source: CSource,
+    pipeline: Pipeline,
+    inputs: Mapping[str, Image],
+    params: Mapping[str, int | float | bool],
+    regions: Mapping[str, Region],
+    guard: int = 0,
+) -> tuple[int, dict[str, tuple[np.ndarray, ...]]]:
+    """The status and the outputs (axes reversed), every image dense in its storage order."""
+    args: list[object] = []
+    keep: list[object] = []
+    for i in pipeline.inputs:
+        image = inputs[i.name]
+        extents = image.array.shape[::-1]
+        order = tuple(i.dims.index(d) for d in i.storage)
+        data = np.ascontiguousarray(np.transpose(image.array, [len(order) - 1 - d for d in reversed(order)]))
+        b = Buffer(data.ctypes.data, len(i.dims))
+        for d, (lo, n, s) in enumerate(zip(image.min, extents, _strides(extents, order), strict=True)):
+            b.min[d], b.extent[d], b.stride[d] = lo, n, s
+        keep += [data, b]
+        args.append(ctypes.addressof(b))
+    for p in pipeline.params:
+        cell = np.array(params.get(p.name, p.default), p.type.numpy)
+        keep.append(cell)
+        args.append(cell.ctypes.data)
+    outputs: dict[str, list[np.ndarray]] = {}
+    for name in pipeline.outputs:
+        stage = pipeline.stage(name)
+        order = tuple(stage.dims.index(d) for d in stage.storage)
+        extents = tuple(n for _, n in regions[name])
+        for t in stage.types:
+            data = np.zeros([extents[d] for d in reversed(order)], t.numpy)
+            b = Buffer(data.ctypes.data, len(stage.dims))
+            for d, ((lo, n), s) in enumerate(zip(regions[name], _strides(extents, order), strict=True)):
+                b.min[d], b.extent[d], b.stride[d] = lo, n, s
+            keep += [data, b]
+            args.append(ctypes.addressof(b))
+            back = np.argsort([len(order) - 1 - d for d in reversed(order)])
+            outputs.setdefault(name, []).append(np.transpose(data, back))
+    f = getattr(library, source.entry + "_argv")
+    f.restype = ctypes.c_int32
+    status = f((ctypes.c_void_p * max(len(args), 1))(*args))
+    return status, {name: tuple(arrays) for name, arrays in outputs.items()}
