@@ -24,6 +24,7 @@ from app.settings import Settings
 log = structlog.get_logger("tilesmith.http")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+EVENTS = re.compile(r"/v1/jobs/[^/]+/events")
 UPLOADS = re.compile(r"/v1/schedules/[^/]+/runs")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 QUIET = ("/healthz", "/readyz", "/metrics")
@@ -53,6 +54,7 @@ class Exchange:
 
     scope: Scope
     request_id: str
+    method: str
     started: float = field(default_factory=time.perf_counter)
     status: int = 0
     sent: int = 0
@@ -79,7 +81,8 @@ class Requests:
             return
         headers = Headers(scope=scope)
         wished = headers.get("x-request-id", "")
-        exchange = Exchange(scope, wished if REQUEST_ID.fullmatch(wished) else uuid.uuid4().hex)
+        scope = dict(scope)
+        exchange = Exchange(scope, wished if REQUEST_ID.fullmatch(wished) else uuid.uuid4().hex, scope["method"])
         scope.setdefault("state", {})["request_id"] = exchange.request_id
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=exchange.request_id)
@@ -91,6 +94,9 @@ class Requests:
 
     async def _answer(self, exchange: Exchange, headers: Headers, receive: Receive, send: Send) -> None:
         scope = exchange.scope
+        bodiless = scope["method"] == "HEAD" and not EVENTS.fullmatch(scope["path"])
+        if bodiless:
+            scope["method"] = "GET"  # answered as GET would be, but for the body
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -100,6 +106,8 @@ class Requests:
                 for name, value in SECURITY_HEADERS.items():
                     found.setdefault(name, value)
             elif message["type"] == "http.response.body":
+                if bodiless:
+                    message = message | {"body": b""}
                 exchange.sent += len(message.get("body", b""))
             await send(message)
 
@@ -164,7 +172,7 @@ class Requests:
 
     def _record(self, exchange: Exchange) -> None:
         seconds = time.perf_counter() - exchange.started
-        method = exchange.scope["method"] if exchange.scope["method"] in KNOWN_METHODS else "other"
+        method = exchange.method if exchange.method in KNOWN_METHODS else "other"
         self.metrics.requests.labels(method, exchange.route, str(exchange.status)).inc()
         self.metrics.request_seconds.labels(method, exchange.route).observe(seconds)
         path = exchange.scope["path"]

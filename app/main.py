@@ -39,6 +39,7 @@ from app.settings import RefusedAddress, Settings, check_address
 from app.tokens.endpoints import router as tokens_router
 from app.tokens.service import Tokens
 from app.workers.pool import WorkerPool
+from platforms import CpuPlatform
 
 __all__ = ["RefusedAddress", "create_app", "serve"]
 
@@ -202,7 +203,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
         schemas["Problem"] = PROBLEM_SCHEMA
-        for model in (ScheduleRequest, RunRequest):
+        for model in (ScheduleRequest, RunRequest, CpuPlatform):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas |= schema.pop("$defs", {})
             schemas[model.__name__] = schema

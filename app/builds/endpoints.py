@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse, JSONResponse
 from pydantic import ValidationError
 from sse_starlette.sse import EventSourceResponse
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.exceptions import HTTPException
 
 from app import images
 from app.bodies import json_body, media_type
@@ -92,8 +92,10 @@ async def _run_with_images(schedule_id: str, request: Request, services: Context
                 raise ApiError("bad_form", "a field is there twice, or has text where a file is expected")
             asked = await asyncio.to_thread(_run_request, text.encode())
             return await asyncio.to_thread(_submit, services, schedule_id, asked, files)
-    except MultiPartException as error:
-        raise ApiError("bad_form", error.message) from None
+    except HTTPException as error:
+        if isinstance(error, ApiError):
+            raise
+        raise ApiError("bad_form", str(error.detail)) from None
 
 
 def _run_request(body: bytes) -> RunRequest:

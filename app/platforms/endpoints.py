@@ -15,7 +15,6 @@ from app.platforms import repository
 from app.platforms.schemas import Platform, PlatformList, PlatformSummary
 from app.platforms.service import Known
 from app.times import instant
-from platforms import CpuPlatform
 
 router = APIRouter(prefix="/v1/platforms", tags=["platforms"])
 KIND = "platforms"
@@ -30,11 +29,7 @@ KIND = "platforms"
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {
-                "application/json": {
-                    "schema": CpuPlatform.model_json_schema(ref_template="#/components/schemas/{model}")
-                }
-            },
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/CpuPlatform"}}},
         }
     },
     summary="Store a platform",

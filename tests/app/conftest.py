@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
+from app import logs
 from app.context import Context
 from app.errors import ApiError
 from app.main import create_app
@@ -133,6 +134,9 @@ class Server(uvicorn.Server):
         return f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}"
 
 
+logs.configure("json", "error")
+
+
 @contextmanager
 def running(app: Any) -> Iterator[str]:
     """Serves the application; its URL."""
@@ -159,14 +163,18 @@ def service_with(settings: Settings, job: Any = None, scheduling: Any = None) ->
 @pytest.fixture
 def start(tmp_path: Any) -> Iterator[Callable[..., Service]]:
     """Starts services that end with the test: start(job=..., setting=value, ...)."""
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
 
         def begin(job: Any = None, scheduling: Any = None, **changed: Any) -> Service:
             return stack.enter_context(service_with(settings_for(tmp_path, **changed), job, scheduling))
 
         yield begin
+
+
+@pytest.fixture(name="pipeline")
+def pipeline_maker() -> Callable[..., dict[str, Any]]:
+    """pipeline(name): a document of that name."""
+    return pipeline
 
 
 @pytest.fixture

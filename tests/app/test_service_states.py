@@ -1,0 +1,95 @@
+"""Every pair of states: allowed ways are taken once, others never."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from app.builds import repository
+from app.builds.states import FINISHED, STATES, TRANSITIONS, WrongTransition, check
+from app.db import Database, upgrade
+from app.tables import jobs, schedules
+
+ALLOWED = {
+    ("queued", "running"),
+    ("queued", "cancelled"),
+    ("queued", "expired"),
+    ("running", "succeeded"),
+    ("running", "failed"),
+    ("running", "cancelled"),
+    ("running", "queued"),
+}
+JOB = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.fixture
+def db(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/t.db")
+    upgrade(database)
+    row = {c.name: "x" for c in schedules.columns} | {"id": "s", "strict": False, "degraded": None, "groups": 1}
+    with database.write() as connection:
+        connection.execute(schedules.insert().values(**row | {"created_us": 1, "body": b"{}"}))
+    yield database
+    database.close()
+
+
+def put(db, state):
+    row = {"id": JOB, "kind": "run", "schedule_id": "s", "request": b"{}", "state": state, "created_us": 5}
+    with db.write() as connection:
+        connection.execute(jobs.insert().values(**row, attempts=1, cancel_requested=False, worker="me"))
+
+
+def test_states_that_end_are_those_without_a_way_out():
+    assert {"succeeded", "failed", "cancelled", "expired"} == FINISHED
+    assert set(TRANSITIONS) == set(STATES)
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(STATES, STATES)))
+def test_every_pair_of_states(db, before, after):
+    put(db, before)
+    if (before, after) not in ALLOWED:
+        with pytest.raises(WrongTransition):
+            check(before, after)
+        with pytest.raises(WrongTransition):
+            repository.move(db, JOB, before, after, 7)
+        assert repository.find(db, JOB).state == before
+        assert repository.events(db, JOB, 0) == []
+        return
+    assert repository.move(db, JOB, before, after, 7)
+    row = repository.find(db, JOB)
+    assert row.state == after
+    assert (row.finished_us == 7) is (after in FINISHED)
+    assert row.worker is None
+    assert [(e.number, e.type) for e in repository.events(db, JOB, 0)] == [(1, "state")]
+    assert not repository.move(db, JOB, before, after, 8), "a second time it is not in that state any more"
+    assert len(repository.events(db, JOB, 0)) == 1
+
+
+def test_only_the_own_worker_moves_a_job(db):
+    put(db, "running")
+    assert not repository.move(db, JOB, "running", "succeeded", 7, worker="another")
+    assert repository.move(db, JOB, "running", "succeeded", 7, worker="me")
+
+
+def test_a_job_is_claimed_once_and_the_oldest_first(db):
+    for number, created in ((1, 30), (2, 10), (3, 20)):
+        row = {"id": f"j{number}", "kind": "run", "schedule_id": "s", "request": b"{}"}
+        assert repository.add(db, row, limit=10, now_us=created)
+    claimed = [repository.claim(db, "me", 99, 50) for _ in range(4)]
+    assert [c.id if c else None for c in claimed] == ["j2", "j3", "j1", None]
+    assert repository.find(db, "j2").attempts == 1
+
+
+def test_the_queue_has_a_limit(db):
+    rows = [{"id": f"j{n}", "kind": "run", "schedule_id": "s", "request": b"{}"} for n in range(3)]
+    assert [repository.add(db, row, limit=2, now_us=n) for n, row in enumerate(rows)] == [True, True, False]
+
+
+def test_a_lease_is_prolonged_by_its_worker_only(db):
+    put(db, "running")
+    assert repository.renew(db, JOB, "me", 100) is False
+    assert repository.renew(db, JOB, "another", 100) is None
+    assert repository.find(db, JOB).lease_us == 100
+    assert repository.request_cancel(db, JOB)
+    assert repository.renew(db, JOB, "me", 200) is True
