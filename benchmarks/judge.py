@@ -25,7 +25,7 @@ class Judge:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
-        self.halide: HalidePipeline = to_halide(pipeline, unroll_terms=0)
+        self.halide: HalidePipeline = to_halide(pipeline, unroll_terms=0, defined=True)
         self.halide.compute_all_at_root()
         target = hl.get_host_target().with_feature(hl.TargetFeature.StrictFloat)
         self.halide.pipeline.compile_jit(target)

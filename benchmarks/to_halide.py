@@ -78,13 +78,15 @@ def halide_type(t: ScalarType) -> hl.Type:
             return hl.Float(t.bits)
 
 
-def to_halide(pipeline: Pipeline, unroll_terms: int = UNROLL_TERMS) -> HalidePipeline:
+def to_halide(pipeline: Pipeline, unroll_terms: int = UNROLL_TERMS, defined: bool = False) -> HalidePipeline:
     """`pipeline` in Halide. Raises Untranslatable, or hl.HalideError where Halide itself refuses.
 
-    Differences that remain: signed 32 and 64 bit overflow is undefined in Halide, so are shifts by the
-    width or more and conversions of floats that do not fit; floats may be contracted and reassociated.
+    Some things that our language defines are undefined in Halide: overflow of signed 32 and 64 bit integers, shifts
+    by the width or more, conversions of floats that do not fit. With `defined` they are spelt out, for a judge;
+    without, they are written as an author of Halide code would write them. What remains different: floats
+    may be contracted and reassociated, and the width in which Halide interpolates.
     """
-    return _Translation(pipeline, unroll_terms).run()
+    return _Translation(pipeline, unroll_terms, defined).run()
 
 
 def constant(value: int | float | bool, t: ScalarType) -> hl.Expr:
@@ -108,6 +110,7 @@ class _Translation:
 
     pipeline: Pipeline
     unroll_terms: int
+    defined: bool
     inputs: dict[str, hl.ImageParam] = field(default_factory=dict)
     params: dict[str, hl.Param] = field(default_factory=dict)
     stages: dict[str, hl.Func] = field(default_factory=dict)
@@ -164,9 +167,9 @@ class _Translation:
         _define(func, tuple(at), values)
 
     def output(self, s: Stage) -> hl.Func:
-        """The stage, or a copy of it where others read it: they may read more of it than is asked for."""
+        """The stage, or a copy of it where other stages or its updates may use more of it than is asked for."""
         func = self.stages[s.name]
-        if self.is_read(s):
+        if s.updates or self.is_read(s):
             copy = hl.Func(f"{s.name}_output")
             variables = tuple(hl.Var(d) for d in s.dims)
             value = func[variables]
@@ -238,6 +241,8 @@ class _Translation:
                 return hl.logical_not(self.expr(operand, env))
             case Unary(op=op, operand=operand):
                 value = self.expr(operand, env)
+                if op == "-" and self.may_overflow(e.type):
+                    return hl.cast(halide_type(e.type), -hl.cast(hl.UInt(e.type.bits), value))
                 return -value if op == "-" else ~value
             case Compare():
                 return _compare(e.op, self.expr(e.left, env), self.expr(e.right, env))
@@ -268,14 +273,23 @@ class _Translation:
             return hl.pow(a, hl.cast(halide_type(e.type), self.expr(e.right, env)))
         b = self.expr(e.right, env)
         if e.op in ("<<", ">>"):
+            if self.defined:
+                return _shift(a, b, e)
             b = hl.cast(halide_type(ScalarType("int", e.type.bits)), b)  # keeps Halide from widening the result
+        if e.op in ("+", "-", "*") and self.may_overflow(e.type):
+            unsigned = hl.UInt(e.type.bits)
+            return hl.cast(halide_type(e.type), _BINARY[e.op](hl.cast(unsigned, a), hl.cast(unsigned, b)))
         return _BINARY[e.op](a, b)
+
+    def may_overflow(self, t: ScalarType) -> bool:
+        """Whether arithmetic of that type has to be spelt out: coordinates too, as one cannot tell them apart."""
+        return self.defined and t.kind == "int" and t.bits == 64
 
     def cast(self, e: Cast, env: Environment) -> hl.Expr:
         value = self.expr(e.operand, env)
         if e.type == BOOL:
             return value if e.operand.type == BOOL else value != constant(0, e.operand.type)
-        if e.saturate and e.operand.type != BOOL:
+        if (e.saturate or (self.defined and e.operand.type.is_float and e.type.is_integer)) and e.operand.type != BOOL:
             return hl.saturating_cast(halide_type(e.type), value)
         return hl.cast(halide_type(e.type), value)
 
@@ -289,6 +303,8 @@ class _Translation:
             return _random(args)
         if e.function == "mul_shift_right":
             args[2] = hl.cast(hl.UInt(e.type.bits), args[2])  # Halide wants the count unsigned
+        if e.function == "lerp" and self.defined and e.type.is_integer and e.args[2].type.is_float:
+            args[2] = hl.clamp(args[2], constant(0, e.args[2].type), constant(1, e.args[2].type))
         if e.function not in _CALLS:
             raise Untranslatable(f"no counterpart of {e.function}")
         # abs and absd change the type in Halide (of signed to unsigned); the cast keeps the document's.
@@ -358,6 +374,26 @@ class _Translation:
             "all": lambda a, b: a & b,
         }
         return fold(operators[e.op], values)
+
+
+def _shift(a: hl.Expr, count: hl.Expr, e: Binary) -> hl.Expr:
+    """A shift by any count: bits that leave are lost, a negative count shifts the other way."""
+    t, bits = halide_type(e.type), e.type.bits
+    # In a type that holds the count and its negation; Halide's counts are of the width of what is shifted.
+    near = hl.cast(hl.Int(32), hl.clamp(count, _within(count, -bits), _within(count, bits)))
+    up = near if e.op == "<<" else -near
+    last = hl.i32(bits - 1)
+    left = a << hl.cast(hl.Int(bits), hl.clamp(up, 0, last))
+    right = a >> hl.cast(hl.Int(bits), hl.clamp(-up, 0, last))
+    gone = a >> hl.cast(hl.Int(bits), last) if e.type.kind == "int" else hl.cast(t, hl.i32(0))
+    return hl.select(up >= bits, hl.cast(t, hl.i32(0)), hl.select(up >= 0, left, hl.select(up <= -bits, gone, right)))
+
+
+def _within(count: hl.Expr, value: int) -> hl.Expr:
+    """`value` in the type of `count`, or the nearest there is."""
+    width = min(count.type().bits(), 32)
+    low, high = (0, 2**width - 1) if count.type().is_uint() else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+    return hl.cast(count.type(), hl.i32(min(max(value, low), min(high, 2**31 - 1))))
 
 
 def _as_expr(value: object) -> hl.Expr:
