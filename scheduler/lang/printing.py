@@ -29,8 +29,8 @@ from scheduler.lang.expr import (
 )  # fmt: skip
 from scheduler.lang.types import BOOL, FLOAT32, INT32, ScalarType
 
-_OR, _AND, _NOT, _COMPARE, _UNARY, _POWER, _ATOM = 1, 2, 3, 4, 11, 12, 13
-_BINARY = {"|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10, "**": _POWER}
+_OR, _AND, _NOT, COMPARE, UNARY, _POWER, ATOM = 1, 2, 3, 4, 11, 12, 13
+BINARY = {"|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10, "**": _POWER}
 
 _Text = tuple[str, int]  # and how tightly it binds
 
@@ -46,7 +46,7 @@ def to_text(e: Expr, type: ScalarType | None = None, tuples: Collection[str] = (
         if id(node) not in texts:
             text = _node(node, texts)
             if isinstance(node, Access) and (node.component or node.name in tuples):
-                text = f"{text[0]}[{node.component}]", _ATOM
+                text = f"{text[0]}[{node.component}]", ATOM
             texts[id(node)] = text
     if isinstance(e, Const) and e.type == type:
         return _bare(e)[0]
@@ -78,16 +78,16 @@ def is_whole_argmin(values: Sequence[Expr]) -> bool:
 
 def _bare(e: Const) -> _Text:
     if e.type == BOOL:
-        return ("True" if e.value else "False"), _ATOM
+        return ("True" if e.value else "False"), ATOM
     if e.type.is_float:
         text = str(np.float32(e.value)) if e.type.bits == 32 else repr(float(e.value))
     else:
         text = str(e.value)
-    return text, _UNARY if text.startswith("-") else _ATOM
+    return text, UNARY if text.startswith("-") else ATOM
 
 
 def _typed(e: Const) -> _Text:
-    return (_bare(e)[0], _ATOM) if e.type == BOOL else (f"{e.type}({_bare(e)[0]})", _ATOM)
+    return (_bare(e)[0], ATOM) if e.type == BOOL else (f"{e.type}({_bare(e)[0]})", ATOM)
 
 
 def _alone(e: Const) -> _Text:
@@ -100,9 +100,9 @@ def _node(e: Expr, texts: dict[int, _Text]) -> _Text:
         case Const():
             return _alone(e)
         case Var() | ParamRef():
-            return e.name, _ATOM
+            return e.name, ATOM
         case InputBound():
-            return f"{e.input}.{e.which}.{e.dim}", _ATOM
+            return f"{e.input}.{e.which}.{e.dim}", ATOM
         case Access():
             return _access(e, texts)
         case Binary():
@@ -111,23 +111,23 @@ def _node(e: Expr, texts: dict[int, _Text]) -> _Text:
             operand = _typed(e.operand) if e.op == "-" and isinstance(e.operand, Const) else texts[id(e.operand)]
             if e.op == "not":
                 return f"not {_at_least(operand, _NOT)}", _NOT
-            return f"{e.op}{_at_least(operand, _UNARY)}", _UNARY
+            return f"{e.op}{_at_least(operand, UNARY)}", UNARY
         case Compare():
             left, right = _group((e.left, e.right), texts)
-            return f"{_at_least(left, _COMPARE + 1)} {e.op} {_at_least(right, _COMPARE + 1)}", _COMPARE
+            return f"{_at_least(left, COMPARE + 1)} {e.op} {_at_least(right, COMPARE + 1)}", COMPARE
         case Logical():
             level = _AND if e.op == "and" else _OR
             left, right = texts[id(e.left)], texts[id(e.right)]
             return f"{_at_least(left, level)} {e.op} {_at_least(right, level + 1)}", level
         case Select():
             sides = _group((e.if_true, e.if_false), texts)
-            return f"select({texts[id(e.condition)][0]}, {sides[0][0]}, {sides[1][0]})", _ATOM
+            return f"select({texts[id(e.condition)][0]}, {sides[0][0]}, {sides[1][0]})", ATOM
         case Cast():
-            return f"{'sat_' if e.saturate else ''}{e.type}({texts[id(e.operand)][0]})", _ATOM
+            return f"{'sat_' if e.saturate else ''}{e.type}({texts[id(e.operand)][0]})", ATOM
         case Call():
-            return f"{e.function}({', '.join(t for t, _ in _arguments(e, texts))})", _ATOM
+            return f"{e.function}({', '.join(t for t, _ in _arguments(e, texts))})", ATOM
         case Reduce():
-            return _reduce(e, texts), _ATOM
+            return _reduce(e, texts), ATOM
 
 
 def _at_least(text: _Text, level: int) -> str:
@@ -148,7 +148,7 @@ def _pair(left: Expr, right: Expr, texts: dict[int, _Text]) -> list[_Text]:
 
 
 def _binary(e: Binary, texts: dict[int, _Text]) -> _Text:
-    level = _BINARY[e.op]
+    level = BINARY[e.op]
     if e.op in ("<<", ">>"):
         left, right = _pair(e.left, e.right, texts)
     elif e.op == "**" and e.right.type.is_integer:
@@ -156,7 +156,7 @@ def _binary(e: Binary, texts: dict[int, _Text]) -> _Text:
     else:
         left, right = _group((e.left, e.right), texts)
     if e.op == "**":
-        return f"{_at_least(left, _ATOM)} ** {_at_least(right, _UNARY)}", level
+        return f"{_at_least(left, ATOM)} ** {_at_least(right, UNARY)}", level
     return f"{_at_least(left, level)} {e.op} {_at_least(right, level + 1)}", level
 
 
@@ -178,7 +178,7 @@ def _arguments(e: Call, texts: dict[int, _Text]) -> list[_Text]:
 
 
 def _access(e: Access, texts: dict[int, _Text]) -> _Text:
-    return f"{e.name}({', '.join(texts[id(i)][0] for i in e.indices)})", _ATOM
+    return f"{e.name}({', '.join(texts[id(i)][0] for i in e.indices)})", ATOM
 
 
 def _reduce(e: Reduce, texts: dict[int, _Text]) -> str:
@@ -197,4 +197,4 @@ def _range(r: RVar, texts: dict[int, _Text]) -> str:
         return f"range(0, {extent[0]})"
     if isinstance(r.extent, Binary) and r.extent.op == "-" and texts[id(r.extent.right)][0] == lo:
         return f"range({lo}, {texts[id(r.extent.left)][0]})"
-    return f"range({lo}, {lo} + {_at_least(extent, _BINARY['+'] + 1)})"
+    return f"range({lo}, {lo} + {_at_least(extent, BINARY['+'] + 1)})"
