@@ -57,7 +57,7 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
     from app.workers import run as execution
 
     job = _job(request.doc, files)
-    result = schedules.compiled_pipeline(job.pipeline, request)
+    result = schedules.answer_for(job.pipeline, request)
     with progress(f"compiling with {result.platform.compiler.command}"):
         library = compilation.build(result.source, result.platform, cache_dir(), COMPILE_TIMEOUT_S)
     with progress(f"running {job.pipeline.name}"):

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from app.cli.report import BadDocument, UsageError, print_error, print_json, progress
-from app.cli.sources import load_pipeline, load_platform, suggestion
+from app.cli.sources import load_pipeline, load_platform, load_schedule, suggestion
 
 if TYPE_CHECKING:
-    from scheduler.compile import Compiled
+    from cost_models.model import Breakdown
+    from platforms import Platform
+    from scheduler.compile import Options
+    from scheduler.emit.csource import CSource
     from scheduler.lang.pipeline import Pipeline
+    from scheduler.schedule import Schedule
+    from scheduler.search import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +36,34 @@ class Request:
     schedule_file: str | None = None
 
 
-def compiled(request: Request) -> tuple[Compiled, dict[str, float]]:
-    """The request answered, and how long each step took, in ms: parse, analysis, search, lower, emit, total."""
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A schedule with its C: found by a search, with its trace and cost, or written by hand, without."""
+
+    key: str
+    pipeline: Pipeline
+    platform: Platform
+    schedule: Schedule
+    source: CSource
+    trace: Trace | None
+    predicted: Breakdown | None
+    timings_ms: dict[str, float]
+
+
+def answer(request: Request) -> Result:
+    """The request answered; its timings are parse, analysis, search, lower, emit and total."""
+    import scheduler.compile
+    import scheduler.pipelines  # noqa: F401  (so that starting up is not counted as parsing)
+
     started = time.perf_counter()
     pipeline = load_pipeline(request.doc)
-    parsed = time.perf_counter()
-    result = compiled_pipeline(pipeline, request)
-    timings = {"parse": 1e3 * (parsed - started), **result.timings_ms, "total": 1e3 * (time.perf_counter() - started)}
-    return result, timings
+    parse_ms = 1e3 * (time.perf_counter() - started)
+    result = answer_for(pipeline, request)
+    timings = {"parse": parse_ms, **result.timings_ms, "total": 1e3 * (time.perf_counter() - started)}
+    return replace(result, timings_ms=timings)
 
 
-def compiled_pipeline(pipeline: Pipeline, request: Request) -> Compiled:
+def answer_for(pipeline: Pipeline, request: Request) -> Result:
     """A pipeline that is already read, scheduled as requested."""
     from scheduler.compile import METHODS, Options, compile_pipeline
 
@@ -49,30 +72,51 @@ def compiled_pipeline(pipeline: Pipeline, request: Request) -> Compiled:
         raise UsageError((f"--method {request.method}: there is no such method", hint))
     platform = load_platform(request.platform)
     options = Options(method=request.method, strict=request.strict, deadline_ms=request.deadline_ms)
+    if request.schedule_file is not None:
+        return _written_by_hand(pipeline, platform, options, request.schedule_file)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
-        return compile_pipeline(pipeline, platform, options, time.perf_counter)
+        found = compile_pipeline(pipeline, platform, options, time.perf_counter)
+    return Result(
+        found.key, pipeline, platform, found.schedule, found.source, found.trace, found.predicted, found.timings_ms
+    )
+
+
+def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, path: str) -> Result:
+    """The C of the schedule in a file. Its key is a hash of the question and of that schedule."""
+    from scheduler.compile import generate, schedule_key
+    from scheduler.schedule_document import to_document
+
+    written = load_schedule(path)
+    started = time.perf_counter()
+    source = generate(pipeline, written, platform)
+    text = schedule_key(pipeline, platform, options) + json.dumps(to_document(written), sort_keys=True)
+    key = hashlib.sha256(text.encode()).hexdigest()[:32]
+    timings = {"analysis": 0.0, "search": 0.0, "lower": 0.0, "emit": 1e3 * (time.perf_counter() - started)}
+    return Result(key, pipeline, platform, written, source, None, None, timings)
 
 
 def schedule(request: Request, out: Path | None, as_json: bool) -> None:
     """Prints the schedule; with `out` writes the C and every other form into that directory."""
-    result, timings = compiled(request)
+    from scheduler.emit.loopnest import to_text
+
+    result = answer(request)
     written = [] if out is None else _write_forms(result, out)
     if as_json:
-        print_json({**description(result), "timings_ms": timings} | ({} if out is None else {"files": written}))
+        files = {} if out is None else {"files": written}
+        print_json({**description(result), "timings_ms": result.timings_ms, **files})
         return
     typer.echo(f"{result.pipeline.name} for {result.platform.name} by {result.schedule.method}, id {result.key}")
     if result.schedule.degraded:
         typer.echo(f"degraded: {result.schedule.degraded}")
-    typer.echo(", ".join(f"{step} {ms:.1f} ms" for step, ms in timings.items()))
-    typer.echo("\n" + result.loopnest.rstrip())
+    typer.echo(", ".join(f"{step} {ms:.1f} ms" for step, ms in result.timings_ms.items()))
+    typer.echo("\n" + to_text(result.pipeline, result.schedule).rstrip())
     for file in written:
         typer.echo(f"wrote {file}", err=True)
 
 
 def explain(request: Request) -> None:
     """Prints every decision of the search."""
-    result, _ = compiled(request)
-    typer.echo(_explained(result).rstrip())
+    typer.echo(_explained(answer(request)).rstrip())
 
 
 def validate(doc: str, as_json: bool) -> None:
@@ -93,8 +137,8 @@ def validate(doc: str, as_json: bool) -> None:
     typer.echo(f"{pipeline.name} is valid: {listed}; output {', '.join(pipeline.outputs)}")
 
 
-def description(result: Compiled) -> dict[str, Any]:
-    """A compiled pipeline as JSON: what was decided and what it is predicted to cost."""
+def description(result: Result) -> dict[str, Any]:
+    """A schedule as JSON: what was decided and what it is predicted to cost."""
     from scheduler.schedule_document import to_document
 
     return {
@@ -104,7 +148,7 @@ def description(result: Compiled) -> dict[str, Any]:
         "method": result.schedule.method,
         "degraded": result.schedule.degraded,
         "groups": to_document(result.schedule)["groups"],
-        "predicted": result.predicted.to_document(),
+        "predicted": result.predicted and result.predicted.to_document(),
     }
 
 
@@ -113,15 +157,17 @@ def _problem(problem: Any) -> dict[str, Any]:
     return {field: value for field in fields if (value := getattr(problem, field, None)) is not None}
 
 
-def _explained(result: Compiled) -> str:
-    from scheduler import explain as explanations
+def _explained(result: Result) -> str:
+    from scheduler.explain import to_text
 
-    return explanations.to_text(result.trace)
+    if result.trace is None:
+        return f"{result.pipeline.name}: the schedule was written by hand\n"
+    return to_text(result.schedule, result.trace, result.predicted)
 
 
-def _write_forms(result: Compiled, out: Path) -> list[str]:
+def _write_forms(result: Result, out: Path) -> list[str]:
     """Writes the C, the header and every form of the schedule; the names of the files."""
-    from scheduler.emit import halide
+    from scheduler.emit import halide, loopnest
     from scheduler.schedule_document import to_document
 
     stem = Path(result.source.header_name).stem
@@ -129,7 +175,7 @@ def _write_forms(result: Compiled, out: Path) -> list[str]:
         f"{stem}.c": result.source.code,
         result.source.header_name: result.source.header,
         "schedule.json": json.dumps(to_document(result.schedule), indent=2) + "\n",
-        "loopnest.txt": result.loopnest,
+        "loopnest.txt": loopnest.to_text(result.pipeline, result.schedule),
         "schedule.halide.h": halide.to_cpp(result.pipeline, result.schedule),
         "schedule.halide.py": halide.to_python(result.pipeline, result.schedule),
         "explain.txt": _explained(result),
