@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ def ours(problem: Problem, method: str, threads: int) -> Entry:
     platform = host()
     if platform.threads != threads:
         platform = platform.model_copy(update={"threads": threads})
-    compiled = compile_pipeline(problem.pipeline, platform, Options(method=method))
+    compiled = compile_pipeline(problem.pipeline, platform, Options(method=method), time.perf_counter)
     library = build(compiled.source, platform, contest.BUILD / "ours", timeout_s=300)
     about = {
         "schedule_ms": sum(compiled.timings_ms.values()),
@@ -129,7 +130,8 @@ def losses(contests: Sequence[dict], against: Collection[str] | None = None) -> 
             if against is not None and r["name"] not in against:
                 continue
             if r["ratio"] is not None and r["ratio"] >= 1:
-                found.append(f"{c['pipeline']}: {r['name']} is faster, {r['best_ms']:.3f} ms to {mine['best_ms']:.3f}")
+                best = f"best {report.number(mine['best_ms'])} ms to its {report.number(r['best_ms'])}"
+                found.append(f"{c['pipeline']}: {r['name']} is as fast or faster: ratio {r['ratio']:.2f}, {best}")
     return found
 
 
