@@ -252,6 +252,19 @@ class TestReductions:
         result = run(p, {"g": ((3, 4),)}, {"f": image(data)})
         assert result.tolist() == [max(sum(data[x + r * s] for s in range(3)) for r in (-1, 0, 1)) for x in range(3, 7)]
 
+    def test_an_argmin_as_the_value_of_a_stage(self):
+        p = pipeline(stage("g", "x", "argmax(f(x + r) for r in range(-1, 2))"), inputs=[IN1])
+        data = np.array([3, 9, 9, -4, 5], np.int32)
+        place, value = interpret(p, {"f": image(data)}, {}, {"g": ((1, 3),)})["g"]
+        assert place.tolist() == [0, -1, -1]
+        assert value.tolist() == [9, 9, 9]
+
+    def test_chunks_make_no_difference(self, monkeypatch):
+        text = "sum(f(x + r, y + s) * (r + 2 * s) for r in range(-1, 3) for s in range(-1, 2) if r != s)"
+        whole = self.value(text)
+        monkeypatch.setattr("scheduler.lang.interpret.CHUNK", 5)
+        assert self.value(text) == whole
+
     def test_a_body_without_the_variable(self):
         assert self.value("sum(1 for r in range(0, 7))") == 7
         assert self.value("sum(x + 1 for r in range(0, 7) if r < 3)") == 6
@@ -295,6 +308,15 @@ class TestBoundaries:
         )
         result = run(p, {"g": ((3, 4),)}, {"f": image(np.array([10, 20], np.int32), 4)})
         assert result.tolist() == [10.5, 20.5, 10.5, 20.5]
+
+    def test_a_domain_that_is_empty_at_run_time(self):
+        for kind, value, seen in (("repeat_edge", None, [105] * 3), ("constant", "-1", [-1] * 3)):
+            boundary = {"kind": kind, "domain": [["5", "n"]], **({"value": value} if value else {})}
+            p = pipeline(
+                stage("a", "x", "x + 100", boundary=boundary), stage("g", "x", "a(x)"),
+                params=[{"name": "n", "type": "int32"}],
+            )  # fmt: skip
+            assert run(p, {"g": ((4, 3),)}, params={"n": 0}).tolist() == seen
 
     def test_the_caller_and_its_own_updates_see_the_stage_without_it(self):
         boundary = {"kind": "repeat_edge", "domain": [[0, 3]]}
