@@ -2,13 +2,17 @@
 
 Every dim of a stage moves with at most one dim of the output, so that counts are products of one factor a
 dim of the output, each an array over that dim's candidates only. A factor adds up the dim's tiles: the full
-ones, and the last one for what it is. Rates that are fractions are counted from tiles that begin at 0.
+ones, and the last one for what it is.
+
+Exact for windows that shift or stride by whole numbers; where a chain samples up and down again, a box may be
+counted one element too large in a dim, and rows that alternate in number are counted as their mean. A stage that slides from tile to tile is counted as such, its
+producers as if it did not (the method never makes such levels).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,14 +35,17 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class _Motion:
-    """How a stage is computed as a loop of one dim of the output moves: in the share `active` of iterations, and
-    `points` new ones an iteration on average (after the first, which fills the window)."""
+    """What of a stage is new in an iteration of a loop of the output, after the first (which fills the window): the
+    elements `first` to `last` of the dim that follows the loop, relative to it, in the share `active` of the
+    iterations. `points` counts them on average, over all dims that follow the loop."""
 
     active: float
+    first: float
+    last: float
     points: float
 
 
-ONCE = _Motion(1.0, 1.0)
+ONE = _Motion(1.0, 0.0, 0.0, 1.0)
 
 
 class Counter:
@@ -117,7 +124,7 @@ class Counter:
     def _motion(self, name: str, dim: str) -> _Motion:
         """How `name` moves with the intra-tile loop of `dim`."""
         if name == self.members.output:
-            return ONCE
+            return ONE
         key = (name, dim)
         if key not in self.motions:
             self.motions[key] = self._find_motion(name, dim)
@@ -126,28 +133,35 @@ class Counter:
     def _find_motion(self, name: str, dim: str) -> _Motion:
         spans = [s for s in self.members.follows[name].values() if s.var == dim]
         if not spans:
-            return ONCE
+            return ONE
         if self.nest.intra(dim) < self.levels[name].store:
-            rate = self.line(spans[0]).rate
-            return _Motion(min(1.0, rate), rate)
-        best = _Motion(0.0, 0.0)
-        for reader, read in self.readers.get(name, ()):
-            moved = self._through(reader, read, dim)
-            if moved.points > best.points:
-                best = moved
-        return best if best.points else ONCE
+            return _slides(self.line(spans[0]))
+        moved = [self._through(reader, read, dim) for reader, read in self.readers.get(name, ())]
+        found = [m for m in moved if m is not None]
+        if not found:
+            return ONE
+        active = max(m.active for m in found)
+        first, last = min(m.first for m in found), max(m.last for m in found)
+        others = max(m.points / (m.active * (m.last - m.first + 1)) for m in found)
+        return _Motion(active, first, last, active * (last - first + 1) * others)
 
-    def _through(self, reader: str, read: Read, dim: str) -> _Motion:
-        """What `reader` reads anew in an iteration of the loop over `dim`, where it moves as it does."""
+    def _through(self, reader: str, read: Read, dim: str) -> _Motion | None:
+        """What `reader` reads in an iteration of the loop over `dim` for what it computes anew; None where no dim
+        that it reads moves with the loop."""
         own = self.members.follows[reader]
         motion = self._motion(reader, dim)
-        points, moves = motion.active, False
+        result: _Motion | None = None
         for span in read.spans:
             if span.var is not None and own[span.var].var == dim:
                 row = self.line(span)
-                points *= row.rate * (motion.points / motion.active - 1) + row.mean_window()
-                moves = True
-        return _Motion(motion.active, points) if moves else _Motion(0.0, 0.0)
+                ends = (row.a * motion.first / row.k, row.a * motion.last / row.k)
+                first, last = min(ends) + row.lo / row.k, max(ends) + row.hi / row.k
+                points = motion.active * (last - first + 1)
+                if result is None:
+                    result = _Motion(motion.active, first, last, points)
+                else:
+                    result = replace(result, points=result.points * (last - first + 1))
+        return result
 
     def _load(self, name: str, read: Read) -> LoadCounts:
         """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
@@ -168,7 +182,7 @@ class Counter:
         footprint = ring = float(free)
         for axis in self.nest.axes.values():
             along = dims.get(axis.dim, ())
-            motion = self._through(name, read, axis.dim)
+            motion = self._through(name, read, axis.dim) or ONE
             factor = self._factor(name, axis, along, motion)
             points = points * factor
             across = row_dims.get(axis.dim, ())
@@ -269,6 +283,16 @@ def _by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tup
         else:
             free *= stage.extent(dim)
     return moving, free
+
+
+def _slides(row: Line) -> _Motion:
+    """A sliding window: of the rows that an iteration needs those beyond the ones that earlier iterations made."""
+    new = max(1.0, row.rate)
+    if row.a > 0:
+        first, last = row.hi / row.k - new + 1, row.hi / row.k
+    else:
+        first, last = row.lo / row.k, row.lo / row.k + new - 1
+    return _Motion(min(1.0, row.rate), first, last, row.rate)
 
 
 def _run_dims(stage: StageFacts) -> frozenset[str]:
