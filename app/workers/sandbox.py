@@ -89,10 +89,9 @@ def execute(
     confined = confinement or Confinement(writable=(cwd,))
     box = _bubblewrap(confined, cwd) if bubblewrap_works() else None
     options = [] if box else ["--no-network"]
-    command = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(_rlimits(limits)), *options, "--", *(box or [])]
     started = time.monotonic()
     with subprocess.Popen(
-        [*command, *argv],
+        [*_launcher(limits, options), *(box or []), *argv],
         cwd=cwd,
         env=dict(environment or {}),
         stdin=subprocess.PIPE,
@@ -210,6 +209,10 @@ def kill_group(pid: int) -> None:
             stray.kill()
 
 
+def _launcher(limits: Limits, options: list[str]) -> list[str]:
+    return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(_rlimits(limits)), *options, "--"]
+
+
 def _rlimits(limits: Limits) -> dict[str, int]:
     # DATA, not AS: what is reserved but never written (emulators, allocators, stacks) costs nothing.
     return {
@@ -240,10 +243,9 @@ def bubblewrap_works() -> bool:
     """Whether bubblewrap is installed and permitted here; tried once."""
     if shutil.which("bwrap") is None:
         return False
+    command = [*_launcher(Limits(), []), *_bubblewrap(Confinement(), Path("/")), "true"]
     try:
-        trial = subprocess.run(
-            [*_bubblewrap(Confinement(), Path("/")), "true"], capture_output=True, timeout=10, check=False, env={}
-        )
+        trial = subprocess.run(command, capture_output=True, timeout=10, check=False, env={})
     except (OSError, subprocess.TimeoutExpired):
         return False
     return trial.returncode == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ from platforms import Compiler, get
 from platforms.detect import host
 from scheduler.emit.csource import CSource
 from scheduler.lang.arguments import ArgumentError, Image, RegionError
+from scheduler.lang.expr import Const
+from scheduler.lang.pipeline import Param, Pipeline, Stage
+from scheduler.lang.types import BOOL, FLOAT64, INT8, UINT64
 
 PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
 MIB = 1 << 20
@@ -100,6 +105,50 @@ def test_tuples_several_outputs_and_interleaved_images(cache: Path) -> None:
     np.testing.assert_array_equal(result.outputs["a"][0], planes[0].astype(np.uint8))
     np.testing.assert_array_equal(result.outputs["b"][0], planes + 1)
     np.testing.assert_array_equal(result.outputs["b"][1], planes * 2)
+
+
+def test_scalars_of_every_kind(cache: Path) -> None:
+    params = (Param("a", INT8), Param("b", BOOL), Param("c", UINT64), Param("d", FLOAT64))
+    stage = Stage("sum", (), (Const(0, FLOAT64),), (), None, ())
+    pipeline = Pipeline("scalars", "", params, (), (stage,), ("sum",), (("sum", ()),))
+    code = source(
+        '#include "tiny.h"\nint32_t tilesmith_tiny_argv(void **a) { *(double *)((tilesmith_buffer *)a[4])->data = '
+        "*(int8_t *)a[0] + *(uint8_t *)a[1] + (double)*(uint64_t *)a[2] + *(double *)a[3]; return 0; }\n"
+    )
+    values = {"a": -3, "b": True, "c": 2**63, "d": 0.5}
+    result = run(build(code, PLATFORM, cache, 60), pipeline, {}, values)
+    assert result.outputs["sum"][0].shape == ()
+    assert result.outputs["sum"][0] == -3 + 1 + 2.0**63 + 0.5
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ("nonsense 1", "protocol"),
+        ("arguments 0", "protocol"),
+        ("arguments 1\nbuffer 1 0 4", "protocol"),
+        ("arguments 1\nbuffer 0 6 4", "protocol"),
+        ("arguments 1\nbuffer 0 1 4 0 x 1", "protocol"),
+        ("arguments 1\nscalar 0 f", "protocol"),
+        ("arguments 1\nrun 1", "protocol"),
+        ("arguments 1\nbuffer 0 0 4\nload 0 missing.raw", "file"),
+        ("arguments 1\nbuffer 0 0 4\nstore 0 x.raw", "file"),
+        ("arguments 1\nbuffer 0 3 8 0 0 0 2147483647 2147483647 2147483647 1 1 1\nallocate 0", "memory"),
+    ],
+)
+def test_the_runner_refuses_what_it_does_not_understand(cache: Path, tmp_path: Path, script: str, kind: str) -> None:
+    library = build(source(), PLATFORM, cache, 60)
+    argv = [str(library.runner), str(library.path), "tilesmith_tiny_argv"]
+    done = subprocess.run(argv, input=script, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"] == kind
+
+
+def test_the_runner_wants_a_library_with_the_function(cache: Path, tmp_path: Path) -> None:
+    library = build(source(), PLATFORM, cache, 60)
+    for argv in ([str(library.path), "no_such_function"], [str(tmp_path / "none.so"), "f"]):
+        done = subprocess.run([str(library.runner), *argv], input="", capture_output=True, text=True, check=False)
+        assert json.loads(done.stdout)["error"] == "library"
 
 
 def test_results_outlive_the_run(cache: Path) -> None:
@@ -231,6 +280,8 @@ def test_output_of_a_program_is_capped_and_kept_apart(cache: Path, confined: str
 
 
 def test_no_network(cache: Path, confined: str) -> None:
+    if confined == "limits alone" and subprocess.run(["unshare", "-rn", "true"], check=False).returncode != 0:
+        pytest.skip("namespaces are not permitted here")
     statements = (
         "struct ifaddrs *list, *i; if (getifaddrs(&list)) return 8; "
         "for (i = list; i; i = i->ifa_next) if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET "
@@ -272,6 +323,21 @@ def test_no_space_for_the_images(cache: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(RunError) as caught:
         run_tiny(cache)
     assert caught.value.code == "store_full"
+
+
+def test_a_full_disk_of_temporary_files(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(source(), PLATFORM, cache, 60)
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(tmp_path)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting needs privileges that this user has not")
+    try:
+        monkeypatch.setattr(running.tempfile, "tempdir", str(tmp_path))
+        with pytest.raises(RunError) as caught:
+            run_tiny(cache, array=image(500, 500))
+        assert caught.value.code == "store_full"
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 def test_an_output_that_cannot_be_stored(cache: Path) -> None:
