@@ -19,7 +19,6 @@ every access over the consumer's box and taking their least and greatest. What s
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -55,6 +54,7 @@ from scheduler.lang.expr import (
     Unary,
     Var,
     children,
+    map_children,
     walk,
 )
 from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage, Update
@@ -258,22 +258,31 @@ class _Evaluator:
         return _Buffer(box, tuple(np.array(np.broadcast_to(self.evaluate(v, env), shape)) for v in stage.values))
 
     def _run(self, stage: Stage, update: Update) -> None:
-        """Run one update, point by point; dims that the update leaves free are whole axes."""
-        free = _free_dims(stage, update)
-        ranges = [self._range(r) for r in reversed(update.domain)]
-        names = tuple(r.name for r in reversed(update.domain))
-        for point in itertools.product(*ranges):
-            grid = _grid(stage.dims, self.buffers[stage.name].box)
-            variables = {d: grid.variables[d] for d in free}
-            variables.update(zip(names, (np.asarray(p, np.int32) for p in point), strict=True))
-            env = replace(grid, variables=variables, own=stage.name)
-            mask = np.asarray(True) if update.where is None else self.evaluate(update.where, env)
-            if np.any(mask):
-                at = [np.array(self.evaluate(e, env), np.int64) for e in update.at]
-                values = [
-                    np.array(self.evaluate(v, env)) for v in update.values
-                ]  # copies: all are read before any write
-                self._write(stage, at, values, mask)
+        """Run one update, point by point; dims that the update leaves free are whole axes.
+
+        What does not read the stage itself cannot change on the way, and is evaluated for all points beforehand.
+        """
+        ahead: dict[str, Expr] = {}
+
+        def hoist(e: Expr) -> Expr:
+            if not _reads(e, stage.name):
+                ahead[f"#{len(ahead)}"] = e
+                return Var(f"#{len(ahead) - 1}", e.type)
+            return e if isinstance(e, Reduce) else map_children(e, hoist)
+
+        where = None if update.where is None else hoist(update.where)
+        at, values = [hoist(e) for e in update.at], [hoist(v) for v in update.values]
+        in_order = replace(update, domain=tuple(reversed(update.domain)))
+        for env in self._update_chunks(stage, in_order, self.buffers[stage.name].box):
+            known = {name: _along(value, env) for name, value in env.variables.items()}
+            known |= {name: _along(self.evaluate(e, env), env) for name, e in ahead.items()}
+            for n in range(env.lead):
+                point = replace(env, variables={k: v[n] for k, v in known.items()}, rank=env.rank - 1, lead=1)
+                mask = np.asarray(True) if where is None else self.evaluate(where, point)
+                if np.any(mask):
+                    places = [np.array(self.evaluate(e, point), np.int64) for e in at]
+                    new = [np.array(self.evaluate(v, point)) for v in values]  # copies: all are read before any write
+                    self._write(stage, places, new, mask)
 
     def _write(self, stage: Stage, at: list[Array], values: list[Array], mask: Array) -> None:
         self._grow(stage, at)
@@ -467,6 +476,8 @@ def _gather(array: Array, box: Box, indices: list[Array], rank: int) -> Array:
     """
     at = [np.asarray(i, np.int64) - first for i, (first, _) in reversed(list(zip(indices, box, strict=True)))]
     at = [i.reshape((1,) * (rank - i.ndim) + i.shape) for i in at]
+    if all(i.size == 1 for i in at):
+        return np.asarray(array[tuple(int(i.item()) for i in at)]).reshape((1,) * rank)
     axes = [[a for a, n in enumerate(i.shape) if n > 1] for i in at]
     varying = [a[0] for a in axes if a]
     if any(len(a) > 1 for a in axes) or varying != sorted(set(varying)):
