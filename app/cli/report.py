@@ -71,6 +71,9 @@ def reporting(command: Callable[P, R]) -> Callable[P, R]:
         except TilesmithError as error:
             print_error(error)
             raise typer.Exit(exit_status(error)) from None
+        except MemoryError as error:
+            _print_line(f"not enough memory: {error}", "compute a smaller --region")
+            raise typer.Exit(RUN_FAILURE) from None
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(OK) from None

@@ -74,7 +74,8 @@ def test_the_commands_of_the_readme_work(folder, command):
     if target is not None:
         target.write_text(done.stdout)
     for output in re.findall(r"--output \w+=(\S+)", command):
-        assert Image.open(folder / output).size[0] > 50
+        with Image.open(folder / output) as picture:
+            assert picture.size[0] > 50
     if "--out " in command:
         written = {p.name for p in (folder / arguments[arguments.index("--out") + 1]).iterdir()}
         assert written >= {"harris.c", "harris.h", "schedule.json", "loopnest.txt", "explain.txt"}
