@@ -54,8 +54,8 @@ class Database:
     def insert_new(self, connection: Connection, table: Table, row: dict[str, Any]) -> bool:
         """Inserts the row unless one with its primary key exists; whether it was inserted."""
         build = sqlite.insert if self.is_sqlite else postgresql.insert
-        done = connection.execute(build(table).values(**row).on_conflict_do_nothing())
-        return done.rowcount == 1
+        statement = build(table).values(**row).on_conflict_do_nothing().returning(*table.primary_key)
+        return connection.execute(statement).first() is not None
 
     def ping(self) -> None:
         """Raises SQLAlchemyError where the store does not answer."""

@@ -12,11 +12,10 @@ from importlib.metadata import version
 import platforms
 from app.errors import ApiError, from_core
 from app.schedules.answers import SOURCE_FORM, Answer, PipelineIdentity, Question, compact, content_hash, plain
-from scheduler import schedule_document
+from scheduler import explain, schedule_document
 from scheduler.compile import Compiled, Options, compile_pipeline, schedule_key
 from scheduler.emit import halide
 from scheduler.errors import InternalError, TilesmithError
-from scheduler.explain import to_text as explain_text
 from scheduler.lang import document as documents
 from scheduler.lang.limits import Limits
 from scheduler.lang.pipeline import Pipeline
@@ -86,7 +85,7 @@ def _answer(compiled: Compiled, question: Question, parse_ms: float, started: fl
         "options": {"method": question.method, "strict": question.strict, "deadline_ms": question.deadline_ms},
         "degraded": schedule.degraded,
         "groups": decided["groups"],
-        "predicted": plain(compiled.predicted),
+        "predicted": plain(compiled.predicted.to_document()),
         "buffers": [{"name": name, "bytes": count} for name, count in compiled.source.buffers],
         "entry": compiled.source.entry,
         "timings_ms": {name: round(ms, 3) for name, ms in timings.items()},
@@ -105,15 +104,15 @@ def _answer(compiled: Compiled, question: Question, parse_ms: float, started: fl
 
 
 def _forms(compiled: Compiled, pipeline: PipelineIdentity) -> dict[str, bytes]:
-    source = compiled.source
+    source, schedule = compiled.source, compiled.schedule
     texts = {
         "code.c": source.code,
         "code.h": source.header,
         "loopnest.txt": compiled.loopnest,
-        "schedule.h": halide.to_cpp(compiled.pipeline, compiled.schedule),
-        "schedule.py": halide.to_python(compiled.pipeline, compiled.schedule),
-        "explain": compact(plain(compiled.trace)),
-        "explain.txt": explain_text(compiled.trace),
+        "schedule.h": halide.to_cpp(compiled.pipeline, schedule),
+        "schedule.py": halide.to_python(compiled.pipeline, schedule),
+        "explain": compact(plain(explain.to_document(schedule, compiled.trace, compiled.predicted))),
+        "explain.txt": explain.to_text(schedule, compiled.trace, compiled.predicted),
         "pipeline.json": pipeline.document.decode(),
         "platform.json": compiled.platform.model_dump_json(),
         SOURCE_FORM: compact(plain(source)),

@@ -1,0 +1,146 @@
+"""The store: migrations that match the tables, transactions, SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
+
+from app.db import Database, downgrade, is_current, upgrade
+from app.tables import metadata, pipelines
+
+
+@pytest.fixture
+def sqlite(tmp_path):
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """The URL of a PostgreSQL server of our own, on a socket in a temporary folder."""
+    server = shutil.which("postgres") or next(iter(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres"))), None)
+    if server is None:
+        pytest.skip("PostgreSQL is not installed")
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    programs = Path(os.path.realpath(server)).parent
+    folder = tmp_path_factory.mktemp("postgres")
+    user = {}
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = {"user": "nobody", "group": "nogroup"}
+        for path in (folder, folder.parent, folder.parent.parent):
+            path.chmod(0o755)
+        shutil.chown(folder, "nobody", "nogroup")
+    data, socket = folder / "data", folder
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+    made = [programs / "initdb", "-D", data, "-U", "tilesmith", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    subprocess.run(made, check=True, capture_output=True, env=environment, cwd=folder, **user)
+    options = f"-k {socket} -c listen_addresses='' -c fsync=off"
+    control = [programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
+    subprocess.run([*control, "-o", options, "start"], check=True, env=environment, cwd=folder, **user)
+    yield f"postgresql+psycopg://tilesmith@/postgres?host={socket}"
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, env=environment, cwd=folder, **user)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request):
+    with closing(Database(request.getfixturevalue(request.param))) as db:
+        upgrade(db)
+        yield db
+        downgrade(db, "base")
+
+
+def test_migrations_make_the_tables(database):
+    assert is_current(database)
+    with database.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_migrations_go_back_and_forth(database):
+    downgrade(database, "base")
+    assert not is_current(database)
+    with database.read() as connection:
+        assert set(inspect(connection).get_table_names()) <= {"alembic_version"}
+    upgrade(database)
+    upgrade(database)
+    assert is_current(database)
+
+
+def test_services_that_start_at_once_migrate_in_turn(database):
+    downgrade(database, "base")
+    others = [Database(database.url.render_as_string(hide_password=False)) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(upgrade, others))
+    for other in others:
+        assert is_current(other)
+        other.close()
+
+
+def row(name="x"):
+    return {"id": name, "name": name, "stages": 1, "document": b"{}", "created_us": 1}
+
+
+def test_of_equal_rows_one_is_kept(database):
+    with database.write() as connection:
+        assert database.insert_new(connection, pipelines, row())
+        assert not database.insert_new(connection, pipelines, row())
+        assert database.insert_new(connection, pipelines, row("y"))
+
+
+def test_a_transaction_that_fails_keeps_nothing(database):
+    def twice():
+        with database.write() as connection:
+            connection.execute(pipelines.insert().values(row()))
+            connection.execute(pipelines.insert().values(row()))
+
+    with pytest.raises(IntegrityError):
+        twice()
+    with database.read() as connection:
+        assert connection.execute(pipelines.select()).all() == []
+
+
+def test_writers_wait_for_each_other(database):
+    def add(number):
+        with database.write() as connection:
+            count = connection.execute(text("SELECT count(*) FROM pipelines")).scalar_one()
+            connection.execute(pipelines.insert().values(row(f"p{number}-{count}")))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(20)))
+    with database.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM pipelines")).scalar_one() == 20
+
+
+def test_sqlite_is_set_up_for_many_readers(sqlite):
+    with closing(Database(sqlite, busy_ms=1234)) as db, db.read() as connection:
+        found = {p: connection.exec_driver_sql(f"PRAGMA {p}").scalar_one() for p in ("journal_mode", "busy_timeout")}
+        assert found == {"journal_mode": "wal", "busy_timeout": 1234}
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
+
+
+def test_a_service_on_postgres(start, postgres):
+    service = start(database_url=postgres)
+    schedule_id = service.schedule()
+    assert service.schedule() == schedule_id
+    assert service.client.get(f"/v1/schedules/{schedule_id}/code.c").status_code == 200
+    job = service.client.post(f"/v1/schedules/{schedule_id}/builds", json={}).json()
+    assert service.client.get("/v1/schedules", params={"q": "BLU"}).json()["items"][0]["id"] == schedule_id
+    assert service.client.delete(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
+    assert service.client.get("/").status_code == 200
+    downgrade(service.context.db, "base")
+
+
+def test_the_migrations_are_in_the_package():
+    import app.migrations
+
+    folder = Path(app.migrations.__file__).parent
+    assert (folder / "env.py").is_file()
+    assert list((folder / "versions").glob("0001_*.py"))

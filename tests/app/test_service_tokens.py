@@ -1,0 +1,142 @@
+"""Tokens: hashed at rest, scoped, revocable; and no service without them on an address that others reach."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from sqlalchemy import select
+
+from app.main import serve
+from app.settings import RefusedAddress, check_address, is_loopback
+from app.tables import tokens
+
+READ = ["/v1/schedules", "/v1/pipelines", "/v1/platforms", "/v1/jobs", "/v1/capabilities", "/metrics"]
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_without_tokens_everything_is_open(service):
+    for url in [*READ, "/v1/tokens"]:
+        assert service.client.get(url).status_code == 200
+
+
+def test_from_the_first_token_on_one_is_needed(service):
+    made = service.client.post("/v1/tokens", json={"name": "ci", "scopes": ["admin"]}).json()
+    for url in [*READ, "/v1/tokens"]:
+        refused = service.client.get(url)
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized")
+        assert refused.headers["www-authenticate"] == "Bearer"
+        assert service.client.get(url, headers=bearer(made["token"])).status_code == 200
+        assert service.client.get(url, headers=bearer(made["token"] + "x")).status_code == 401
+        assert service.client.get(url, headers={"Authorization": "Bearer"}).status_code == 401
+    for url in ("/healthz", "/readyz", "/v1/errors"):
+        assert service.client.get(url).status_code == 200
+
+
+@pytest.mark.parametrize("scope", ["read", "submit", "admin"])
+def test_scopes(service, scope, pipeline):
+    token = service.context.tokens.create("x", (scope,)).token
+    rank = ["read", "submit", "admin"].index(scope)
+    client, headers = service.client, bearer(token)
+    asked = {
+        0: client.get("/v1/schedules", headers=headers),
+        1: client.post("/v1/schedules", json={"pipeline": pipeline()}, headers=headers),
+        2: client.get("/v1/tokens", headers=headers),
+    }
+    for needed, answer in asked.items():
+        if needed <= rank:
+            assert answer.is_success
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+
+
+def test_a_revoked_token_is_refused_and_the_service_stays_closed(service):
+    admin = service.context.tokens.create("admin", ("admin",))
+    other = service.context.tokens.create("other", ("read",))
+    assert service.client.get("/v1/schedules", headers=bearer(other.token)).status_code == 200
+    assert service.client.delete(f"/v1/tokens/{other.id}", headers=bearer(admin.token)).status_code == 204
+    assert service.client.get("/v1/schedules", headers=bearer(other.token)).status_code == 401
+    listed = service.client.get("/v1/tokens", headers=bearer(admin.token)).json()["items"]
+    assert [(t["name"], t["revoked_at"] is not None) for t in listed] == [("admin", False), ("other", True)]
+    assert service.client.delete("/v1/tokens/none", headers=bearer(admin.token)).json()["code"] == "token_not_found"
+    service.client.delete(f"/v1/tokens/{admin.id}", headers=bearer(admin.token))
+    assert service.client.get("/v1/schedules").status_code == 401
+
+
+def test_tokens_of_another_service_on_the_store_count(start):
+    first, second = start(), start()
+    first.context.tokens.create("x", ("read",))
+    assert second.client.get("/v1/schedules").status_code == 401
+
+
+def test_tokens_are_hashed_at_rest(service):
+    made = service.context.tokens.create("x", ("read",))
+    with service.context.db.read() as connection:
+        row = connection.execute(select(tokens)).one()
+    assert made.token not in str(row)
+    assert len(row.hash) == 64
+
+
+def test_the_admin_token_of_the_settings(start):
+    service = start(admin_token="sesame")
+    assert service.client.get("/v1/tokens").status_code == 401
+    assert service.client.get("/v1/tokens", headers=bearer("sesame")).status_code == 200
+    assert service.client.get("/v1/tokens", headers=bearer("sesam")).status_code == 401
+    assert "sesame" not in repr(service.context.settings)
+
+
+def test_pages_take_the_token_as_the_password_of_the_browser(start):
+    service = start(admin_token="sesame")
+    refused = service.client.get("/", headers={"Accept": "text/html"})
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Basic")
+    assert "text/html" in refused.headers["content-type"]
+    assert service.client.get("/", auth=("anyone", "sesame")).status_code == 200
+    assert service.client.get("/", auth=("anyone", "wrong")).status_code == 401
+    assert service.client.get("/", headers={"Authorization": "Basic !!"}).status_code == 401
+    assert (
+        service.client.get("/", headers={"Authorization": "Basic " + base64.b64encode(b"x").decode()}).status_code
+        == 401
+    )
+
+
+@pytest.mark.parametrize("scopes", [[], ["root"], ["read"] * 4])
+def test_scopes_that_there_are_not(service, scopes):
+    answer = service.client.post("/v1/tokens", json={"name": "x", "scopes": scopes})
+    assert answer.json()["code"] == "bad_request"
+    assert service.client.get("/v1/tokens").status_code == 200, "no token was made"
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.10", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("", False),
+        ("no such host", False),
+    ],
+)
+def test_addresses(host, loopback):
+    assert is_loopback(host) is loopback
+    check_address(host, tokens=True)
+    if loopback:
+        check_address(host, tokens=False)
+    else:
+        with pytest.raises(RefusedAddress):
+            check_address(host, tokens=False)
+
+
+def test_serve_refuses_to_be_reached_without_tokens(tmp_path, monkeypatch):
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it serves"))
+    monkeypatch.setattr("app.main.logs.configure", lambda *_: None)
+    with pytest.raises(RefusedAddress):
+        serve(host="0.0.0.0", database=f"sqlite:///{tmp_path}/t.db")
