@@ -18,8 +18,9 @@ RELAXED = (
     "-freciprocal-math",
 )  # fmt: skip
 STRICT = ("-ffp-contract=off", "-fno-math-errno")
-SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize",)
-"""What is worth vectors has them already; the rest (edges, tails) would only grow."""
+SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize", "-ftree-slp-vectorize")
+"""What is worth vectors has them already; the rest (edges, tails) would only grow. But a function of every lane of a
+vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that there is."""
 
 
 def emit_c(program: Program) -> CSource:
