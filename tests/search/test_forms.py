@@ -1,0 +1,109 @@
+"""A schedule's other forms: document, loop nest, Halide code, explanation. Golden files are in `golden/`."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from support.machines import machine
+from support.random_schedules import random_schedule
+from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, unsharp, x, y
+
+import scheduler.pipelines
+from scheduler import explain
+from scheduler.emit import halide, loopnest
+from scheduler.errors import DocumentError
+from scheduler.schedule import Group, Placement, Schedule, Tile, Vector
+from scheduler.schedule_document import from_document, to_document
+from scheduler.search import Trace, autoschedule
+
+Golden = Callable[[str, str], None]
+
+
+@pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
+def test_forms_of_shipped_pipelines(name: str, golden: Golden) -> None:
+    of = scheduler.pipelines.load(name)
+    result = autoschedule(of, machine())
+    golden(f"{name}.loopnest.txt", loopnest.to_text(of, result.schedule))
+    golden(f"{name}.schedule.h", halide.to_cpp(of, result.schedule))
+    golden(f"{name}.schedule.py.txt", halide.to_python(of, result.schedule))
+    golden(f"{name}.explain.txt", explain.to_text(result.schedule, result.trace, result.predicted))
+    golden(f"{name}.schedule.json", json.dumps(to_document(result.schedule), indent=2) + "\n")
+
+
+def test_a_loop_nest_with_everything_in_it(golden: Golden) -> None:
+    group = Group(
+        "blur_y",
+        ("x.inner", "y.inner", "x.outer", "y.outer"),
+        (Tile("x", 256), Tile("y", None)),
+        "y.outer",
+        Vector("x", 16),
+        (),
+        (Placement("blur_x", "x.inner", "y.inner", storage="registers"),),
+    )
+    schedule = Schedule("blur", "hand", (group,), degraded="a reason\nof two lines")
+    golden("registers.loopnest.txt", loopnest.to_text(blur(), schedule))
+    golden("registers.schedule.h", halide.to_cpp(blur(), schedule))
+
+
+@pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
+def test_any_schedule_has_all_forms(of) -> None:
+    for seed in range(20):
+        schedule = random_schedule(of(), seed, registers=True)
+        assert from_document(json.loads(json.dumps(to_document(schedule)))) == schedule
+        for name in (s.name for s in of().stages):
+            assert name in loopnest.to_text(of(), schedule)
+            assert f'"{name}"' in halide.to_cpp(of(), schedule)
+        compile(halide.to_python(of(), schedule), "schedule.py", "exec")
+
+
+def test_halide_names_never_clash() -> None:
+    odd = pipeline(
+        "odd",
+        [stage("int", "xy", F("input")(x, y)), stage("y_inner", "xy", F("int")(x, y - 1) + F("int")(x, y + 1))],
+        {"y_inner": (64, 64)},
+    )
+    text = halide.to_cpp(odd, autoschedule(odd, machine()).schedule)
+    assert 'funcs.at("int")' in text
+    assert "Halide::Var v_x(" in text
+
+
+def test_explanations_are_plain_data_too() -> None:
+    result = autoschedule(harris(), machine())
+    document = explain.to_document(result.schedule, result.trace, result.predicted)
+    assert json.loads(json.dumps(document)) == document
+    assert Trace.from_document(result.trace.to_document()) == result.trace
+    assert {d["kind"] for d in document["decisions"]} == {"group", "tiling", "level", "inline", "final"}
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer", "code"),
+    [
+        ({"surprise": 1}, "/surprise", "unknown_key"),
+        ({"format": 2}, "/format", "bad_value"),
+        ({"pipeline": "a b"}, "/pipeline", "bad_value"),
+        ({"method": 'x"; system("y")'}, "/method", "bad_value"),
+        ({"groups": [{"loops": []}]}, "/groups/0/output", "missing_key"),
+        ({"groups": [{"output": "a", "loops": ["x.middle"]}]}, "/groups/0/loops/0", "bad_value"),
+        ({"groups": [{"output": "a", "tiles": [{"dim": "x", "size": 0}]}]}, "/groups/0/tiles/0/size", "bad_value"),
+        ({"groups": [{"output": "a", "tiles": [{"dim": "x", "size": True}]}]}, "/groups/0/tiles/0/size", "bad_value"),
+        ({"groups": [{"output": "a", "placements": [{}]}]}, "/groups/0/placements/0/stage", "missing_key"),
+        (
+            {"groups": [{"output": "a", "placements": [{"stage": "b", "compute": "root", "store": "inline"}]}]},
+            "/groups/0/placements/0/compute",
+            "bad_value",
+        ),
+    ],
+)
+def test_a_bad_document_is_refused_with_the_place(change: dict[str, object], pointer: str, code: str) -> None:
+    document = {**to_document(Schedule("blur", "hand", ())), **change}
+    with pytest.raises(DocumentError) as caught:
+        from_document(document)
+    assert (code, pointer) in [(p.code, p.pointer) for p in caught.value.problems]
+
+
+def test_all_problems_of_a_document_at_once() -> None:
+    with pytest.raises(DocumentError) as caught:
+        from_document({"format": 1, "pipeline": 5, "groups": 7, "more": None})
+    assert {p.pointer for p in caught.value.problems} == {"/pipeline", "/groups", "/more", "/method"}
+    with pytest.raises(DocumentError):
+        from_document([1, 2])

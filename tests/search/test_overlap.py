@@ -1,0 +1,61 @@
+"""Overlap of a producer in a consumer's loop."""
+
+from fractions import Fraction
+
+import pytest
+from support.small_pipelines import F, blur, clamp, pipeline, stage, x
+
+from scheduler.analysis.accesses import accesses
+from scheduler.analysis.facts import gather
+from scheduler.analysis.overlap import FULL, overlap, overlap_in
+from scheduler.analysis.spans import Span
+
+
+@pytest.mark.parametrize(
+    ("reads", "shared"),
+    [
+        ((x - 1, x + 1), 2),  # box filter of 3
+        ((x,), 0),
+        ((x * 2 - 1, x * 2 + 1), 1),
+        ((x * 2,), 0),
+        ((x // 2, (x + 1) // 2), 1),
+        ((x // 2,), 1),  # each element is read by two iterations
+        ((x * 3, x * 3 + 1), 0),
+        ((x - 8, x + 8), 16),
+    ],
+)
+def test_overlap_is_extent_less_step(reads, shared: int) -> None:
+    f = F("f")
+    value = f(reads[0])
+    for r in reads[1:]:
+        value = value + f(r)
+    spans = [a.spans[0] for a in accesses(stage("g", "x", value))]
+    both = Span("x", spans[0].rate, min(s.lo for s in spans), max(s.hi for s in spans))
+    assert overlap(both) == shared
+
+
+def test_overlap_of_a_mirrored_read() -> None:
+    assert overlap(Span("x", Fraction(-1), Fraction(0), Fraction(2))) == 2
+    assert overlap(Span("x", Fraction(-2), Fraction(0), Fraction(0))) == 0
+
+
+def test_reuse_is_full_where_no_index_moves() -> None:
+    facts = gather(
+        pipeline("p", [stage("row", "x", F("input")(x, 0)), stage("out", "xy", F("row")(x))], {"out": (9, 9)})
+    )
+    (read,) = facts.stages["out"].reads
+    assert overlap_in(read.spans, "y") == FULL
+    assert overlap_in(read.spans, "x") == 0
+
+
+def test_clamps_do_not_hide_where_an_index_goes() -> None:
+    out = stage("out", "x", F("row")(clamp(x - 1, 0, 8)) + F("row")(clamp(x + 1, 0, 8)))
+    facts = gather(pipeline("p", [stage("row", "x", F("input")(x)), out], {"out": (9,)}, {"input": "x"}))
+    (read,) = facts.stages["out"].reads
+    assert overlap_in(read.spans, "x") == 2
+
+
+def test_blur_overlaps_in_rows_only() -> None:
+    facts = gather(blur())
+    (read,) = facts.stages["blur_y"].reads
+    assert (overlap_in(read.spans, "x"), overlap_in(read.spans, "y")) == (0, 2)
