@@ -211,7 +211,8 @@ def _placement_calls(
     if placement.order and len(placement.order) > 1:
         calls.append(_Call(name, "reorder", tuple(names.of(d) for d in placement.order)))
     calls += _vectorised(name, placement.vector, names)
-    if placement.fold and compute is not None and compute != store:
+    per_vector = group.vector is not None and placement.compute == inner(group.vector.dim)
+    if placement.fold and compute is not None and compute != store and not per_vector:
         calls += _folded(members, placement, names)
     return calls
 

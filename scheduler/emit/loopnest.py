@@ -14,7 +14,7 @@ def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
     """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level."""
     lines = [f"# {schedule.pipeline}, method {schedule.method}"]
     if schedule.degraded is not None:
-        lines.append(f"# degraded: {schedule.degraded}")
+        lines.append(f"# degraded: {' '.join(schedule.degraded.split())}")
     for group in schedule.groups:
         lines += ["", *_group(pipeline, group)]
     return "\n".join(lines) + "\n"
