@@ -154,7 +154,7 @@ class Builder:
 
     def single(self, node: ast.expr) -> Value | None:
         """The result of `node` where one value is needed."""
-        result = self.results[node]
+        result = self.results.get(node)  # None, too, for what the syntax check kept out
         if isinstance(result, TupleValue):
             hint = f"pick one of the {len(result.parts)} components, e.g. ...[0]"
             self.problem("tuple_needs_component", "This is a tuple, and one value is needed.", node, hint)
@@ -253,7 +253,7 @@ class Builder:
         return None
 
     def _subscript(self, node: ast.Subscript, frame: Frame | None) -> Expr | None:
-        value = self.results[node.value]
+        value = self.results.get(node.value)
         if value is None:
             return None
         if not isinstance(value, TupleValue):
@@ -311,7 +311,7 @@ class Builder:
             return None
         indices: list[Expr] = []
         for k, arg in enumerate(node.args):
-            value = self.results[arg]
+            value = self.results.get(arg)
             if not (type(value) is Var or _is_shift(value)):  # most indices are x or x + 1
                 value = self._index(arg, f"index {k + 1} ({owner.dims[k]!r}) of {name!r}")
             if value is not None and not isinstance(value, int | float | TupleValue):

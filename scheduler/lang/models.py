@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 TypeName = Literal[
@@ -16,6 +16,11 @@ Expression = str | int | Annotated[float, Field(allow_inf_nan=False)]
 Number = bool | int | Annotated[float, Field(allow_inf_nan=False)]
 Pair = Annotated[list[Expression], Field(min_length=2, max_length=2)]
 Span = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
+def _not_bool(value: object) -> object:
+    """JSON's true is no 1."""
+    return str(value) if isinstance(value, bool) else value
 
 
 class _Document(BaseModel):
@@ -74,7 +79,7 @@ class StageDocument(_Document):
 class PipelineDocument(_Document):
     """A pipeline, format 1."""
 
-    format: Literal[1]
+    format: Annotated[Literal[1], BeforeValidator(_not_bool)]
     name: Identifier
     doc: str = ""
     params: list[ParamDocument] = []

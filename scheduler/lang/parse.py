@@ -59,7 +59,7 @@ def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> S
             # In brackets of our own: line breaks and indents are plain space, and `col_offset` is the 1-based column.
             root = ast.parse(f"({text.translate(_SPACES)})", mode="eval").body
         except SyntaxError as error:
-            found = _syntax_error(error)
+            found = _syntax_error(error, len(text))
         except (RecursionError, MemoryError):  # the parser's own stack; its memory is returned
             found = ("expression_too_deep", "The expression is nested too deeply.", None, None)
         else:
@@ -114,9 +114,9 @@ def _brackets(text: str, limits: Limits) -> _Found | None:
     return None
 
 
-def _syntax_error(error: SyntaxError) -> _Found:
+def _syntax_error(error: SyntaxError, length: int) -> _Found:
     reason = error.msg or "invalid syntax"
-    column = None if error.offset is None else max(min(error.offset, len(error.text or "") or error.offset) - 1, 1)
+    column = None if error.offset is None else min(max(error.offset - 1, 1), length)
     if "Exceeds the limit" in reason:
         return "literal_out_of_range", "A literal has too many digits for any type.", None, None
     if "leading zeros" in reason:
@@ -134,7 +134,7 @@ class _Walk:
         self.pointer, self.limits, self.problems = pointer, limits, problems
 
     def problem(self, code: str, message: str, node: ast.expr | None, hint: str | None = None) -> None:
-        column = None if node is None else node.col_offset
+        column = None if node is None else max(node.col_offset, 1)  # 0: our own bracket
         self.problems.append(Problem(code, self.pointer, message, hint, column))
 
     def run(self, root: ast.expr) -> Syntax | None:
@@ -209,7 +209,8 @@ class _Walk:
             syntax.reads.setdefault(name, node.col_offset)
         loops = [arg for arg in node.args if isinstance(arg, ast.GeneratorExp)]
         if not loops:
-            return node.args, frame, max(len(node.args) - 1, 1)
+            # `min` and `max` of many become a nest of pairs.
+            return node.args, frame, max(len(node.args) - 1, 1) if name in ("min", "max") else 1
         if name not in REDUCTIONS or len(node.args) > 1:
             hint = "reductions are sum, product, min, max, any, all, argmin and argmax"
             self.problem("unsupported_syntax", "'for' belongs into a reduction, as its only argument.", loops[0], hint)

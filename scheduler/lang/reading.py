@@ -97,11 +97,14 @@ def _plain(loader: Any, root: yaml.Node, limits: Limits) -> Any:
         seen.add(id(node))
         if depth > limits.nesting:
             _fail("document_too_deep", f"Lists and objects are nested more than {limits.nesting} deep.")
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in _COLLECTIONS:
+            _fail("bad_yaml", f"The tag {ascii(node.tag)[:60]} is not read.", pointer_=where)
         if isinstance(node, yaml.MappingNode):
             made: dict[str, Any] = {}
             owner[key] = made
             for key_node, value_node in node.value:
-                name = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+                plain = isinstance(key_node, yaml.ScalarNode) and key_node.tag != _MERGE
+                name = key_node.value if plain else None
                 if name is None:
                     _fail("bad_yaml", "A key is a plain word.", pointer_=where)
                 if name in made:
@@ -118,6 +121,8 @@ def _plain(loader: Any, root: yaml.Node, limits: Limits) -> Any:
     return holder[0]
 
 
+_COLLECTIONS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_MERGE = "tag:yaml.org,2002:merge"
 _SCALARS = ("str", "int", "float", "bool", "null")
 
 

@@ -24,9 +24,9 @@ REDUCE: Final[dict[str, ReduceOp]] = {
 def reduce(b: Builder, loops: ast.GeneratorExp, op: ReduceOp, frame: Frame | None) -> tuple[Expr, ...] | None:
     """The reduction: one expression, or each component of an argmin or argmax."""
     domain = _domain(b, loops, frame)
-    tests = [test for loop in loops.generators for test in loop.ifs if test in b.results]
+    tests = [test for loop in loops.generators for test in loop.ifs]
     where = [t for test in tests if (t := b.boolean(test, b.single(test))) is not None]
-    body = b.settle(loops.elt, b.single(loops.elt)) if loops.elt in b.results else None
+    body = b.settle(loops.elt, b.single(loops.elt))
     if domain is None or body is None or len(where) < len(tests):
         return None
     if (op in ("any", "all")) != (body.type == BOOL):
@@ -42,7 +42,7 @@ def reduce(b: Builder, loops: ast.GeneratorExp, op: ReduceOp, frame: Frame | Non
 
 def _domain(b: Builder, loops: ast.GeneratorExp, frame: Frame | None) -> tuple[RVar, ...] | None:
     if len(loops.generators) > b.limits.domain_variables:
-        b.problem("limit_exceeded", f"A reduction has at most {b.limits.domain_variables} loops.", loops)
+        b.problem("limit_exceeded", f"A reduction has at most {b.limits.domain_variables} loops.", loops.elt)
         return None
     taken = {*b.variables, *b.names.params, *(n for f in frames(frame) for n in f.names)}
     domain: list[RVar] = []
@@ -55,7 +55,7 @@ def _domain(b: Builder, loops: ast.GeneratorExp, frame: Frame | None) -> tuple[R
         elif len(name) > 64:
             b.problem("bad_identifier", "A name has at most 64 characters.", loop.target)
         taken.add(name)
-        ends = [bound(b, arg, b.single(arg)) if arg in b.results else None for arg in loop.iter.args]
+        ends = [bound(b, arg, b.single(arg)) for arg in loop.iter.args]
         lo, end = (Const(0, INT32), ends[0]) if len(ends) == 1 else (ends[0], ends[1])
         extent = None if lo is None or end is None else _extent(b, loop.iter, lo, end)
         if lo is not None and extent is not None:

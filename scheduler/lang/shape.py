@@ -14,7 +14,15 @@ from pydantic import BaseModel, ValidationError
 
 from scheduler.errors import DocumentError, Problem
 from scheduler.lang.limits import Limits
-from scheduler.lang.models import InputDocument, ParamDocument, PipelineDocument, Span, StageDocument
+from scheduler.lang.models import (
+    BoundaryDocument,
+    InputDocument,
+    ParamDocument,
+    PipelineDocument,
+    Span,
+    StageDocument,
+    UpdateDocument,
+)
 from scheduler.lang.names import close_to
 from scheduler.lang.report import Report, pointer
 from scheduler.lang.types import TYPES
@@ -155,7 +163,7 @@ def _problem(kind: str, loc: Sequence[str | int], document: Mapping[Any, Any]) -
             return Problem("missing_key", place, f"The key {last!r} is missing.")
         case "extra_forbidden":
             hint = close_to(last, _keys_of(loc))
-            return Problem("unknown_key", pointer(*steps, last), f"There is no key {_show(last)} here.", hint)
+            return Problem("unknown_key", place, f"There is no key {_show(last)} here.", hint)
         case "string_pattern_mismatch":
             shown = _show(last if last != "[key]" and not isinstance(value, str) else value)
             if last == "[key]":
@@ -194,8 +202,6 @@ def _locate(loc: Sequence[str | int], document: object) -> tuple[list[str | int]
 
 def _keys_of(loc: Sequence[str | int]) -> list[str]:
     """The keys of the object that the unknown key at `loc` is in."""
-    from scheduler.lang.models import BoundaryDocument, UpdateDocument
-
     models: dict[str, type[BaseModel]] = {
         "params": ParamDocument, "inputs": InputDocument, "stages": StageDocument,
         "boundary": BoundaryDocument, "updates": UpdateDocument,
