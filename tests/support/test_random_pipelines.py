@@ -42,7 +42,7 @@ def test_the_whole_language_occurs():
         "halving_add( rounding_halving_add( rounding_shift_right( mul_shift_right( random( sqrt( exp( log( pow( sin( "
         "cos( tan( asin( acos( atan( atan2( tanh( floor( ceil( round( trunc( sat_uint8( 'updates' 'where' 'storage' "
         "'boundary' 'params' // % ** << >> & | ^ ~ -> repeat_edge repeat_image mirror_image mirror_interior constant "
-        "float64 int64 uint64 bool"
+        "float64 int64 uint64 bool .min. .extent."
     )
     missing = [w for w in words.replace("->", "not").split() if w not in texts]
     assert missing == []
