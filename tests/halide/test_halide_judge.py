@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from support.modules import require_module
+from support.tools import require_tool
 
+from app.workers.compile import BuiltLibrary, build
+from app.workers.run import run
+from platforms.detect import host
 from scheduler import pipelines
+from scheduler.compile import Options, compile_pipeline
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
@@ -17,7 +23,7 @@ from scheduler.lang.pipeline import Pipeline
 require_module("halide")
 
 from benchmarks.judge import Judge  # noqa: E402
-from benchmarks.problem import Problem, Region, at_regions  # noqa: E402
+from benchmarks.problem import Problem, Region, at_estimates, at_regions  # noqa: E402
 
 pytestmark = pytest.mark.halide
 
@@ -46,12 +52,15 @@ def problem_of(pipeline: Pipeline, plane: Region) -> Problem:
     return at_regions(pipeline, regions, use_estimates=False)
 
 
-def interpreted(problem: Problem) -> dict[str, tuple[np.ndarray[Any, Any], ...]]:
-    images = {
+def images_of(problem: Problem) -> dict[str, Image]:
+    return {
         name: Image(array, tuple(low for low, _ in problem.input_regions[name]))
         for name, array in problem.inputs.items()
     }
-    return interpret(problem.pipeline, images, problem.params, problem.output_regions)
+
+
+def interpreted(problem: Problem) -> dict[str, tuple[np.ndarray[Any, Any], ...]]:
+    return interpret(problem.pipeline, images_of(problem), problem.params, problem.output_regions)
 
 
 def judged(judge: Judge, problem: Problem) -> dict[str, tuple[np.ndarray[Any, Any], ...]]:
@@ -78,6 +87,46 @@ def assert_agree(expected: dict[str, tuple[np.ndarray, ...]], got: dict[str, tup
 def test_halide_computes_what_the_interpreter_computes(name: str, region: str) -> None:
     problem = problem_of(pipelines.load(name), REGIONS[region])
     assert_agree(interpreted(problem), judged(judge_of(name), problem))
+
+
+# ---- the generated C ----------------------------------------------------------------------------------------------
+
+# With the number of threads: more than there are rows, fewer than cores, an odd number.
+C_REGIONS: dict[str, tuple[Region | None, int]] = {
+    "1x1": (((0, 1), (0, 1)), 5),
+    "7x3": (((0, 7), (0, 3)), 2),
+    "shifted": (((5, 131), (-3, 67)), 2),
+    "64x64": (((0, 64), (0, 64)), 1),
+    "1021x769": (((0, 1021), (0, 769)), 5),
+    "estimates": (None, 2),
+}
+
+
+@pytest.fixture(scope="module")
+def library_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], BuiltLibrary]:
+    folder = tmp_path_factory.mktemp("libraries")
+
+    @cache
+    def made(name: str) -> BuiltLibrary:
+        require_tool("gcc")
+        compiled = compile_pipeline(pipelines.load(name), host(), Options())
+        return build(compiled.source, host(), folder, timeout_s=120)
+
+    return made
+
+
+@pytest.mark.parametrize("region", C_REGIONS)
+@pytest.mark.parametrize("name", pipelines.names())
+def test_generated_c_computes_what_halide_computes(
+    name: str, region: str, library_of: Callable[[str], BuiltLibrary]
+) -> None:
+    plane, threads = C_REGIONS[region]
+    pipeline = pipelines.load(name)
+    problem = at_estimates(pipeline) if plane is None else problem_of(pipeline, plane)
+    result = run(
+        library_of(name), pipeline, images_of(problem), problem.params, problem.output_regions, threads=threads
+    )
+    assert_agree(judged(judge_of(name), problem), result.outputs)
 
 
 # ---- every operator, function and construct of the language -------------------------------------------------------
