@@ -107,7 +107,7 @@ class Requests:
                     found.setdefault(name, value)
             elif message["type"] == "http.response.body":
                 if bodiless:
-                    message = message | {"body": b""}
+                    message = {**message, "body": b""}
                 exchange.sent += len(message.get("body", b""))
             await send(message)
 

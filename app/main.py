@@ -31,6 +31,7 @@ from app.pipelines.endpoints import router as pipelines_router
 from app.pipelines.service import Pipelines
 from app.platforms.endpoints import router as platforms_router
 from app.platforms.service import Platforms
+from app.schedules import work
 from app.schedules.endpoints import router as schedules_router
 from app.schedules.engine import Engine
 from app.schedules.schemas import ScheduleRequest
@@ -54,13 +55,11 @@ Errors are RFC 9457 problem documents with a stable `code`; `/v1/errors` lists t
 
 def create_app(
     settings: Settings | None = None,
-    functions: Any = None,
+    functions: Any = work,
     job: Callable[..., dict[str, Any]] | None = None,
 ) -> FastAPI:
     """The application. `functions` and `job` replace the scheduling and what a job does, for tests."""
     settings = settings or Settings()
-    if functions is None:
-        from app.schedules import work as functions
     context = _context(settings, functions, job)
 
     @asynccontextmanager

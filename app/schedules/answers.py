@@ -18,6 +18,7 @@ MEDIA_TYPES = {
     "code.c": "text/x-c; charset=utf-8",
     "code.h": "text/x-c; charset=utf-8",
     "loopnest.txt": "text/plain; charset=utf-8",
+    "schedule.json": "application/json",
     "schedule.h": "text/x-c++; charset=utf-8",
     "schedule.py": "text/x-python; charset=utf-8",
     "explain": "application/json",
@@ -26,6 +27,10 @@ MEDIA_TYPES = {
     "platform.json": "application/json",
     SOURCE_FORM: "application/json",
 }
+
+
+DERIVED_FORMS = ("schedule.h", "schedule.py")
+"""Made when first asked for, from the pipeline and the schedule: they take time that most answers need not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from app.caching import immutable
 from app.context import Context, Read, Services, Submit
 from app.paging import Paging, next_page
 from app.schedules import repository
+from app.schedules.answers import DERIVED_FORMS
 from app.schedules.repository import Content, Filters, Order
 from app.schedules.schemas import Schedule, ScheduleList, ScheduleRequest, ScheduleSummary
 from app.schedules.service import Asked
@@ -111,9 +112,12 @@ def _add_form(name: str, media_type: str, title: str) -> None:
     def form(schedule_id: str, request: Request, services: Services) -> Response:
         return immutable(request, services.schedules.form(schedule_id, name))
 
+    async def derived(schedule_id: str, request: Request, services: Services) -> Response:
+        return immutable(request, await services.schedules.derived(schedule_id, name))
+
     router.add_api_route(
         f"/{{schedule_id}}/{name}",
-        form,
+        derived if name in DERIVED_FORMS else form,
         dependencies=[Read],
         summary=title,
         description="Immutable: strong ETag, long cache.",
@@ -127,6 +131,7 @@ for _name, _type, _title in (
     ("code.c", "text/x-c", "The C file"),
     ("code.h", "text/x-c", "Its header"),
     ("loopnest.txt", "text/plain", "The loop nest, to read"),
+    ("schedule.json", "application/json", "The schedule as data, as the command line reads it"),
     ("schedule.h", "text/x-c++", "The schedule in Halide C++"),
     ("schedule.py", "text/x-python", "The schedule in Halide Python"),
     ("explain", "application/json", "Every decision: chosen, rejected, cost, reason"),

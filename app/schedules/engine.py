@@ -20,14 +20,6 @@ from app.settings import Settings
 
 T = TypeVar("T")
 GRACE_S = 5.0  # what a process gets beyond its time before it is killed
-WARM_UP = {
-    "format": 1,
-    "name": "warm_up",
-    "inputs": [{"name": "input", "type": "uint8", "dims": ["x"]}],
-    "stages": [{"name": "out", "dims": ["x"], "value": "input(x) + input(x + 1)"}],
-    "outputs": ["out"],
-    "estimates": {"out": [[0, 64]]},
-}
 
 
 class _OutOfTime(BaseException):
@@ -35,7 +27,8 @@ class _OutOfTime(BaseException):
 
 
 class Engine:
-    """Runs `inspect`, `key` and `answer` of `functions`: the module app.schedules.work, or a test's own."""
+    """Runs `inspect`, `key`, `answer` and `derive` of `functions`, in processes that begin with its `warm_up`: the
+    module app.schedules.work, or a test's own."""
 
     def __init__(self, settings: Settings, functions: Any) -> None:
         self.settings = settings
@@ -52,6 +45,9 @@ class Engine:
 
     async def answer(self, question: Question) -> Answer:
         return await self._run(self.functions.answer, question)
+
+    async def derive(self, name: str, pipeline: bytes, schedule: bytes) -> bytes:
+        return await self._run(self.functions.derive, name, pipeline, schedule, self.settings.limits)
 
     async def _run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
         """The result of the function; raises the ApiError that it returns, `busy`, `timeout` or `worker_lost`."""
@@ -95,9 +91,8 @@ class Engine:
             return ThreadPoolExecutor(2, thread_name_prefix="tilesmith-schedule")
         start = get_context("forkserver")
         start.set_forkserver_preload(["app.schedules.work"])
-        return ProcessPoolExecutor(
-            count, mp_context=start, initializer=_prepare, initargs=(self.settings.schedule_memory_bytes,)
-        )
+        prepare = (self.settings.schedule_memory_bytes, self.functions.warm_up)
+        return ProcessPoolExecutor(count, mp_context=start, initializer=_prepare, initargs=prepare)
 
     def _discard(self, pool: Executor) -> None:
         with self._lock:
@@ -107,8 +102,7 @@ class Engine:
 
     def warm_up(self) -> None:
         """Starts every process, so that the first request does not wait for it."""
-        count = max(1, self.settings.schedule_workers)
-        for future in [self.pool().submit(self.functions.inspect, WARM_UP, self.settings.limits) for _ in range(count)]:
+        for future in [self.pool().submit(_nothing) for _ in range(self.settings.schedule_workers)]:
             future.result()
 
     def close(self) -> None:
@@ -118,11 +112,17 @@ class Engine:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _prepare(memory_bytes: int) -> None:
-    """In a new process: signals are the service's to handle, memory has a limit."""
+def _nothing() -> None:
+    """What a process does to have started."""
+
+
+def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:
+    """In a new process: signals are the service's to handle, memory has a limit, and what a first request would
+    wait for is done."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, _on_alarm)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    warm_up()
 
 
 def _on_alarm(_number: int, _frame: FrameType | None) -> None:

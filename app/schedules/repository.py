@@ -95,21 +95,28 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
         "etag": etag(body),
         "body": body,
     }
-    forms = [
-        {
-            "schedule_id": answer.id,
-            "name": name,
-            "media_type": MEDIA_TYPES[name],
-            "etag": etag(content),
-            "content": content,
-        }
-        for name, content in sorted(answer.forms.items())
-    ]
+    forms = [_form(answer.id, name, content) for name, content in sorted(answer.forms.items())]
     with db.write() as connection:
         if not db.insert_new(connection, schedules, row):
             return False
         connection.execute(schedule_forms.insert(), forms)
     return True
+
+
+def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:
+    """Stores one more form, unless it is there."""
+    with db.write() as connection:
+        db.insert_new(connection, schedule_forms, _form(schedule_id, name, content))
+
+
+def _form(schedule_id: str, name: str, content: bytes) -> dict[str, object]:
+    return {
+        "schedule_id": schedule_id,
+        "name": name,
+        "media_type": MEDIA_TYPES[name],
+        "etag": etag(content),
+        "content": content,
+    }
 
 
 def etag(content: bytes) -> str:

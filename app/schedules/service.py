@@ -27,7 +27,7 @@ from app.settings import Settings
 
 log = structlog.get_logger("tilesmith.schedules")
 
-FORMS = ("code.c", "code.h", "loopnest.txt", "schedule.h", "schedule.py", "explain", "explain.txt")
+FORMS = ("code.c", "code.h", "loopnest.txt", "schedule.json", "schedule.h", "schedule.py", "explain", "explain.txt")
 DOCUMENTS = ("pipeline.json", "platform.json")
 
 
@@ -142,8 +142,19 @@ class Schedules:
         """The document of a schedule; ApiError `schedule_not_found`."""
         return _found(repository.find(self._db, schedule_id), schedule_id)
 
+    async def derived(self, schedule_id: str, name: str) -> Content:
+        """A form of DERIVED_FORMS, made now where nobody has asked for it; ApiError `schedule_not_found`."""
+        found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
+        if found is None:
+            pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
+            schedule = await asyncio.to_thread(self.form, schedule_id, "schedule.json")
+            content = await self._engine.derive(name, pipeline.content, schedule.content)
+            await asyncio.to_thread(repository.add_form, self._db, schedule_id, name, content)
+            found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
+        return _found(found, schedule_id)
+
     def form(self, schedule_id: str, name: str) -> Content:
-        """One of its forms; ApiError `schedule_not_found`."""
+        """One of its forms that are not derived; ApiError `schedule_not_found`."""
         return _found(repository.find_form(self._db, schedule_id, name), schedule_id)
 
 

@@ -6,12 +6,15 @@ Plain functions of plain data, so that they run in another process. What is wron
 
 from __future__ import annotations
 
+import json
 import time
 from importlib.metadata import version
+from typing import Any
 
 import platforms
 from app.errors import ApiError, from_core
 from app.schedules.answers import SOURCE_FORM, Answer, PipelineIdentity, Question, compact, content_hash, plain
+from app.schedules.examples import BLUR
 from scheduler import explain, schedule_document
 from scheduler.compile import Compiled, Options, compile_pipeline, schedule_key
 from scheduler.emit import halide
@@ -52,6 +55,20 @@ def answer(question: Question) -> Answer | ApiError:
         return ApiError("out_of_memory", "scheduling needs more memory than the service allows")
 
 
+def derive(name: str, pipeline: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:
+    """A form of DERIVED_FORMS from the stored documents."""
+    try:
+        made = documents.load(json.loads(pipeline), limits), schedule_document.from_document(json.loads(schedule))
+        return {"schedule.h": halide.to_cpp, "schedule.py": halide.to_python}[name](*made).encode()
+    except TilesmithError as error:
+        return _refusal(error, "")
+
+
+def warm_up() -> None:
+    """Schedules something small, so that all that is loaded or set up at first use is there."""
+    answer(Question(BLUR, platforms.to_document(platforms.load("host")), Options().method, False, None))
+
+
 def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.pipeline, question.limits)
     platform = platforms.load(question.platform)
@@ -72,8 +89,8 @@ def _identity(pipeline: Pipeline) -> PipelineIdentity:
 def _answer(compiled: Compiled, question: Question, parse_ms: float, started: float) -> Answer:
     pipeline = _identity(compiled.pipeline)
     schedule = compiled.schedule
-    forms = _forms(compiled, pipeline)
     decided = schedule_document.to_document(schedule)
+    forms = _forms(compiled, pipeline, decided)
     timings = {"parse": parse_ms, **compiled.timings_ms}
     timings["total"] = 1000 * (time.perf_counter() - started)
     body = {
@@ -103,14 +120,13 @@ def _answer(compiled: Compiled, question: Question, parse_ms: float, started: fl
     )
 
 
-def _forms(compiled: Compiled, pipeline: PipelineIdentity) -> dict[str, bytes]:
+def _forms(compiled: Compiled, pipeline: PipelineIdentity, decided: dict[str, Any]) -> dict[str, bytes]:
     source, schedule = compiled.source, compiled.schedule
     texts = {
         "code.c": source.code,
         "code.h": source.header,
         "loopnest.txt": compiled.loopnest,
-        "schedule.h": halide.to_cpp(compiled.pipeline, schedule),
-        "schedule.py": halide.to_python(compiled.pipeline, schedule),
+        "schedule.json": compact(decided),
         "explain": compact(plain(explain.to_document(schedule, compiled.trace, compiled.predicted))),
         "explain.txt": explain.to_text(schedule, compiled.trace, compiled.predicted),
         "pipeline.json": pipeline.document.decode(),

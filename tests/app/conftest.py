@@ -18,7 +18,7 @@ from app import logs
 from app.context import Context
 from app.errors import ApiError
 from app.main import create_app
-from app.schedules.answers import MEDIA_TYPES, Answer, PipelineIdentity, Question, content_hash
+from app.schedules.answers import DERIVED_FORMS, MEDIA_TYPES, Answer, PipelineIdentity, Question, content_hash
 from app.schedules.examples import BLUR
 from app.settings import Settings
 from scheduler.errors import Problem
@@ -31,6 +31,7 @@ class FakeScheduling:
     answered: list[Question] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
     degraded: str | None = None
+    derived: list[str] = field(default_factory=list)
 
     def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
         if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
@@ -69,7 +70,7 @@ class FakeScheduling:
             "entry": f"tilesmith_{pipeline.name}",
             "timings_ms": {"parse": 1.0, "total": 2.0},
         }
-        forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES}
+        forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES if name not in DERIVED_FORMS}
         forms["explain"] = b'{"decisions":[]}'
         forms["pipeline.json"] = json.dumps(question.pipeline).encode()
         forms["platform.json"] = json.dumps(question.platform).encode()
@@ -77,6 +78,10 @@ class FakeScheduling:
         return Answer(
             key, pipeline, question.platform["name"], question.method, question.strict, self.degraded, "0", body, forms
         )
+
+    def derive(self, name: str, pipeline: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
+        self.derived.append(name)
+        return b"derived from " + schedule
 
 
 SOURCE = {

@@ -146,6 +146,13 @@ def test_forms_have_a_strong_etag_and_are_not_sent_twice(service, name):
     assert service.client.get(url, headers={"If-None-Match": '"other"'}).status_code == 200
 
 
+def test_a_derived_form_is_made_once(service):
+    url = f"/v1/schedules/{service.schedule()}/schedule.h"
+    assert service.client.get(url).content == service.client.get(url).content
+    assert service.scheduling.derived == ["schedule.h"]
+    assert service.client.get("/v1/schedules/none/schedule.h").json()["code"] == "schedule_not_found"
+
+
 def test_the_schedule_itself_is_immutable_too(service):
     url = f"/v1/schedules/{service.schedule()}"
     etag = service.client.get(url).headers["etag"]

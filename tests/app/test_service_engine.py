@@ -1,0 +1,81 @@
+"""Where scheduling runs: processes with a time and a memory limit, that may die without taking the service along."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from app.errors import ApiError
+from app.schedules.engine import Engine
+from app.settings import Settings
+
+
+@pytest.fixture
+def engine(tmp_path):
+    """engine(key, setting=...): an Engine that runs that function for `key`, in one process."""
+    made = []
+
+    def make(key, **changed):
+        settings = Settings(data_dir=tmp_path, schedule_workers=1, **changed)
+        made.append(Engine(settings, SimpleNamespace(key=key, warm_up=os.getpid)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def code_of(engine, argument):
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(engine.key(argument))
+    return caught.value.code
+
+
+def test_work_is_done_in_another_process(engine):
+    one = engine(os.getpgid)
+    assert asyncio.run(one.key(0)) == os.getpgid(0)
+    one.functions.key = os.getppid
+    one.functions.key = divmod
+    with pytest.raises(TypeError):
+        asyncio.run(one.key(1))
+
+
+def test_work_that_takes_too_long_is_ended_and_the_process_goes_on(engine):
+    one = engine(time.sleep, schedule_timeout_s=0.05)
+    assert code_of(one, 600) == "timeout"
+    one.functions.key = abs
+    assert asyncio.run(one.key(-3)) == 3
+
+
+def test_work_that_needs_too_much_memory_is_refused(engine):
+    one = engine(bytes, schedule_memory_bytes=2 << 30)
+    assert code_of(one, 3 << 30) == "out_of_memory"
+    assert asyncio.run(one.key(3)) == b"\0\0\0"
+
+
+def test_a_process_that_dies_is_replaced(engine):
+    one = engine(os._exit)
+    assert code_of(one, 1) == "worker_lost"
+    one.functions.key = abs
+    assert asyncio.run(one.key(-3)) == 3
+
+
+def test_what_waits_has_a_limit(engine):
+    one = engine(time.sleep, schedule_queue=2)
+
+    async def three():
+        return await asyncio.gather(*(one.key(0.2) for _ in range(3)), return_exceptions=True)
+
+    found = asyncio.run(three())
+    assert [getattr(f, "code", None) for f in found] == [None, None, "busy"]
+    assert asyncio.run(one.key(0)) is None
+
+
+def test_without_processes_threads_do_it(tmp_path):
+    one = Engine(Settings(data_dir=tmp_path, schedule_workers=0), SimpleNamespace(key=lambda question: os.getpid()))
+    assert asyncio.run(one.key(None)) == os.getpid()
+    one.close()

@@ -1,0 +1,174 @@
+"""The service with nothing replaced: documents to schedules, to C, to a library, to results."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import time
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from app.builds.states import FINISHED
+from app.schedules import work
+from app.schedules.schemas import Method
+from scheduler import pipelines
+from scheduler.compile import METHODS
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+
+@pytest.fixture
+def whole(start):
+    """A service with real scheduling (in threads) and one worker."""
+    return start(scheduling=work, job_workers=1)
+
+
+def small(name):
+    """A shipped pipeline that is planned for small images."""
+    document = pipelines.document(name)
+    sizes = (40, 30, 3)
+    document["estimates"] = {
+        owner: [[low, min(extent, size)] for (low, extent), size in zip(region, sizes, strict=False)]
+        for owner, region in document["estimates"].items()
+        if owner in document["outputs"]
+    }
+    return document
+
+
+def ended(service, job_id):
+    deadline = time.monotonic() + 120
+    while (job := service.client.get(f"/v1/jobs/{job_id}").json())["state"] not in FINISHED:
+        assert time.monotonic() < deadline, job
+    return job
+
+
+def test_methods_are_those_of_the_scheduler():
+    assert get_args(Method) == tuple(METHODS)
+
+
+@pytest.mark.parametrize("name", pipelines.names())
+def test_shipped_pipelines_in_all_forms(whole, name):
+    answer = whole.client.post("/v1/schedules", json={"pipeline_id": name})
+    assert answer.status_code == 201, answer.text
+    body = answer.json()
+    assert body["pipeline"] == name
+    assert {"parse", "analysis", "search", "lower", "emit", "total"} <= set(body["timings_ms"])
+    for form in ("code.c", "code.h", "loopnest.txt", "schedule.json", "schedule.h", "schedule.py", "explain"):
+        form_answer = whole.client.get(body["links"][form])
+        assert form_answer.status_code == 200, form
+        assert form_answer.content, form
+    assert body["entry"] in whole.client.get(body["links"]["code.h"]).text
+    assert whole.client.get(body["links"]["pipeline.json"]).json()["name"] == name
+    page = whole.client.get(body["links"]["page"])
+    assert page.status_code == 200
+    assert body["entry"] in page.text
+    again = whole.client.post("/v1/schedules", content=json.dumps({"pipeline_id": name}) + " ", headers=JSON)
+    assert again.status_code == 200
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+@needs_gcc
+def test_a_library_is_built_and_fetched(whole):
+    schedule = whole.client.post("/v1/schedules", json={"pipeline_id": "blur", "options": {"build": True}}).json()
+    job = ended(whole, schedule["jobs"][0]["id"])
+    assert job["state"] == "succeeded", job
+    assert job["result"]["entry"] == schedule["entry"]
+    assert str(whole.context.settings.data_dir) not in json.dumps(job)
+    library = whole.client.get(schedule["links"]["library.so"])
+    assert library.content.startswith(b"\x7fELF")
+    etag = library.headers["etag"]
+    assert whole.client.get(schedule["links"]["library.so"], headers={"If-None-Match": etag}).status_code == 304
+    again = whole.client.post(f"/v1/schedules/{schedule['id']}/builds", json={}).json()
+    assert ended(whole, again["id"])["result"]["cached"] is True
+
+
+@needs_gcc
+def test_a_run_computes_what_the_interpreter_does(whole):
+    document = small("blur")
+    schedule_id = whole.client.post("/v1/schedules", json={"pipeline": document}).json()["id"]
+    image = np.random.default_rng(1).integers(0, 60000, (19, 23), dtype=np.uint16)
+    content = io.BytesIO()
+    np.save(content, image)
+    request = {"repeat": 3, "threads": 2, "mins": {"input": [5, -4]}}
+    job = whole.client.post(
+        f"/v1/schedules/{schedule_id}/runs",
+        data={"request": json.dumps(request)},
+        files={"input": ("image.npy", content.getvalue())},
+    )
+    assert job.status_code == 202, job.text
+    found = ended(whole, job.json()["id"])
+    assert found["state"] == "succeeded", found
+    result = found["result"]
+    assert len(result["times_ms"]) == 3
+    assert result["threads"] == 2
+    measurement = result["measurement"]
+    assert {"machine", "compiler", "flags", "sizes", "clock", "load_before", "load_after"} <= set(measurement)
+    assert measurement["sizes"]["inputs"] == {"input": [[5, 23], [-4, 19]]}
+    output = result["outputs"][0]
+    array = np.load(io.BytesIO(whole.client.get(output["links"]["npy"]).content))
+    pipeline = load(document)
+    regions = {output["name"]: tuple(tuple(r) for r in output["region"])}
+    wanted = interpret(pipeline, {"input": Image(image, (5, -4))}, {}, regions)
+    np.testing.assert_array_equal(array, wanted[output["name"]][0])
+    assert whole.client.get(output["links"]["png"]).content.startswith(b"\x89PNG")
+
+
+@needs_gcc
+def test_a_measurement_keeps_no_results(whole):
+    body = {"pipeline": small("harris"), "options": {"measure": True}}
+    schedule = whole.client.post("/v1/schedules", json=body).json()
+    job = ended(whole, schedule["jobs"][0]["id"])
+    assert job["state"] == "succeeded", job
+    assert job["result"]["outputs"] == []
+    assert job["result"]["minimum_ms"] > 0
+
+
+@needs_gcc
+def test_images_that_do_not_fit_fail_the_job_only(whole):
+    schedule_id = whole.client.post("/v1/schedules", json={"pipeline_id": "blur"}).json()["id"]
+    url = f"/v1/schedules/{schedule_id}/runs"
+    content = io.BytesIO()
+    np.save(content, np.zeros((1, 1), np.uint16))
+    cases = {
+        "bad_image": b"not an image",
+        "region_outside_input": content.getvalue(),
+    }
+    for code, data in cases.items():
+        job = ended(whole, whole.client.post(url, files={"input": data}).json()["id"])
+        assert (job["state"], job["error"]["code"]) == ("failed", code), job
+        assert str(whole.context.settings.data_dir) not in json.dumps(job)
+
+
+@needs_gcc
+def test_images_beyond_the_memory_fail_before_they_are_made(start):
+    whole = start(scheduling=work, job_workers=1, run_memory_bytes=1 << 20)
+    schedule_id = whole.client.post("/v1/schedules", json={"pipeline_id": "blur"}).json()["id"]
+    job = whole.client.post(f"/v1/schedules/{schedule_id}/runs", json={"estimates": True}).json()
+    assert ended(whole, job["id"])["error"]["code"] == "out_of_memory"
+
+
+def test_hostile_documents_through_processes(start):
+    service = start(scheduling=work, schedule_workers=1)
+    blur = pipelines.document("blur")
+    stages = [{"name": f"s{n}", "dims": ["x"], "value": "1"} for n in range(20_000)]
+    deep = "(" * 10_000 + "1" + ")" * 10_000
+    cases = [
+        ({**blur, "stages": stages}, "limit_exceeded"),
+        ({**blur, "stages": [{"name": "blur_y", "dims": ["x", "y"], "value": deep}]}, "limit_exceeded"),
+        ({**blur, "name": 'system("rm -rf /")'}, "bad_document"),
+        ({**blur, "colour": "red"}, "bad_document"),
+        ({**blur, "estimates": {}}, "bad_document"),
+    ]
+    for document, code in cases:
+        answer = service.client.post("/v1/schedules", json={"pipeline": document})
+        assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text[:500]
+        assert all(e["pointer"].startswith("/pipeline") for e in answer.json()["errors"])
+        assert service.client.get("/healthz").status_code == 200
+    assert service.client.post("/v1/schedules", json={"pipeline": blur}).status_code == 201
