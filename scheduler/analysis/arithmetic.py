@@ -17,6 +17,7 @@ from scheduler.lang.expr import (
     Unary,
     Var,
     children,
+    walk,
 )
 from scheduler.lang.pipeline import Stage
 
@@ -38,9 +39,9 @@ BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add
 
 
 def operations(stage: Stage) -> Operations:
-    """Operations of one point of the pure values of `stage`. Index arithmetic is not counted: addresses are the
-    compiler's business; an inline reduction counts its body once a term (once in all where the number of
-    terms is known at run time only)."""
+    """Operations of one point of the pure values of `stage`. Of index arithmetic only clamps, remainders and choices
+    count (a boundary costs): what is left are addresses, the compiler's business. An inline reduction counts
+    its body once a term (once in all where the number of terms is known at run time only)."""
     counts: dict[str, float] = {}
     for value in stage.values:
         _count(value, 1, counts)
@@ -73,7 +74,11 @@ def _count(e: Expr, times: float, counts: dict[str, float]) -> None:
     pending = [(e, times)]
     while pending:
         node, n = pending.pop()
-        if isinstance(node, Access | Const | Var):
+        if isinstance(node, Const | Var):
+            continue
+        if isinstance(node, Access):
+            for index in node.indices:
+                _count_index(index, n, counts)
             continue
         if isinstance(node, Reduce):
             for r in node.domain:
@@ -84,6 +89,13 @@ def _count(e: Expr, times: float, counts: dict[str, float]) -> None:
             continue
         _add(node, n, counts)
         pending.extend((child, n) for child in children(node))
+
+
+def _count_index(index: Expr, times: float, counts: dict[str, float]) -> None:
+    """Adds what of an index is not an address to be formed from loop variables."""
+    for node in walk(index):
+        if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):
+            _add(node, times, counts)
 
 
 def _add(e: Expr, n: float, counts: dict[str, float]) -> None:
