@@ -204,12 +204,9 @@ def _span_interval(s: Span, env: Mapping[str, Interval]) -> Interval:
     )
 
 
-def variables(stage: Stage, box: Box, env: Mapping[str, Interval] | None = None) -> dict[str, Interval]:
-    """Intervals of every variable of `stage` when it is computed on `box`: dims, and domain variables of updates."""
-    known: dict[str, Interval] = dict(zip(stage.dims, box, strict=True))
-    for update in stage.updates:
-        _add_domain(update.domain, known)
-    return known
+def variables(stage: Stage, box: Box) -> dict[str, Interval]:
+    """Intervals of the dims of `stage` when it is computed on `box`."""
+    return dict(zip(stage.dims, box, strict=True))
 
 
 def _add_domain(domain: tuple[RVar, ...], env: dict[str, Interval]) -> None:
@@ -253,7 +250,9 @@ def settled_box(stage: Stage, box: Box) -> Box:
 
 
 def _written(update: Update, env: Mapping[str, Interval]) -> Box:
-    return tuple(interval_of(e, env) for e in update.at)
+    inside = dict(env)
+    _add_domain(update.domain, inside)
+    return tuple(interval_of(e, inside) for e in update.at)
 
 
 Name = Callable[[Index, str], Index]

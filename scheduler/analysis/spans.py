@@ -173,6 +173,8 @@ def span_of(e: Expr, env: Mapping[str, Span]) -> Span:
             return quotient if k > 0 else _scaled(quotient, -1)
         case Binary(op="%", right=Const(value=k)):
             return constant(0, max(abs(int(k)) - 1, 0))
+        case Binary(op="&", right=Const(value=k)) | Binary(op="&", left=Const(value=k)) if k >= 0:
+            return constant(0, int(k))
         case Call(function="clamp", args=(a, lo, hi)):
             return _clamped(span_of(a, env), e, lo, hi)
         case Call(function="min", args=(a, b)) | Call(function="max", args=(a, b)):

@@ -99,6 +99,10 @@ class Operations:
             return args[0].name
         if op == "broadcast":
             return self.mask(args[0], r.mask_bits, r.lanes) if r.type == BOOL else self.wide(args[0], r.lanes)
+        if op == "truncate":
+            middle = ScalarType("int", args[0].type.bits)
+            ints = f"__builtin_convertvector({args[0].name}, {self.of(middle, r.lanes)})"
+            return self._steps(ints, middle, r.type, r.lanes)
         if op in ("cast", "saturate"):
             return self._cast(r, args[0], op == "saturate")
         if op == "select":
@@ -232,8 +236,6 @@ class Operations:
                 else f"({self.of(t, r.lanes)}){ones}"
             )  # fmt: skip
         if source.is_float and t.is_integer:
-            if t.bits <= 16:
-                return self._narrow(a, t, r.lanes)
             return self.lanewise(r, lambda n: self._cast_lane(t, source, self.lane(a, n), saturate))
         if saturate and t.is_integer:
             return self._saturated(a, t, r.lanes)
@@ -266,24 +268,6 @@ class Operations:
             step = ScalarType(kind if bits != t.bits else t.kind, bits)
             a = f"__builtin_convertvector({a}, {self.of(step, lanes)})"
         return a if source.bits != t.bits else f"({self.of(t, lanes)}){a}"
-
-    def _narrow(self, a: Value, t: ScalarType, lanes: int) -> str:
-        """Floats to 8 or 16 bits: clamped to the range (NaN fails both comparisons with 0 first), then truncated."""
-        source = a.type
-        middle = ScalarType("int", source.bits)
-        floats, ints = self.of(source, lanes), self.vector("int", source.bits, lanes)
-        low, high = literal(t.min, source), literal(t.max, source)
-        zero = f"({floats}){{0}}"
-        # lanes that are numbers, clamped: bits and-ed by comparison masks
-        number = f"(({ints}){a.name} & ({a.name} == {a.name}))"
-        v = f"({floats}){number}"
-        above = f"({v} > {high} - {zero})"
-        below = f"({v} < {low} - {zero})"
-        clamped = (
-            f"({floats})((({ints}){v} & ~{above} & ~{below}) | (({ints})({high} - {zero}) & {above}) | "
-            f"(({ints})({low} - {zero}) & {below}))"
-        )
-        return self._steps(f"__builtin_convertvector({clamped}, {ints})", middle, t, lanes)
 
     def _saturated(self, a: Value, t: ScalarType, lanes: int) -> str:
         source = a.type
@@ -393,14 +377,8 @@ class Operations:
     def _call(self, r: Value, f: str, args: tuple[Value, ...]) -> str:
         t = r.type
         if f in ("min", "max"):
-            return self._extreme(r, f, *args)
-        if f == "clamp":
-            v, lo, hi = args
-            if r.lanes == 1:
-                inner = f"({self.name(v)} < {self.name(hi)} ? {self.name(v)} : {self.name(hi)})"
-                return f"{inner} > {self.name(lo)} ? {inner} : {self.name(lo)}"
-            inner_value = Value(t, r.lanes, f"({self._extreme(r, 'min', v, hi)})")
-            return self._extreme(r, "max", inner_value, lo)
+            a, b = (self.name(v) for v in args)
+            return f"{a} {'<' if f == 'min' else '>'} {b} ? {a} : {b}"
         if f == "abs" and r.lanes > 1:
             return self._vector_abs(r, args[0])
         if f == "absd" and r.lanes > 1:
@@ -413,13 +391,6 @@ class Operations:
             types = tuple(a.type for a in args)
             return self.lanewise(r, lambda n: self._call_lane(f, t, types, tuple(self.lane(a, n) for a in args)))
         return self._call_lane(f, t, tuple(a.type for a in args), tuple(self.name(a) for a in args))
-
-    def _extreme(self, r: Value, f: str, a: Value, b: Value) -> str:
-        op = "<" if f == "min" else ">"
-        if r.lanes == 1:
-            return f"{self.name(a)} {op} {self.name(b)} ? {self.name(a)} : {self.name(b)}"
-        x, y = self.wide(a, r.lanes), self.wide(b, r.lanes)
-        return self.blend(r.type, r.lanes, f"({x} {op} {y})", a, b)
 
     def _vector_abs(self, r: Value, a: Value) -> str:
         t = r.type
@@ -476,6 +447,8 @@ class Operations:
                 return f"({scalar(t)})(((__int128){args[0]} + {args[1]}{more}) >> 1)"
             case "rounding_shift_right":
                 return f"tilesmith_exact_{s}(tilesmith_scaled({args[0]}, {_count(types[1], args[1])}, 1))"
+            case "mul_shift_right" if s == "u64":
+                return f"tilesmith_mul_shift_u64({args[0]}, {args[1]}, {_count(types[2], args[2])})"
             case "mul_shift_right":
                 product = f"(__int128){args[0]} * {args[1]}"
                 return f"tilesmith_exact_{s}(tilesmith_scaled({product}, {_count(types[2], args[2])}, 0))"

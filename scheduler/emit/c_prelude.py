@@ -44,8 +44,9 @@ INCLUDES = """\
 #define TILESMITH_THREADS 1
 #define TILESMITH_THREAD 0
 #endif
-/* A comparison that a document makes may be decided by its types. */
+/* A comparison that a document makes may be decided already. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wtautological-compare"
 #ifdef __clang__
 #define TILESMITH_UNROLL _Pragma("unroll 4")
 #else
@@ -228,11 +229,22 @@ static inline __int128 tilesmith_scaled(__int128 a, int64_t n, int bias) {
     return (a + (bias ? (__int128)1 << (n - 1) : 0)) >> n;
 }
 """,
+    "tilesmith_mul_shift_u64": """\
+/* floor(a b / 2^n) as the nearest uint64_t. */
+static inline uint64_t tilesmith_mul_shift_u64(uint64_t a, uint64_t b, int64_t n) {
+    unsigned __int128 p = (unsigned __int128)a * b;
+    if (n >= 128) return 0;
+    if (n > 0) p >>= n;
+    for (; n < 0 && p != 0 && p <= UINT64_MAX; n++) p *= 2;
+    return p > UINT64_MAX ? UINT64_MAX : (uint64_t)p;
+}
+""",
     "tilesmith_lerp": """\
-/* The integer nearest to (a (top - w) + b w) / top. */
-static inline __int128 tilesmith_lerp(__int128 a, __int128 b, __int128 w, __int128 top) {
-    const __int128 n = 2 * (a * (top - w) + b * w) + top, d = 2 * top, q = n / d;
-    return n - q * d < 0 ? q - 1 : q;
+/* The integer nearest to (a (top - w) + b w) / top, top odd: no ties. */
+static inline __int128 tilesmith_lerp(__int128 a, __int128 b, unsigned __int128 w, unsigned __int128 top) {
+    const unsigned __int128 scaled = (unsigned __int128)(b > a ? b - a : a - b) * w;
+    const __int128 step = (__int128)(scaled / top + (2 * (scaled % top) > top));
+    return b > a ? a + step : a - step;
 }
 """,
     "tilesmith_mix": """\

@@ -15,6 +15,14 @@ from scheduler.lang.types import INT32, ScalarType
 from scheduler.lower.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
 
 
+WIDEST_VECTOR_BYTES = 64
+"""Compilers split wider vectors badly, or (GCC 12) not at all."""
+
+
+class TooWide(Exception):
+    """A value of the vector is wider than compilers handle well: fewer lanes are needed."""
+
+
 @dataclass(slots=True)
 class Scope:
     """The statements of a block, and the values computed there by what they are."""
@@ -148,7 +156,9 @@ class Builder:
     ) -> Value:
         """The value of `op`; the same value for the same question, in a scope no further out than `at_least`.
         `pinned` values stay in the open scope and are not shared (loads from memory that is being written).
-        `row` is the pointer that a load goes through."""
+        `row` is the pointer that a load goes through. Raises TooWide."""
+        if lanes * max(type_.bytes, mask_bits // 8) > WIDEST_VECTOR_BYTES:
+            raise TooWide
         if row:
             attrs = (row, *attrs)
         depth = self.depth if pinned else max(at_least, self.depth_of(row), *(self.depth_of(a) for a in args))

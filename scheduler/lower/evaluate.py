@@ -266,6 +266,9 @@ class Evaluator:
                 return self._convert(value, e.type, e.saturate)
             case Call(function="mux"):
                 return self._mux(e, frame)
+            case Call(function="clamp"):
+                v, lo, hi = (self.value(a, frame) for a in e.args)
+                return self._op("call:max", (self._op("call:min", (v, hi), e), lo), e)
             case Call():
                 return self._op(f"call:{e.function}", tuple(self.value(a, frame) for a in e.args), e)
             case Reduce():
@@ -275,6 +278,8 @@ class Evaluator:
     def _op(self, op: str, args: tuple[Value, ...], e: Expr) -> Value:
         lanes = max(a.lanes for a in args)
         mask = 0
+        if op in ("call:min", "call:max") and lanes > 1 and e.type != BOOL:
+            return self._extreme_of(op, args, lanes)
         if e.type == BOOL and lanes > 1:
             bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
             mask = max(bits)
@@ -283,10 +288,27 @@ class Evaluator:
     def _convert(self, value: Value, type_: ScalarType, saturate: bool = False) -> Value:
         if value.type == type_:
             return value
+        if value.lanes > 1 and value.type.is_float and type_.is_integer and type_.bits <= 16:
+            return self._narrowed(value, type_)
         mask = (value.type.bits if value.lanes > 1 else 0) if type_ == BOOL else 0
         return self.builder.define(
             "saturate" if saturate else "cast", (value,), type_, value.lanes, mask_bits=mask, hint=value.name[:1] or "t"
         )
+
+    def _extreme_of(self, op: str, args: tuple[Value, ...], lanes: int) -> Value:
+        """min and max of vectors: a comparison and a choice, which the compilers know to be one instruction."""
+        t, define = args[0].type, self.builder.define
+        first = define("<" if op == "call:min" else ">", args, BOOL, lanes, mask_bits=t.bits)
+        return define("select", (first, *args), t, lanes)
+
+    def _narrowed(self, value: Value, type_: ScalarType) -> Value:
+        """Floats to 8 or 16 bits as vectors: 0 for NaN, clamped to the range, truncated."""
+        t, lanes, define = value.type, value.lanes, self.builder.define
+        number = define("==", (value, value), BOOL, lanes, mask_bits=t.bits)
+        value = define("select", (number, value, literal(0, t)), t, lanes)
+        value = self._extreme_of("call:min", (value, literal(type_.max, t)), lanes)
+        value = self._extreme_of("call:max", (value, literal(type_.min, t)), lanes)
+        return define("truncate", (value,), type_, lanes)
 
     def _position(self, lane: Lane) -> Value:
         if lane.vector is not None:
@@ -436,6 +458,8 @@ class Evaluator:
             return [body]
         lanes = max(body.lanes, first.lanes)
         mask = max(body.mask_bits, first.mask_bits)
+        if e.op in ("min", "max") and lanes > 1 and e.body.type != BOOL:
+            return [self._extreme_of(op, (first, body), lanes)]
         return [self.builder.define(op, (first, body), e.body.type, lanes, mask_bits=mask)]
 
     def _bool(self, op: str, args: tuple[Value, ...]) -> Value:
@@ -462,6 +486,8 @@ class Evaluator:
 
         def nest(n: int, inner: Frame) -> None:
             if n == len(e.domain):
+                for cell in cells:  # what is made of an accumulator belongs into the innermost loop
+                    b.depths[cell.name] = b.depth
                 after = self._step(e, list(cells), inner)
                 for cell, new in zip(cells, after, strict=True):
                     if new != cell:
@@ -474,7 +500,9 @@ class Evaluator:
                 nest(n + 1, self._with(inner, r.name, Lane(b.declare(var))))
             b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
 
+        depth = b.depth
         nest(0, frame)
+        b.depths.update((cell.name, depth) for cell in cells)
         picked = cells[e.component if e.op in ("argmin", "argmax") else 0]
         # what the loop leaves behind must not be mistaken for the accumulator inside it
         return b.define("copy", (picked,), picked.type, picked.lanes, mask_bits=picked.mask_bits, pinned=True)

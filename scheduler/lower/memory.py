@@ -19,10 +19,13 @@ def _named(b: Builder, at: Index, hint: str) -> Index:
 
 
 def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], skip: frozenset[int]) -> str:
-    """The row pointer that the dims not in `skip` lead to; the unit dim's origin is taken off in it."""
-    offset = const(0) if buffer.unit in skip else buffer.origin[buffer.unit].scaled(-1)
+    """The row pointer that the dims not in `skip` lead to. With nothing to skip the unit dim is left to the
+    index, and only its origin is taken off here."""
+    offset = const(0)
     for d, lane in enumerate(lanes):
-        if d != buffer.unit and d not in skip:
+        if d == buffer.unit and not skip:
+            offset = offset - buffer.origin[d]
+        elif d not in skip:
             at = _named(b, lane.base, buffer.dims[d])
             offset = offset + multiply(_coordinate(buffer, d, at), buffer.stride[d])
     return b.row(buffer, offset)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scheduler.analysis.bounds import Box
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.lang.pipeline import Stage, Update
-from scheduler.lower.builder import Builder
+from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformBound, Sources
 from scheduler.lower.memory import store
 from scheduler.lower.program import Buffer, Comment, If, Lane, Loop, VectorSplit
@@ -42,6 +42,11 @@ def compute(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
         except NeedAlignment as need:
             b.rollback(mark)
             align = need.align
+        except TooWide:
+            b.rollback(mark)
+            assert vector is not None
+            vector = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None
+            align = 1
         except NotUniformBound:
             b.rollback(mark)
             vector = None
