@@ -63,8 +63,10 @@ def demonstrate(client: Client, out: Path) -> Path:
     code = client.form(schedule["id"], "code.c")
     (out / "harris.c").write_text(code, encoding="utf-8")
     (out / "harris.h").write_text(client.form(schedule["id"], "code.h"), encoding="utf-8")
-    step("The C", f"{shown(out / 'harris.c')} and harris.h, {len(code.splitlines())} lines; the function begins")
-    excerpt(code[code.find(f"int32_t {schedule['entry']}(") :])
+    step(
+        "The C", f"{shown(out / 'harris.c')} and harris.h, {len(code.splitlines())} lines; how it computes the stage Ix"
+    )
+    excerpt(code[max(0, code.find("/* Ix: ")) :], indent=12)
 
     photograph = out / "photograph.png"
     Image.fromarray(data.astronaut()).save(photograph)
@@ -134,11 +136,11 @@ def step(title: str, text: str) -> None:
     print(f"\n{title}: {text}", flush=True)
 
 
-def excerpt(text: str) -> None:
-    """The first lines of a text, indented."""
+def excerpt(text: str, indent: int = 0) -> None:
+    """The first lines of a text, which is indented by `indent`."""
     lines = text.rstrip().splitlines()
     for line in lines[:LINES_SHOWN]:
-        print(f"    {line[:116]}")
+        print(f"    {line[indent if line[:indent].isspace() else 0 :][:116]}")
     if len(lines) > LINES_SHOWN:
         print(f"    ... ({len(lines) - LINES_SHOWN} more lines)")
 

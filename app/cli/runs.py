@@ -6,10 +6,12 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
+import psutil
 import typer
 
 from app import estimates, images
@@ -17,7 +19,9 @@ from app.cli import schedules
 from app.cli.arguments import Arguments, Region, parse
 from app.cli.report import UsageError, print_json, progress
 from app.cli.sources import load_pipeline
+from app.workers.errors import RunError
 from app.workers.regions import largest_regions
+from scheduler.analysis.bounds import required_regions
 from scheduler.lang.arguments import Image
 
 if TYPE_CHECKING:
@@ -89,6 +93,7 @@ def interpret(doc: str, files: Files, as_json: bool) -> None:
     from scheduler.lang.interpret import interpret as by_interpreter
 
     job = _job(doc, files)
+    _check_memory(job)
     started = time.perf_counter()
     with progress(f"interpreting {job.pipeline.name}"):
         outputs = by_interpreter(job.pipeline, job.inputs, job.arguments.params, job.regions)
@@ -99,6 +104,21 @@ def interpret(doc: str, files: Files, as_json: bool) -> None:
         return
     typer.echo(f"{job.pipeline.name} interpreted in {seconds:.2f} s")
     _tell_files(written)
+
+
+def _check_memory(job: Job) -> None:
+    """RunError `out_of_memory` where what the interpreter keeps, whole stages, is more than there is."""
+    sizes = {name: tuple(zip(image.min, image.extent, strict=True)) for name, image in job.inputs.items()}
+    regions = required_regions(job.pipeline, job.regions, job.arguments.params, sizes)
+    needed = sum(
+        prod(extent for _, extent in regions[stage.name]) * sum(t.bytes for t in stage.types)
+        for stage in job.pipeline.stages
+        if stage.name in regions
+    )
+    available = psutil.virtual_memory().available
+    if needed > available:
+        what = f"the interpreter would keep {needed >> 20:,} MiB, {available >> 20:,} MiB are free"
+        raise RunError("out_of_memory", f"not enough memory: {what}")
 
 
 def cache_dir() -> Path:

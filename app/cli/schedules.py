@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,6 +113,11 @@ def schedule(request: Request, out: Path | None, as_json: bool) -> None:
     typer.echo("\n" + to_text(result.pipeline, result.schedule).rstrip())
     for file in written:
         typer.echo(f"wrote {file}", err=True)
+    if out is not None:
+        compiler = result.platform.compiler
+        flags = " ".join((*result.source.flags, *compiler.flags))
+        code = shlex.quote(str(out / Path(result.source.header_name).with_suffix(".c")))
+        typer.echo(f"compile it with: {compiler.command} {flags} -fopenmp -c {code}", err=True)
 
 
 def explain(request: Request) -> None:
@@ -149,6 +155,9 @@ def description(result: Result) -> dict[str, Any]:
         "degraded": result.schedule.degraded,
         "groups": to_document(result.schedule)["groups"],
         "predicted": result.predicted and result.predicted.to_document(),
+        "entry": result.source.entry,
+        "flags": list(result.source.flags),
+        "buffers": [{"name": name, "bytes": count} for name, count in result.source.buffers],
     }
 
 
