@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     )
     schedule_timeout_s: float = Field(default=30.0, gt=0, description="Longest time for one schedule, s")
     schedule_memory_bytes: int = Field(
-        default=4 * GIB, gt=0, description="Address space of one scheduling process beyond what it starts with, bytes"
+        default=4 * GIB, gt=0, description="Address space of one scheduling process, bytes"
     )
     schedule_queue: int = Field(default=64, ge=1, description="Schedule requests at work or waiting before 503")
     schedule_cache: int = Field(default=4096, ge=0, description="Request bodies remembered with their answer's id")

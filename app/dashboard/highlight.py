@@ -18,8 +18,10 @@ MAX_BYTES = 300_000  # beyond this, text as it is: highlighting takes longer tha
 def c_html(code: str) -> Markup:
     """C in a <pre>, every word of it escaped."""
     if len(code) > MAX_BYTES:
-        return Markup(f'<pre class="code">{escape(code)}</pre>')
-    return Markup(highlight(code, get_lexer_by_name("c"), HtmlFormatter(cssclass="code", wrapcode=True)))
+        inner = escape(code)
+    else:
+        inner = highlight(code, get_lexer_by_name("c"), HtmlFormatter(nowrap=True))
+    return Markup(f'<pre class="code" tabindex="0" aria-labelledby="code"><code>{inner}</code></pre>')
 
 
 @cache

@@ -1,0 +1,145 @@
+"""The pages: lists that search and page, one schedule, nothing of a document unescaped, no script anywhere."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from app.dashboard.highlight import MAX_BYTES, c_html, style_sheet
+
+VOID = {"meta", "link", "input", "br", "hr", "img"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced, and collects what tests ask about."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.links, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "a":
+            self.links.append(dict(attributes)["href"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def page(service, url, status=200):
+    answer = service.client.get(url, headers={"Accept": "text/html"})
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    found = Page(answer.text)
+    assert not any(tag == "script" or "style" in a or any(k.startswith("on") for k in a) for tag, a in found.tags)
+    assert ("html", {"lang": "en"}) in found.tags
+    return found
+
+
+def test_an_empty_store_says_what_to_do(service):
+    assert "/v1/schedules" in page(service, "/").text
+
+
+def test_schedules_are_listed_with_links_that_work(service):
+    ids = [service.schedule(name) for name in ("blur", "harris2")]
+    found = page(service, "/")
+    assert "2 schedules" in found.text
+    for schedule_id in ids:
+        assert f"/schedules/{schedule_id}" in found.links
+    for link in found.links:
+        if link.startswith("/"):
+            assert service.client.get(link).status_code == 200, link
+
+
+def test_the_list_is_searched(service):
+    service.schedule("blur")
+    service.schedule("sharp")
+    found = page(service, "/?q=shar")
+    assert "1 schedule with" in found.text
+    assert "sharp" in found.text
+    assert "blur" not in found.text
+    assert "No schedule" in page(service, "/?q=nothing").text
+
+
+def test_the_list_pages(service):
+    names = [f"p{n}" for n in range(5)]
+    for name in names:
+        service.schedule(name)
+    url, seen = "/?limit=2&order=name", []
+    while url:
+        found = page(service, url)
+        seen += [w for w in found.words if w in names]
+        following = [a["href"] for t, a in found.tags if t == "a" and a.get("rel") == "next"]
+        url = following[0] if following else None
+    assert seen == names
+
+
+def test_one_schedule_shows_everything(service):
+    schedule_id = service.schedule()
+    found = page(service, f"/schedules/{schedule_id}")
+    for words in ("blur on host", schedule_id, "taco2019", "Loop nest", "Decisions", "blur_y"):
+        assert words in found.text
+    assert f"code.c of {schedule_id}" in "".join(found.words)
+    assert "loopnest.txt of" in found.text
+    for link in found.links:
+        assert service.client.get(link).status_code == 200, link
+
+
+def test_a_degraded_schedule_says_so(service):
+    service.scheduling.degraded = "nothing fits <here>"
+    schedule_id = service.schedule()
+    assert "nothing fits <here>" in page(service, f"/schedules/{schedule_id}").text
+    assert "degraded" in page(service, "/").text
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}}"])
+def test_nothing_of_a_document_or_a_query_is_markup(service, text):
+    schedule_id = service.schedule(text)
+    for url in ("/", f"/schedules/{schedule_id}"):
+        found = page(service, url)
+        assert text in found.text
+    assert text in [a.get("value") for _, a in _inputs(service, text)]
+
+
+def _inputs(service, text):
+    answer = service.client.get("/", params={"q": text})
+    return [(t, a) for t, a in Page(answer.text).tags if t == "input"]
+
+
+def test_an_unknown_schedule_is_a_page_for_people_and_a_document_for_programs(service):
+    assert "No such schedule" in page(service, "/schedules/none", 404).text
+    answer = service.client.get("/schedules/none", headers={"Accept": "application/json"})
+    assert answer.json()["code"] == "schedule_not_found"
+
+
+def test_a_wrong_query_is_a_page_too(service):
+    assert "cursor" in page(service, "/?cursor=x", 400).text
+
+
+def test_style_sheets(service):
+    for url in ("/static/style.css", "/static/code.css"):
+        answer = service.client.get(url)
+        assert answer.headers["content-type"] == "text/css; charset=utf-8"
+        assert "prefers-color-scheme: dark" in answer.text
+
+
+def test_code_is_highlighted_and_escaped():
+    html = c_html('int f(void) { return "<b>" != 0; }')
+    assert '<span class="kt">int</span>' in html
+    assert "<b>" not in html
+    plain = c_html("<" * (MAX_BYTES + 1))
+    assert "<<" not in plain
+    assert ".code .kt" in style_sheet()
