@@ -19,9 +19,13 @@ from scheduler.lang.types import TYPES, ScalarType
 _LARGEST = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 
 
-def check(shape: Shape, limits: Limits, report: Report) -> Pipeline:
-    """The pipeline that `shape` describes. Raises DocumentError where `report` has anything, from before or now."""
-    return _Checker(shape, limits, report).run()
+def check(shape: Shape, limits: Limits, report: Report) -> tuple[Pipeline, bool]:
+    """The pipeline that `shape` describes, and whether its canonical document may be beyond the limits.
+
+    Raises DocumentError where `report` has anything, from before or now.
+    """
+    checker = _Checker(shape, limits, report)
+    return checker.run(), checker.context.near_limits
 
 
 class _Checker:

@@ -25,7 +25,11 @@ def load(document: object, limits: Limits = _DEFAULT) -> Pipeline:
     Raises DocumentError with every problem found, in document order (the first `limits.problems` of them).
     """
     report = Report(limits.problems)
-    return check(shape(document, limits, report), limits, report)
+    pipeline, near_limits = check(shape(document, limits, report), limits, report)
+    if near_limits:  # what is accepted has to be accepted again in its canonical form, which is longer
+        again = Report(limits.problems)
+        check(shape(to_document(pipeline), limits, again), limits, again)
+    return pipeline
 
 
 def load_text(text: str | bytes, limits: Limits = _DEFAULT, yaml: bool | None = None) -> Pipeline:

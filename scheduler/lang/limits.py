@@ -20,6 +20,7 @@ class Limits:
     components: int = 16  # of a tuple-valued stage
     updates: int = 256  # of one stage
     domain_variables: int = 8  # of one update or one reduction
+    reduction_points: int = 1 << 40  # of nested reductions and an update's domain, as far as they are constant
     expression_chars: int = 64 << 10
     expression_nodes: int = 20_000
     expression_depth: int = 200  # brackets, calls and operators inside each other

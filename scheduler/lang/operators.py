@@ -111,7 +111,7 @@ def _shift(b: Builder, node: ast.BinOp, op: Literal["<<", ">>"], left: Value, ri
         b.problem("type_error", f"'{op}' shifts by an integer, not by {count.type}.", node.right)
         return None
     if isinstance(count, Const) and not 0 <= count.value < value.type.bits:
-        b.problem("bad_shift", f"{value.type} can be shifted by 0 to {value.type.bits - 1} bits.", node.right)
+        b.problem("bad_shift", f"The count of a shift of {value.type} is 0 to {value.type.bits - 1}.", node.right)
         return None
     return Binary(op, value, count, value.type)
 

@@ -49,6 +49,7 @@ class Syntax:
     pointer: str
     order: list[tuple[ast.expr, Frame | None]] = field(default_factory=list)
     reads: dict[str, int] = field(default_factory=dict)
+    near_limits: bool = False  # the canonical text may be beyond them
 
 
 def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> Syntax | None:
@@ -63,7 +64,10 @@ def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> S
         except (RecursionError, MemoryError):  # the parser's own stack; its memory is returned
             found = ("expression_too_deep", "The expression is nested too deeply.", None, None)
         else:
-            return _Walk(pointer, limits, problems).run(root)
+            syntax = _Walk(pointer, limits, problems).run(root)
+            if syntax is not None and 4 * len(text) > limits.expression_chars:
+                syntax.near_limits = True
+            return syntax
     code, message, column, hint = found
     problems.append(Problem(code, pointer, message, hint, column))
     return None
@@ -139,7 +143,7 @@ class _Walk:
 
     def run(self, root: ast.expr) -> Syntax | None:
         syntax = Syntax(root, self.pointer)
-        limits, order = self.limits, syntax.order
+        limits, order, deepest, longest = self.limits, syntax.order, 0, 0
         stack: list[tuple[ast.expr, Frame | None, int, int]] = [(root, None, 1, 1)]
         while stack:
             node, frame, nesting, chain = stack.pop()
@@ -151,6 +155,7 @@ class _Walk:
             if nesting > limits.expression_depth or chain > limits.expression_chain:
                 self.problem("expression_too_deep", *self._too_deep(nesting), node, "name parts of it as stages")
                 return None
+            deepest, longest = max(deepest, nesting), max(longest, chain)
             kind = type(node)
             if kind is ast.Name or kind is ast.Constant:
                 continue
@@ -161,6 +166,8 @@ class _Walk:
                 continue
             children, inner, length = self._children(node, frame, syntax)
             stack.extend((child, inner, nesting + 1, chain + length) for child in reversed(children))
+        near = 3 * deepest > limits.expression_depth or 2 * longest > limits.expression_chain
+        syntax.near_limits = near or 3 * len(order) > limits.expression_nodes
         return syntax
 
     def _too_deep(self, nesting: int) -> tuple[str]:

@@ -164,6 +164,8 @@ def _arguments(e: Call, texts: dict[int, _Text]) -> list[_Text]:
     match e.function:
         case "random":
             return [texts[id(a)] for a in e.args]
+        case "min" | "max":
+            return _group(_flat(e), texts)
         case "mux":
             return [texts[id(e.args[0])], *_group(e.args[1:], texts)]
         case "rounding_shift_right":
@@ -177,8 +179,24 @@ def _arguments(e: Call, texts: dict[int, _Text]) -> list[_Text]:
             return _group(e.args, texts)
 
 
+def _flat(e: Call) -> list[Expr]:
+    """The arguments of a `min` or `max` of many, which is a nest of pairs to the left."""
+    parts: list[Expr] = []
+    first: Expr = e
+    while isinstance(first, Call) and first.function == e.function and len(first.args) == 2:
+        parts.append(first.args[1])
+        first = first.args[0]
+    return [first, *reversed(parts)]
+
+
 def _access(e: Access, texts: dict[int, _Text]) -> _Text:
-    return f"{e.name}({', '.join(texts[id(i)][0] for i in e.indices)})", ATOM
+    return f"{e.name}({', '.join(texts[id(_index(i))][0] for i in e.indices)})", ATOM
+
+
+def _index(e: Expr) -> Expr:
+    """An index less its conversion to int32, which goes without saying."""
+    plain = isinstance(e, Cast) and e.type == INT32 and not e.saturate and e.operand.type.is_integer
+    return e.operand if plain and isinstance(e, Cast) and not isinstance(e.operand, Const) else e
 
 
 def _reduce(e: Reduce, texts: dict[int, _Text]) -> str:

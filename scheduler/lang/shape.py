@@ -156,7 +156,7 @@ def _parents(place: str) -> list[str]:
 def _problem(kind: str, loc: Sequence[str | int], document: Mapping[Any, Any]) -> Problem:
     steps, value = _locate(loc, document)
     place = pointer(*steps)
-    last = str(loc[-1])
+    last = str(loc[-1]) if loc else ""
     key = next((s for s in reversed(steps) if isinstance(s, str)), "")
     match kind:
         case "missing":

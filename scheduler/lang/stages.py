@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from scheduler.errors import Problem
 from scheduler.lang.build import Builder
-from scheduler.lang.expr import Access, Const, Expr, InputBound, Reduce, RVar, Var, walk
+from scheduler.lang.expr import Access, Const, Expr, InputBound, Reduce, RVar, Var, children, walk
 from scheduler.lang.functions import FUNCTIONS
 from scheduler.lang.limits import Limits
 from scheduler.lang.models import BoundaryDocument, StageDocument, UpdateDocument
@@ -33,6 +33,7 @@ class Context:
     report: Report
     nodes_left: int
     chars_left: int
+    near_limits: bool = False  # the canonical document may be beyond them
 
     def problem(self, code: str, where: str, message: str, hint: str | None = None, column: int | None = None) -> None:
         self.report.append(Problem(code, where, message, hint, column))
@@ -51,7 +52,12 @@ class Context:
             text = repr(text) if isinstance(text, float) or abs(text) < 1 << 70 else "1" + "0" * 30
         self.chars_left -= len(text)
         syntax = parse(text, where, self.limits, self.report) if self.chars_left >= 0 else None
-        self.nodes_left -= len(syntax.order) if syntax is not None else 0
+        if syntax is not None:
+            self.nodes_left -= len(syntax.order)
+            near = (
+                2 * self.nodes_left < self.limits.document_nodes or 4 * self.chars_left < 3 * self.limits.document_bytes
+            )
+            self.near_limits |= syntax.near_limits or near
         if self.nodes_left < 0 or self.chars_left < 0:
             limits = f"{self.limits.document_nodes} parts or {self.limits.document_bytes} characters"
             self.problem("limit_exceeded", "/stages", f"All expressions together have more than {limits}.")
@@ -233,12 +239,35 @@ def _values(context: Context, stage: StageSyntax, variables: Mapping[str, Var]) 
             message = f"The value of {s.name!r} reads {s.name!r} itself."
             context.problem("self_read", syntax.pointer, message, hint, syntax.reads[s.name])
         built = context.builder(syntax, variables).values()
+        _finite(context, syntax, built)
         if len(built) > 1 and len(stage.values) > 1:
             message = "An argmin is a tuple, and this is already one component of a tuple."
             context.problem("tuple_needs_component", syntax.pointer, message, "pick one of its components", 1)
             built = built[:1]
         values += built
     return values
+
+
+def _finite(context: Context, syntax: Syntax, values: Sequence[Expr | None], domain: Sequence[RVar] = ()) -> None:
+    """That nested reductions, and the domain around them, do not go on forever."""
+    if not domain and not any(name in REDUCTIONS for name in syntax.reads):
+        return
+    stack = [(value, _points(domain, 1)) for value in values if value is not None]
+    while stack:
+        node, points = stack.pop()
+        if isinstance(node, Reduce):
+            points = _points(node.domain, points)
+        if points > context.limits.reduction_points:
+            message = f"The reductions here have more than {context.limits.reduction_points} points."
+            context.problem("limit_exceeded", syntax.pointer, message, None, 1)
+            return
+        stack.extend((child, points) for child in children(node))
+
+
+def _points(domain: Sequence[RVar], points: int) -> int:
+    for r in domain:
+        points *= max(int(r.extent.value), 1) if isinstance(r.extent, Const) else 1
+    return points
 
 
 def _settle_types(context: Context, stage: StageSyntax, values: Sequence[Expr | None]) -> _Types:
@@ -275,7 +304,11 @@ def _update(
     values: list[Expr | None] = []
     for k, x in enumerate(u.values):
         wanted = types[k : k + 1] if len(u.values) == len(types) else ()
-        values += (None,) if x is None else context.builder(x, variables).values(wanted)
+        if x is None:
+            values.append(None)
+            continue
+        values += context.builder(x, variables).values(wanted)
+        _finite(context, x, values[-1:], domain or ())
     _update_types(context, stage, u, values, types)
     good_at, good_values = [i for i in at if i is not None], [v for v in values if v is not None]
     broken = u.document.where is not None and where is None

@@ -142,8 +142,10 @@ def short(text: str) -> str:
         ("@b@ == (x > 1)", "@b@ == (x > 1)", "bool"),
         ("x if y > 0 else -x", "select(y > 0, x, -x)", "int32"),
         # Functions
-        ("max(x, y, 3)", "max(max(x, y), 3)", "int32"),
-        ("min(1, 2, @u8@)", "min(min(uint8(1), uint8(2)), @u8@)", "uint8"),
+        ("max(x, y, 3)", "max(x, y, 3)", "int32"),
+        ("max(max(x, y), max(3, x))", "max(x, y, max(3, x))", "int32"),
+        ("min(1, 2, @u8@)", "min(1, 2, @u8@)", "uint8"),
+        ("min(min(1, 2), @u8@)", "min(1, 2, int32(@u8@))", "int32"),
         ("abs(@i8@) + absd(@i8@, 1)", "abs(@i8@) + absd(@i8@, 1)", "int8"),
         ("absd(@u8@, @u16@)", "absd(uint16(@u8@), @u16@)", "uint16"),
         ("lerp(@f32@, 1, 0.5)", "lerp(@f32@, 1.0, 0.5)", "float32"),
@@ -191,7 +193,9 @@ def short(text: str) -> str:
         ("argmax(lut(r + s) for r in range(0, 9) for s in range(0, 2))[2]",) * 2 + ("float32",),
         ("sum(sum(lut(r + s) for s in range(0, 2)) for r in range(0, 2))",) * 2 + ("float32",),
         # Indices
-        ("lut(a_uint8(x, y))", "lut(int32(a_uint8(x, y)))", "float32"),
+        ("lut(int32(a_uint8(x, y)))", "lut(a_uint8(x, y))", "float32"),
+        ("lut(int32(@f32@) % 8)", "lut(int32(@f32@) % 8)", "float32"),
+        ("lut(int32(@b@))", "lut(int32(@b@))", "float32"),
         ("lut(clamp(a_int32(x, y), 0, 255))", "lut(clamp(a_int32(x, y), 0, 255))", "float32"),
         ("lut(x + 2 * y)", "lut(x + 2 * y)", "float32"),
         # Layout of the text
