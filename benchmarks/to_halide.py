@@ -157,6 +157,9 @@ class _Translation:
             for a in u.at
         ]  # fmt: skip
         values = [self.expr(v, env) for v in u.values]
+        mine = {r.name for r in u.domain}
+        if domain is not None and not any(_variables(e) & mine for e in (*u.at, *u.values)):
+            values = [_repeated(v, domain) for v in values]
         if u.where is not None and domain is not None:
             domain.where(self.expr(u.where, env))
         elif u.where is not None:
@@ -319,6 +322,8 @@ class _Translation:
         domain = self.domain(variables, env)
         inside = {**env, **{r.name: hl.Expr(domain[i]) for i, r in enumerate(variables)}}
         body = self.expr(e.body, inside)
+        if not _variables(e.body) & {r.name for r in e.domain}:
+            body = _repeated(body, domain)
         if e.op in ("any", "all"):
             body = hl.cast(hl.UInt(8), body)
         elif e.op not in ("argmin", "argmax") and e.body.type != e.type:
@@ -374,6 +379,11 @@ class _Translation:
             "all": lambda a, b: a & b,
         }
         return fold(operators[e.op], values)
+
+
+def _repeated(value: hl.Expr, domain: hl.RDom) -> hl.Expr:
+    """`value`, mentioning the domain: Halide does not loop over a domain that the value does not mention."""
+    return hl.select(hl.Expr(domain[0]) != hl.i32(2**31 - 1), value, hl.cast(value.type(), hl.i32(0)))
 
 
 def _shift(a: hl.Expr, count: hl.Expr, e: Binary) -> hl.Expr:
