@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import UNKNOWN, Span, constant, span_of, variable
 from scheduler.lang.expr import Access, Const, Expr, Reduce, RVar, Var, children, walk
 from scheduler.lang.pipeline import Stage
@@ -30,6 +31,7 @@ class StageAccess:
     reductions: tuple[RVar, ...]
 
 
+@once_per_stage
 def accesses(stage: Stage) -> tuple[StageAccess, ...]:
     """Every distinct access of the stage's definitions, in the order they are written.
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import lcm
 
 from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import Span, hull
 from scheduler.lang.expr import Binary, Call, Cast, Const, Expr, InputBound, ParamRef, RVar, Select, Unary, Var
 from scheduler.lang.pipeline import Pipeline, Stage, Update
@@ -166,7 +166,7 @@ class Reads:
     forms: tuple[tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], ...]
 
 
-@lru_cache(maxsize=4096)
+@once_per_stage
 def reads(stage: Stage) -> tuple[Reads, ...]:
     """What `stage` reads, one entry a producer, itself included where its updates read it."""
     by_producer: dict[str, list[StageAccess]] = {}

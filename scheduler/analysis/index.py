@@ -7,8 +7,7 @@ arithmetic only are equal objects, so differences of bounds simplify to constant
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 AtomKind = Literal["sym", "min", "max", "div", "mod", "mul"]
@@ -18,18 +17,19 @@ class Atom:
     """`sym`: a name; `min`, `max`: two or more arguments; `div`, `mod`: floor division and its remainder
     (both 0 where the divisor is); `mul`: a product of two."""
 
-    __slots__ = ("args", "key", "kind")
+    __slots__ = ("_hash", "args", "key", "kind")
 
     def __init__(self, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> None:
         self.kind = kind
         self.args = args
         self.key = name if kind == "sym" else f"{kind}({','.join(a.key for a in args)})"
+        self._hash = hash(self.key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Atom) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return self._hash
 
     def __repr__(self) -> str:
         return self.key
@@ -41,23 +41,29 @@ Terms: TypeAlias = tuple[tuple[Atom, int], ...]
 class Index:
     """See the module. Immutable; compared by canonical form."""
 
-    __slots__ = ("__dict__", "const", "terms")
+    __slots__ = ("_hash", "_key", "_symbols", "const", "terms")
 
     def __init__(self, const: int, terms: Terms = ()) -> None:
         self.const = const
         self.terms = terms
+        self._key: str | None = None
+        self._hash: int | None = None
+        self._symbols: tuple[str, ...] | None = None
 
-    @cached_property
+    @property
     def key(self) -> str:
         """The canonical text."""
-        parts = [f"{c}*{a.key}" for a, c in self.terms]
-        return "+".join([*parts, str(self.const)])
+        if self._key is None:
+            self._key = "+".join([*(f"{c}*{a.key}" for a, c in self.terms), str(self.const)])
+        return self._key
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Index) and self.const == other.const and self.terms == other.terms
+        return self is other or (isinstance(other, Index) and self.const == other.const and self.terms == other.terms)
 
     def __hash__(self) -> int:
-        return hash((self.const, self.terms))
+        if self._hash is None:
+            self._hash = hash((self.const, self.terms))
+        return self._hash
 
     def __repr__(self) -> str:
         return self.key
@@ -95,18 +101,21 @@ class Index:
                 return c
         return 0
 
-    def symbols(self) -> Iterator[str]:
+    def symbols(self) -> tuple[str, ...]:
         """Every symbol, those inside atoms too."""
-        for a, _ in self.terms:
-            if a.kind == "sym":
-                yield a.key
-            else:
-                for arg in a.args:
-                    yield from arg.symbols()
+        if self._symbols is None:
+            found: list[str] = []
+            for a, _ in self.terms:
+                if a.kind == "sym":
+                    found.append(a.key)
+                else:
+                    found.extend(s for arg in a.args for s in arg.symbols())
+            self._symbols = tuple(dict.fromkeys(found))
+        return self._symbols
 
     def mentions(self, name: str) -> bool:
         """Whether symbol `name` occurs anywhere."""
-        return any(s == name for s in self.symbols())
+        return name in self.symbols()
 
     def value(self, env: Mapping[str, int] | Callable[[str], int]) -> int:
         """The number, given the symbols'."""

@@ -212,8 +212,13 @@ def _clamped(s: Span, e: Expr, lo: Expr | None, hi: Expr | None) -> Span:
     if any(b is not None and _constant_int(b) is None for b in (lo, hi)):
         return UNKNOWN
     low, high = (None if b is None else _constant_int(b) for b in (lo, hi))
-    least = s.lo if low is None else (Fraction(low) if s.lo is None else max(s.lo, Fraction(low)))
-    most = s.hi if high is None else (Fraction(high) if s.hi is None else min(s.hi, Fraction(high)))
+    least, most = s.lo, s.hi
+    if high is not None:  # also cuts what is known of the lower end, and bounds an unknown upper end
+        least = None if least is None else min(least, Fraction(high))
+        most = Fraction(high) if most is None else min(most, Fraction(high))
+    if low is not None:
+        least = Fraction(low) if least is None else max(least, Fraction(low))
+        most = None if most is None else max(most, Fraction(low))
     return Span(None, ZERO, least, most) if least is not None and most is not None else UNKNOWN
 
 

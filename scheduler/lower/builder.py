@@ -14,7 +14,6 @@ from scheduler.analysis.index import Index, sym
 from scheduler.lang.types import INT32, ScalarType
 from scheduler.lower.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
 
-
 WIDEST_VECTOR_BYTES = 64
 """Compilers split wider vectors badly, or (GCC 12) not at all."""
 
