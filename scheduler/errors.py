@@ -1,10 +1,10 @@
 """The errors of the scheduler, one tree.
 
-    TilesmithError
-      DocumentError      the caller's document or arguments are wrong; carries every problem found
-      ScheduleError      no valid schedule
-        IllegalSchedule    a schedule that would compute something wrong, with the reason
-      InternalError      our own fault: an invariant of ours does not hold
+TilesmithError
+  DocumentError      the caller's document or arguments are wrong; carries every problem found
+  ScheduleError      no valid schedule
+    IllegalSchedule    a schedule that would compute something wrong, with the reason
+  InternalError      our own fault: an invariant of ours does not hold
 """
 
 from __future__ import annotations
