@@ -18,7 +18,7 @@ from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.nest import Nest, compute
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
-from scheduler.lower.windows import Windows, group_spans, windows
+from scheduler.lower.windows import Windows, group_follows, group_spans, windows
 from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
 
 Boxes = dict[str, Box]
@@ -54,6 +54,7 @@ class GroupLowering:
     stages: tuple[Stage, ...]
     root: Mapping[str, Box]
     spans: dict[str, tuple[Span, ...]] = field(init=False)
+    follows: dict[str, tuple[frozenset[str], ...]] = field(init=False)
     levels: tuple[Level, ...] = field(init=False)
     members: dict[str, Placement] = field(init=False)
     scratch: list[Extents] = field(default_factory=list)
@@ -66,6 +67,7 @@ class GroupLowering:
         self.members = {p.stage: p for p in group.placements if p.compute != INLINE}
         self.levels = tuple(self._level(name) for name in reversed(group.loops))
         self.spans = group_spans(self.output, self.stages)
+        self.follows = group_follows(self.output, self.stages)
         self._slides, self._windows = self._plan_slides()
 
     # the plan ------------------------------------------------------------
@@ -87,16 +89,15 @@ class GroupLowering:
         slides: dict[tuple[str, int], int] = {}
         for name, p in self.members.items():
             for n in range(self._index(p.store) + 1, self._index(p.compute) + 1):
-                follow = [d for d, s in enumerate(self.spans[name]) if s.var == self.levels[n].dim]
-                unknown = any(not s.known for s in self.spans[name])
-                if len(follow) == 1 and not unknown:
+                follow = [d for d, dims in enumerate(self.follows[name]) if self.levels[n].dim in dims]
+                if len(follow) == 1 and self.spans[name][follow[0]].known:
                     slides[name, n] = follow[0]
         plans = {}
         for n, level in enumerate(self.levels):
             here = {s: d for (s, m), d in slides.items() if m == n and self._foldable(s, n, d)}
             if here and level.step == 1:
                 inside = [s for s in self.stages if s.name not in self.members or self._computed_inside(s.name, n)]
-                plans[n] = windows(self.output, inside, self.spans, level.dim, here)
+                plans[n] = windows(self.output, inside, self.spans, self.follows, level.dim, here)
         return slides, plans
 
     def _computed_inside(self, name: str, n: int) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.spans import Span, compose, hull, variable
+from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 
 Rows = NDArray[np.int64]
@@ -35,6 +36,26 @@ def group_spans(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[Span
             old = spans.get(a.producer)
             spans[a.producer] = here if old is None else tuple(map(hull, old, here))
     return spans
+
+
+def group_follows(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[frozenset[str], ...]]:
+    """Per stage of the group and dim, the output's dims that the index depends on, known span or not."""
+    follows: dict[str, tuple[frozenset[str], ...]] = {output.name: tuple(frozenset((d,)) for d in output.dims)}
+    inside = {s.name for s in members}
+    for stage in (output, *reversed(members)):
+        if stage.name not in follows:
+            continue
+        via = dict(zip(stage.dims, follows[stage.name], strict=True))
+        for a in accesses(stage):
+            if a.producer not in inside or a.producer == stage.name:
+                continue
+            here = tuple(
+                frozenset(d for v in walk(i) if isinstance(v, Var) for d in via.get(v.name, ()))
+                for i in a.access.indices
+            )
+            old = follows.get(a.producer)
+            follows[a.producer] = here if old is None else tuple(x | y for x, y in zip(old, here, strict=True))
+    return follows
 
 
 def _at(line_rate: Fraction, offset: Fraction, v: Rows) -> Rows:
@@ -62,7 +83,12 @@ class Windows:
 
 
 def windows(
-    output: Stage, stages: Sequence[Stage], spans: Mapping[str, tuple[Span, ...]], dim: str, slid: Mapping[str, int]
+    output: Stage,
+    stages: Sequence[Stage],
+    spans: Mapping[str, tuple[Span, ...]],
+    follows: Mapping[str, tuple[frozenset[str], ...]],
+    dim: str,
+    slid: Mapping[str, int],
 ) -> Windows:
     """Runs the sliding loop over `dim` symbolically for one period of the spans.
 
@@ -71,8 +97,8 @@ def windows(
     those of the iteration before, of any other stage the rows that its readers need now. Clamps are left out:
     they move both ends of a footprint together or closer.
     """
-    moving = _moving_dims(output, stages, spans, dim)
-    hidden = _hidden(stages, spans, moving, dim)
+    moving = _moving_dims(output, stages, spans, follows, dim)
+    hidden = _hidden(stages, follows, moving, dim)
     provable = {s for s, d in slid.items() if moving.get(s) == d and spans[s][d].rate > 0 and s not in hidden}
     period = 1
     for name, d in moving.items():
@@ -103,27 +129,28 @@ def _line(s: Span) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _moving_dims(
-    output: Stage, stages: Sequence[Stage], spans: Mapping[str, tuple[Span, ...]], dim: str
+    output: Stage,
+    stages: Sequence[Stage],
+    spans: Mapping[str, tuple[Span, ...]],
+    follows: Mapping[str, tuple[frozenset[str], ...]],
+    dim: str,
 ) -> dict[str, int]:
     """The one dim of each stage that follows `dim`; stages with none, several, or an unknown one are missing."""
     result = {output.name: output.dims.index(dim)}
     for stage in stages:
-        if stage.name not in spans:
-            continue
-        follow = [d for d, s in enumerate(spans[stage.name]) if s.var == dim]
-        if len(follow) == 1 and spans[stage.name][follow[0]].known:
+        follow = [d for d, names in enumerate(follows.get(stage.name, ())) if dim in names]
+        if len(follow) == 1 and spans[stage.name][follow[0]].var == dim and spans[stage.name][follow[0]].known:
             result[stage.name] = follow[0]
     return result
 
 
 def _hidden(
-    stages: Sequence[Stage], spans: Mapping[str, tuple[Span, ...]], moving: Mapping[str, int], dim: str
+    stages: Sequence[Stage], follows: Mapping[str, tuple[frozenset[str], ...]], moving: Mapping[str, int], dim: str
 ) -> set[str]:
     """Stages with a reader whose rows are not followed (several dims move, or an unknown one)."""
     hidden: set[str] = set()
     for stage in reversed(stages):
-        known = spans.get(stage.name, ())
-        lost = stage.name not in moving and any(s.var == dim or not s.known for s in known)
+        lost = stage.name not in moving and any(dim in names for names in follows.get(stage.name, ()))
         if lost or stage.name in hidden:
             hidden.update(a.producer for a in accesses(stage))
     return hidden
