@@ -80,7 +80,8 @@ def _bare(e: Const) -> _Text:
     if e.type == BOOL:
         return ("True" if e.value else "False"), ATOM
     if e.type.is_float:
-        text = str(np.float32(e.value)) if e.type.bits == 32 else repr(float(e.value))
+        # The shortest decimal that reads back as the same value of the type.
+        text = repr(float(str(np.float32(e.value))) if e.type.bits == 32 else float(e.value))
     else:
         text = str(e.value)
     return text, UNARY if text.startswith("-") else ATOM
