@@ -190,6 +190,7 @@ def test_a_run_that_needs_more_memory_than_there_is(tmp_path):
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(tmp_path / "in.png")
     common = ("sobel", "--input", f"input={tmp_path / 'in.png'}", "--region", "output=0:2000000000,0:1000000")
     assert "memory" in tilesmith("run", *common, status=5).stderr
+    assert "MiB" in tilesmith("interpret", *common, status=5).stderr
 
 
 def test_a_run_that_fails(monkeypatch):
