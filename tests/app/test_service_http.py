@@ -30,12 +30,12 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.mark.parametrize("url", ["/v1/schedules", "/v1/pipelines", "/v1/platforms", "/v1/tokens"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_bodies_are_refused_and_the_service_still_answers(service, url, name):
-    answer = service.client.post(url, content=HOSTILE[name], headers=JSON)
+def test_hostile_bodies_are_refused_and_the_service_still_answers(shared, url, name):
+    answer = shared.client.post(url, content=HOSTILE[name], headers=JSON)
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert len(answer.content) < 100_000
-    assert service.client.get("/healthz").status_code == 200
+    assert shared.client.get("/healthz").status_code == 200
 
 
 def test_a_body_beyond_the_limit_is_refused_before_it_is_read(start):
@@ -71,32 +71,32 @@ def test_uploads_have_a_limit_of_their_own(start):
     assert service.client.post(url, files={"input": b"x" * 4000}).json()["code"] == "body_too_large"
 
 
-def test_a_request_id_is_kept_or_made(service):
-    kept = service.client.get("/nothing", headers={"X-Request-ID": "abc-1.2_3"})
+def test_a_request_id_is_kept_or_made(shared):
+    kept = shared.client.get("/nothing", headers={"X-Request-ID": "abc-1.2_3"})
     assert kept.headers["x-request-id"] == kept.json()["request_id"] == "abc-1.2_3"
     for bad in ("a b", "x" * 65, "<script>", ""):
-        made = service.client.get("/nothing", headers={"X-Request-ID": bad})
+        made = shared.client.get("/nothing", headers={"X-Request-ID": bad})
         assert made.headers["x-request-id"] == made.json()["request_id"] != bad
         assert len(made.headers["x-request-id"]) == 32
 
 
-def test_every_answer_has_the_security_headers(service):
+def test_every_answer_has_the_security_headers(shared):
     for url in ("/", "/v1/schedules", "/nothing", "/static/style.css"):
-        headers = service.client.get(url).headers
+        headers = shared.client.get(url).headers
         assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
         assert "script" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""])
-def test_without_tokens_only_requests_to_loopback_names_are_served(service, host):
-    answer = service.client.get("/v1/schedules", headers={"Host": host})
+def test_without_tokens_only_requests_to_loopback_names_are_served(shared, host):
+    answer = shared.client.get("/v1/schedules", headers={"Host": host})
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_host")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:99", "127.0.0.1:1", "[::1]:80"])
-def test_loopback_names_are_served(service, host):
-    assert service.client.get("/v1/schedules", headers={"Host": host}).status_code == 200
+def test_loopback_names_are_served(shared, host):
+    assert shared.client.get("/v1/schedules", headers={"Host": host}).status_code == 200
 
 
 def test_hosts_can_be_set(start):
@@ -119,8 +119,8 @@ def test_pages_of_other_sites_cannot_submit(service):
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/jsonx"])
-def test_bodies_have_to_say_that_they_are_json(service, kind):
-    answer = service.client.post("/v1/schedules", content=b"{}", headers={"Content-Type": kind})
+def test_bodies_have_to_say_that_they_are_json(shared, kind):
+    answer = shared.client.post("/v1/schedules", content=b"{}", headers={"Content-Type": kind})
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
@@ -154,7 +154,7 @@ def test_metrics_have_no_series_per_path(service):
     assert "/nothing/7" not in text
 
 
-def test_paths_that_do_not_exist(service):
+def test_paths_that_do_not_exist(shared):
     for url in ("/v1", "/v1/schedules/", "/V1/schedules", "/docs", "/redoc", "/static/../settings.py", "/.git/config"):
-        answer = service.client.get(url)
+        answer = shared.client.get(url)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), url

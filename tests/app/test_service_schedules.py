@@ -228,15 +228,15 @@ def test_lists_have_no_code(service):
 
 
 @pytest.mark.parametrize("limit", [0, -1, 201, "many", 10**30])
-def test_the_limit_is_enforced(service, limit):
-    answer = service.client.get("/v1/schedules", params={"limit": limit})
+def test_the_limit_is_enforced(shared, limit):
+    answer = shared.client.get("/v1/schedules", params={"limit": limit})
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_request")
     assert answer.json()["errors"][0]["pointer"] == "/query/limit"
 
 
 @pytest.mark.parametrize("cursor", ["x", "%00", "bnVsbA==", "WyJzY2hlZHVsZXM6bmFtZSIsImEiXQ==", "é" * 10])
-def test_a_made_up_cursor_is_refused(service, cursor):
-    answer = service.client.get("/v1/schedules", params={"cursor": cursor})
+def test_a_made_up_cursor_is_refused(shared, cursor):
+    answer = shared.client.get("/v1/schedules", params={"cursor": cursor})
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor")
 
 
@@ -275,8 +275,8 @@ def test_build_and_measure_start_jobs(service, pipeline):
         ({"pipeline_id": "x" * 65}, "/pipeline_id"),
     ],
 )
-def test_a_request_of_the_wrong_form_names_the_place(service, body, pointer):
-    answer = service.client.post("/v1/schedules", json=body)
+def test_a_request_of_the_wrong_form_names_the_place(shared, body, pointer):
+    answer = shared.client.post("/v1/schedules", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_request")
     assert answer.json()["errors"][0]["pointer"] == pointer
 
