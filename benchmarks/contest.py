@@ -83,6 +83,9 @@ class Process:
             "HL_NUM_THREADS": str(threads),
             "OMP_NUM_THREADS": str(threads),
             "OMP_DYNAMIC": "false",
+            # As our runner has it: waiting threads go to sleep soon, which Halide's do by themselves.
+            "GOMP_SPINCOUNT": "20000",
+            "KMP_BLOCKTIME": "1",
             "OPENBLAS_NUM_THREADS": str(threads),
         }
         self.errors = log.open("wb")
