@@ -73,23 +73,29 @@ def load_schedule(path: str) -> Schedule:
 
 
 def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
-    """The bytes of a document, at most one more than a document may have."""
+    """The bytes of a document; UsageError where there is none, or more than a document may have."""
     from scheduler.lang.limits import Limits
 
-    limit = Limits().document_bytes + 1
+    limit = Limits().document_bytes
     path = Path(name)
     if name == STDIN:
-        return sys.stdin.buffer.read(limit)
+        return _within(sys.stdin.buffer.read(limit + 1), name, limit)
     if path.is_dir():
         raise UsageError((f"{name} is a directory, not a {what} document", None))
     try:
         with path.open("rb") as file:
-            return file.read(limit)
+            return _within(file.read(limit + 1), name, limit)
     except FileNotFoundError:
         message = f"there is no {what} {name!r}: no file of that name, and none is shipped under it"
         raise UsageError((message, suggestion(name, known, known_as))) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UsageError((f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}", None)) from None
+
+
+def _within(text: bytes, name: str, limit: int) -> bytes:
+    if len(text) > limit:
+        raise UsageError((f"{_called(name)} is longer than {limit:,} bytes", None))
+    return text
 
 
 def _is_yaml(name: str) -> bool | None:
@@ -100,10 +106,6 @@ def _is_yaml(name: str) -> bool | None:
 
 def _parsed(name: str, text: bytes) -> Any:
     """JSON or YAML as data. Raises UsageError where it is neither."""
-    from scheduler.lang.limits import Limits
-
-    if len(text) > Limits().document_bytes:
-        raise UsageError((f"{name} is longer than {Limits().document_bytes} bytes", None))
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
