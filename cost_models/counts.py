@@ -28,7 +28,7 @@ class Operations:
 
     `add`: sums, differences, negation, bit operations, shifts; `multiply`; `divide_by_constant`, `divide`:
     quotients and remainders; `select`: comparisons, minima, choices; `convert`: between types; `function`:
-    square roots, exponentials and the like.
+    square roots, exponentials and the like; `index`: clamps and remainders in indices.
     """
 
     add: float = 0
@@ -38,6 +38,7 @@ class Operations:
     select: float = 0
     convert: float = 0
     function: float = 0
+    index: float = 0
 
     def __add__(self, other: Operations) -> Operations:
         return Operations(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))

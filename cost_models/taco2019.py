@@ -19,7 +19,9 @@ from cost_models.counts import Amount, GroupCounts, LoadCounts, Operations, Stag
 from cost_models.model import Breakdown, StageCost, Term
 from platforms.model import Platform
 
-OPERATION_COST = Operations(add=1, multiply=1, divide_by_constant=2, divide=4, select=1, convert=1, function=10)
+OPERATION_COST = Operations(
+    add=1, multiply=1, divide_by_constant=2, divide=4, select=1, convert=1, function=10, index=1
+)
 """Operations that one of each kind counts for. The paper counts all alike; but its blur (two additions, one
 division, three loads) is not trivial by its own Alg. 2, so that a division must count for more than one:
 by a constant it is a multiplication and a shift."""
@@ -36,6 +38,7 @@ def arithmetic_cost(operations: Operations) -> float:
         + operations.select * cost.select
         + operations.convert * cost.convert
         + operations.function * cost.function
+        + operations.index * cost.index
     )
 
 

@@ -51,14 +51,18 @@ class _Context:
 
 
 def _check_cover(graph: StageGraph, schedule: Schedule) -> None:
-    seen: set[str] = set()
+    """Every stage is scheduled once; one that is inline may be so in every group that reads it."""
+    seen: dict[str, bool] = {}
     for group in schedule.groups:
-        for name in (*(p.stage for p in group.placements), group.output):
+        placed = [(p.stage, p.compute == INLINE) for p in group.placements]
+        for name, inlined in (*placed, (group.output, False)):
             if name not in graph.consumers:
                 raise IllegalSchedule(f"stage '{name}': no output of the pipeline needs a stage of this name")
-            if name in seen:
-                raise IllegalSchedule(f"stage '{name}': it is scheduled twice")
-            seen.add(name)
+            if name in seen and not (inlined and seen[name]):
+                raise IllegalSchedule(f"stage '{name}': it is scheduled twice, and not inline both times")
+            seen[name] = inlined
+        if len({name for name, _ in placed}) != len(placed):
+            raise IllegalSchedule(f"group of '{group.output}': a stage has two placements")
     for name in graph.stages:
         if name not in seen:
             raise IllegalSchedule(f"stage '{name}': no group has it")

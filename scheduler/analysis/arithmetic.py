@@ -39,9 +39,12 @@ BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add
 
 
 def operations(stage: Stage) -> Operations:
-    """Operations of one point of the pure values of `stage`. Of index arithmetic only clamps, remainders and choices
-    count (a boundary costs): what is left are addresses, the compiler's business. An inline reduction counts
-    its body once a term (once in all where the number of terms is known at run time only)."""
+    """Operations of one point of the pure values of `stage`.
+
+    Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
+    addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
+    inline reduction counts its body once a term (once in all where their number is known at run time only).
+    """
     counts: dict[str, float] = {}
     for value in stage.values:
         _count(value, 1, counts)
@@ -88,14 +91,19 @@ def _count(e: Expr, times: float, counts: dict[str, float]) -> None:
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
             continue
         _add(node, n, counts)
-        pending.extend((child, n) for child in children(node))
+        if isinstance(node, Select) and not any(isinstance(e, Access) for e in walk(node.condition)):
+            pending += [(node.if_true, n), (node.if_false, n)]
+        else:
+            pending.extend((child, n) for child in children(node))
 
 
 def _count_index(index: Expr, times: float, counts: dict[str, float]) -> None:
     """Adds what of an index is not an address to be formed from loop variables."""
+    own: dict[str, float] = {}
     for node in walk(index):
         if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):
-            _add(node, times, counts)
+            _add(node, times, own)
+    counts["index"] = counts.get("index", 0) + sum(own.values())
 
 
 def _add(e: Expr, n: float, counts: dict[str, float]) -> None:

@@ -5,8 +5,9 @@ dim of the output, each an array over that dim's candidates only. A factor adds 
 ones, and the last one for what it is.
 
 Exact for windows that shift or stride by whole numbers; where a chain samples up and down again, a box may be
-counted one element too large in a dim, and rows that alternate in number are counted as their mean. A stage that slides from tile to tile is counted as such, its
-producers as if it did not (the method never makes such levels).
+counted one element too large in a dim, and rows that alternate in number are counted as their mean.
+A stage that slides from tile to tile is counted as such, its producers as if it did not (the method never
+makes such levels).
 """
 
 from __future__ import annotations

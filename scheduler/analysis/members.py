@@ -15,7 +15,8 @@ class Members:
 
     `follows` maps every stage to the span of each of its dims in the output's dims: through the whole chain
     of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN.
-    `consumers` are those inside the group, in topological order.
+    `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
+    too: they are inline in all of them.
     """
 
     facts: Facts
@@ -23,6 +24,7 @@ class Members:
     names: tuple[str, ...]
     follows: dict[str, dict[str, Span]]
     consumers: dict[str, tuple[str, ...]]
+    shared: frozenset[str] = frozenset()
 
     def followed(self, stage: str, dim: str) -> str | None:
         """The dim of the output that `dim` of `stage` follows."""
@@ -33,7 +35,7 @@ class Members:
         return name in self.follows
 
 
-def members_of(facts: Facts, output: str, names: tuple[str, ...]) -> Members:
+def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozenset[str] = frozenset()) -> Members:
     """The group of `output` with stages `names` (in topological order, the output among them)."""
     inside = set(names)
     spans: dict[str, tuple[Span, ...]] = {output: tuple(variable(d) for d in facts.stages[output].dims)}
@@ -48,7 +50,7 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...]) -> Members:
                 known = spans.get(read.producer)
                 spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
     follows = {name: dict(zip(facts.stages[name].dims, spans[name], strict=True)) for name in names}
-    return Members(facts, output, names, follows, {n: tuple(reversed(c)) for n, c in consumers.items()})
+    return Members(facts, output, names, follows, {n: tuple(reversed(c)) for n, c in consumers.items()}, shared)
 
 
 def _hull(a: Span, b: Span) -> Span:

@@ -10,6 +10,7 @@ from platforms.model import Platform
 from scheduler.analysis.facts import Facts
 from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import members_of
+from scheduler.search.inlining import is_trivial_shared
 from scheduler.search.tiling import Tiling, tile_group
 from scheduler.search.trace import Decision, Infeasible, Rejected
 
@@ -19,10 +20,12 @@ SEGMENTATIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Stages that are scheduled together: `names` in topological order, the output last."""
+    """Stages that are scheduled together: `names` in topological order, the output last. `shared` of them are inline,
+    here and in whatever other segment reads them."""
 
     output: str
     names: tuple[str, ...]
+    shared: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Grouping:
         """The segment as one group (Alg. 1 to 3)."""
         found = self.cache.get(segment)
         if found is None:
-            members = members_of(self.facts, segment.output, segment.names)
+            members = members_of(self.facts, segment.output, segment.names, segment.shared)
             found = self.cache[segment] = tile_group(members, self.platform, self.model, self.expired)
         return found
 
@@ -64,13 +67,15 @@ class Grouping:
         if isinstance(whole, Tiling) or len(segment.names) == 1:
             return {segment.output: whole}
         shared = shared_stages(self.facts, segment)
-        parts = segments(self.facts, segment.names, {*shared, segment.output})
+        inlined = trivial_shared(self.facts, shared)
+        parts = segments(self.facts, segment.names, {*shared.difference(inlined), segment.output}, inlined)
         if shared:
+            kept = f"; inline wherever they are read: {', '.join(sorted(inlined))}" if inlined else ""
             self.decisions.append(
                 Decision(
                     "split",
                     segment.output,
-                    f"groups of their own for {', '.join(sorted(shared))}",
+                    f"groups of their own for {', '.join(sorted(shared.difference(inlined)))}{kept}",
                     "stages with more than one consumer",
                     "TACO 2019, Alg. 4",
                     rejected=(Rejected("one group", whole.reason),),
@@ -91,7 +96,7 @@ class _Splitter:
 
     def __init__(self, grouping: Grouping, segment: Segment, whole: Infeasible) -> None:
         self.grouping, self.segment, self.whole = grouping, segment, whole
-        self.order = depth_first(grouping.facts, segment)
+        self.order = tuple(n for n in depth_first(grouping.facts, segment) if n not in segment.shared)
         self.max_split = -(-len(self.order) // SEGMENTATIONS)
         self.found: dict[int, tuple[float, dict[str, Tiling]] | None] = {}
         self.rejected: list[Rejected] = []
@@ -161,12 +166,12 @@ class _Splitter:
 
     def _part(self, start: int, end: int) -> tuple[float, dict[str, Tiling]] | None:
         """Stages `start` to `end` as a segment: one group, or one for every stage that is read beyond."""
-        names = self.order[start:end]
-        inside = set(names)
-        facts = self.grouping.facts
-        outputs = {n for n in names if not inside.issuperset(facts.graph.consumers[n]) or n == self.segment.output}
+        graph, own = self.grouping.facts.graph, self.order[start:end]
+        inlined = frozenset(p for n in own for p in graph.producers[n] if p in self.segment.shared)
+        inside = {*own, *inlined}
+        outputs = {n for n in own if not inside.issuperset(graph.consumers[n]) or n == self.segment.output}
         groups: dict[str, Tiling] = {}
-        for part in segments(facts, names, outputs):
+        for part in segments(self.grouping.facts, inside, outputs, inlined):
             tiling = self.grouping.schedule(part)
             if isinstance(tiling, Infeasible):
                 return None
@@ -197,19 +202,47 @@ def shared_stages(facts: Facts, segment: Segment) -> set[str]:
     }
 
 
-def segments(facts: Facts, names: Iterable[str], outputs: set[str]) -> tuple[Segment, ...]:
-    """The stages `names` (in topological order) as segments: one for every output, with the stages that only it
-    reads. A stage that several segments read becomes an output too."""
+def trivial_shared(facts: Facts, shared: set[str]) -> frozenset[str]:
+    """Those of the shared stages that are trivial, and read no other such stage: not worth a trip through memory.
+
+    The paper gives every shared stage a group; but its trivial stages are inlined before anything else."""
+    found: set[str] = set()
+    for name in facts.graph.stages:
+        if (
+            name in shared
+            and is_trivial_shared(facts.stages[name])
+            and not found.intersection(facts.graph.producers[name])
+        ):
+            found.add(name)
+    return frozenset(found)
+
+
+def segments(
+    facts: Facts,
+    names: Iterable[str],
+    outputs: set[str],
+    inlined: frozenset[str] = frozenset(),
+) -> tuple[Segment, ...]:
+    """The stages `names` as segments: one for every output, with the stages that only it reads. A stage that several
+    segments read becomes an output too, unless it is one of `inlined`: that is in all of them, and inline
+    there."""
     listed = tuple(sorted(names, key={n: i for i, n in enumerate(facts.graph.stages)}.__getitem__))
     inside = set(listed)
-    owner: dict[str, str] = {}
+    owners: dict[str, set[str]] = {}
     for name in reversed(listed):
-        readers = {owner[c] for c in facts.graph.consumers[name] if c in inside}
-        owner[name] = name if name in outputs or len(readers) != 1 else readers.pop()
+        readers = {o for c in facts.graph.consumers[name] if c in inside for o in owners[c]}
+        alone = name in outputs or not readers or (len(readers) > 1 and name not in inlined)
+        owners[name] = {name} if alone else readers
     members: dict[str, list[str]] = {}
+    shared: dict[str, set[str]] = {}
     for name in listed:
-        members.setdefault(owner[name], []).append(name)
-    return tuple(Segment(o, tuple(members[o])) for o in listed if owner[o] == o)
+        for owner in sorted(owners[name]):
+            members.setdefault(owner, []).append(name)
+            if name in inlined:
+                shared.setdefault(owner, set()).add(name)
+    return tuple(
+        Segment(o, tuple(members[o]), frozenset(shared.get(o, ()))) for o in listed if owners[o] == {o} and o in members
+    )
 
 
 def depth_first(facts: Facts, segment: Segment) -> tuple[str, ...]:

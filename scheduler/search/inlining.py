@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.counts import Levels
@@ -31,7 +32,9 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         stage = members.facts.stages[name]
         if levels is None or not is_cheap(stage) or inlined.intersection(members.consumers[name]):
             continue
-        producers = [r.producer for r in stage.reads if members.is_local(r.producer)]
+        producers = [
+            r.producer for r in stage.reads if members.is_local(r.producer) and r.producer not in members.shared
+        ]
         if any(result[p].levels is None and is_cheap(members.facts.stages[p]) for p in producers):
             continue
         for producer in producers:
@@ -45,6 +48,12 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
 def is_cheap(stage: StageFacts) -> bool:
     """Whether arithmetic costs no more than loads, a point."""
     return arithmetic_cost(stage.operations) <= load_points(stage)
+
+
+def is_trivial_shared(stage: StageFacts) -> bool:
+    """Whether a stage that several groups read is better computed where it is read. What a boundary does to indices
+    is left out: against a trip through memory it is nothing."""
+    return arithmetic_cost(replace(stage.operations, index=0)) <= load_points(stage)
 
 
 def load_points(stage: StageFacts) -> int:

@@ -64,6 +64,12 @@ def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
 
 
 def _by_reuse(members: Members, order: LoopOrder, name: str) -> Choice:
+    if name in members.shared:
+        return Choice(
+            None,
+            "trivial, and read by several stages that are cut apart: computed where it is read",
+            "TACO 2019, Alg. 4",
+        )
     reuse = [r for r in _reuses(members, order, name) if r.overlap > 0]
     if not reuse:
         return Choice(None, "no value is read by two iterations of any loop of a consumer")

@@ -138,6 +138,21 @@ def test_a_member_is_not_read_outside_its_group() -> None:
     _refused(_schedule(b, c), "'c' in the group of 'c': it reads 'a'", two)
 
 
+def test_an_inline_stage_may_be_inline_in_every_group_that_reads_it() -> None:
+    two = pipeline(
+        "blur",
+        [stage("a", "xy", F("input")(x, y)), stage("b", "xy", F("a")(x, y)), stage("c", "xy", F("a")(x, y))],
+        {"b": (8, 8), "c": (8, 8)},
+    )
+    plain = ("x.inner", "y.inner")
+    a = Placement("a", INLINE, INLINE)
+    b, c = (Group(n, plain, (), None, None, (), (a,)) for n in "bc")
+    check(two, _schedule(b, c))
+    placed = replace(c, placements=(replace(a, compute="y.inner", store="y.inner"),))
+    _refused(_schedule(b, placed), "'a': it is scheduled twice, and not inline both times", two)
+    _refused(_schedule(b, replace(c, placements=(a, a))), "group of 'c': a stage has two placements", two)
+
+
 def test_a_producer_is_not_computed_inside_its_consumer() -> None:
     graph = harris(64, 64)
     names = [s.name for s in graph.stages[:-1]]
