@@ -6,6 +6,7 @@ that whatever else the machine does falls on all of them. A round's figure is th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -75,7 +76,7 @@ class Result:
 
 
 class Process:
-    """A contender's process. Use as a context manager; every method raises ContenderError."""
+    """A contender's process, until it is closed. Starting and asking raise ContenderError."""
 
     def __init__(self, entry: Entry, spec: dict[str, object], threads: int, log: Path) -> None:
         self.log = log
@@ -98,13 +99,11 @@ class Process:
             text=True,
             bufsize=1,
         )
-        self.ask(spec)
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        try:
+            self.ask(spec)
+        except ContenderError:
+            self.close()
+            raise
 
     def ask(self, message: dict[str, object]) -> dict:
         """Sends one command and waits for the answer."""
@@ -131,13 +130,17 @@ class Process:
         return self.ask({"do": "time", "calls": calls})["milliseconds"]
 
     def close(self) -> None:
-        if self.process.stdin is not None:
+        """Ends the process, if it has not ended by itself."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.process.stdout.close()
         self.errors.close()
 
 

@@ -1,0 +1,120 @@
+"""Contests: who disagrees or dies is told apart from who is timed. No figure is asserted."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.tools import require_tool
+
+from benchmarks import compare, contest, report
+from benchmarks.contender import allocate, layout
+from benchmarks.contest import ContenderError, Entry, agreement
+from benchmarks.figures import Figure, as_data, median
+from benchmarks.problem import Problem, at_regions
+from scheduler import pipelines
+
+RIGHT = "o[y * ob->stride[1] + x] = (uint16_t)(row(y) + row(y + 1) + row(y + 2)) / 3;"
+KERNELS = {
+    "right": RIGHT,
+    "wrong": RIGHT.replace("/ 3", "/ 3 + (x == 5 && y == 2)"),
+    "dying": "abort();",
+}
+SOURCE = """
+#include <stdint.h>
+#include <stdlib.h>
+typedef struct { void *data; int32_t dims; int32_t min[5], extent[5]; int64_t stride[5]; } buffer;
+#define row(r) ((uint16_t)((uint16_t)(i[(r) * ib->stride[1] + x] + i[(r) * ib->stride[1] + x + 1] \\
+                + i[(r) * ib->stride[1] + x + 2]) / 3))
+int32_t kernel_argv(void **arguments) {
+    buffer *ib = arguments[0], *ob = arguments[1];
+    const uint16_t *i = ib->data;
+    uint16_t *o = ob->data;
+    for (int y = 0; y < ob->extent[1]; y++)
+        for (int x = 0; x < ob->extent[0]; x++) { KERNEL }
+    return STATUS;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return replace(at_regions(pipelines.load("blur"), {"blur_y": ((3, 17), (-2, 9))}), document="blur")
+
+
+def built(folder: Path, name: str, kernel: str, status: int = 0) -> Entry:
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text(SOURCE.replace("KERNEL", kernel).replace("STATUS", str(status)))
+    subprocess.run([require_tool("gcc"), "-shared", "-fPIC", "-o", library, source], check=True)
+    return Entry(name, "tilesmith", str(library), "kernel")
+
+
+def test_only_who_agrees_is_timed(problem: Problem, tmp_path: Path) -> None:
+    entries = [
+        built(tmp_path, "right", KERNELS["right"]),
+        built(tmp_path, "wrong", KERNELS["wrong"]),
+        built(tmp_path, "dying", KERNELS["dying"]),
+        built(tmp_path, "refusing", KERNELS["right"], status=3),
+        Entry("absent", "tilesmith", str(tmp_path / "none.so"), "kernel"),
+        Entry("numpy", "numpy"),
+    ]
+    results = {r.name: r for r in contest.run(problem, entries, threads=1, rounds=2)}
+    assert list(results) == [e.name for e in entries]
+    assert results["right"].error is None
+    assert results["numpy"].error is None
+    assert len(results["right"].rounds_ms) == len(results["numpy"].rounds_ms) == 2
+    assert results["wrong"].error == "disagrees in 1 of 153 values"
+    assert "exit status -6" in str(results["dying"].error)
+    assert "the library returned 3" in str(results["refusing"].error)
+    assert "none.so" in str(results["absent"].error)
+    assert all(not results[name].rounds_ms for name in ("wrong", "dying", "refusing", "absent"))
+
+
+def test_agreement_of_floats_is_relative_to_the_largest() -> None:
+    a = np.array([0.0, 1000.0, np.inf, np.nan], np.float32)
+    assert agreement([a], [a]) == 0
+    assert agreement([a], [a + np.float32(0.0625)]) == pytest.approx(6.25e-5)
+    with pytest.raises(ContenderError, match="largest magnitude"):
+        agreement([a], [a + np.float32(0.5)])
+    with pytest.raises(ContenderError, match="finite"):
+        agreement([a], [np.zeros(4, np.float32)])
+    with pytest.raises(ContenderError, match="float64"):
+        agreement([a], [a.astype(np.float64)])
+    with pytest.raises(ContenderError, match="0 outputs"):
+        agreement([a], [])
+
+
+def test_arrays_lie_in_memory_as_storage_says() -> None:
+    assert layout((5, 7, 3), (2, 0, 1)) == (3, 15, 1)
+    array = allocate(np.dtype(np.float32), (5, 7, 3), (2, 0, 1))
+    assert array.shape == (3, 7, 5)
+    assert [s // 4 for s in reversed(array.strides)] == [3, 15, 1]
+    assert array.ctypes.data % 128 == 0
+
+
+def test_losses_name_who_is_faster_and_who_fails() -> None:
+    mine = {"name": "tilesmith", "error": None, "ratio": 1.0, "best_ms": 2.0}
+    peers = [
+        {"name": "a", "error": None, "ratio": 1.25, "best_ms": 1.6},
+        {"name": "b", "error": None, "ratio": 0.5, "best_ms": 4.0},
+        {"name": "c", "error": "died", "ratio": None, "best_ms": None},
+    ]
+    contests = [{"pipeline": "p", "contenders": [mine, *peers]}]
+    assert [line.split(":")[1].split()[0] for line in compare.losses(contests)] == ["a"]
+    assert compare.losses(contests, against=["b", "c"]) == []
+    failed = [{"pipeline": "p", "contenders": [mine | {"error": "no"}]}]
+    assert compare.losses(failed) == ["p: ours fails: no"]
+
+
+def test_figures_say_whether_they_held() -> None:
+    held, missed, information = median("a", [3.0, 1.0, 2.0], 2.5), Figure("b", 9, "ms", 9), Figure("c", 1, "x")
+    assert [d["held"] for d in as_data([held, missed, information])] == [True, False, True]
+    assert held.value == 2
+
+
+def test_tables_line_up() -> None:
+    lines = report.table(["name", "ms"], [["a", "1"], ["long one", "12.34"]]).splitlines()
+    assert len({len(line) for line in lines}) == 1
