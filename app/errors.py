@@ -16,7 +16,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
@@ -187,6 +187,8 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], prefix: str = "") -> ApiE
 
 def from_store(error: SQLAlchemyError) -> ApiError:
     """A failure of the database, as what a client can do about it."""
+    if isinstance(error, DataError):
+        return ApiError("bad_request", "a value is none that the store can hold, so nothing has it")
     original = getattr(error, "orig", None)
     text = str(original or error).lower()
     if "disk is full" in text or "no space left" in text or getattr(original, "sqlstate", None) == "53100":

@@ -37,10 +37,17 @@ class PageRequest:
             not isinstance(decoded, list)
             or decoded[:1] != [kind]
             or len(decoded) != 1 + len(types)
-            or not all(type(v) is t for v, t in zip(decoded[1:], types, strict=True))
+            or not all(_is_key(v, t) for v, t in zip(decoded[1:], types, strict=True))
         ):
             raise ApiError("bad_cursor", "use `next_cursor` of the page before, with the same filters and order")
         return tuple(decoded[1:])
+
+
+def _is_key(value: object, wanted: type) -> bool:
+    """Whether a part of a cursor is one that the store can compare."""
+    if isinstance(value, str):
+        return wanted is str and "\0" not in value
+    return type(value) is wanted is int and 0 <= value < 1 << 63
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,14 @@ metadata = MetaData(
     }
 )
 
+Name = String(64).with_variant(String(64, collation="C"), "postgresql")
+"""Ordered by code points on every database, as Python does it: lists merge what is shipped with what is stored."""
+
 pipelines = Table(
     "pipelines",
     metadata,
-    Column("id", String(64), primary_key=True),
-    Column("name", String(64), nullable=False),
+    Column("id", Name, primary_key=True),
+    Column("name", Name, nullable=False),
     Column("stages", Integer, nullable=False),
     Column("document", LargeBinary, nullable=False),
     Column("created_us", BigInteger, nullable=False),
@@ -45,7 +48,7 @@ pipelines = Table(
 platforms = Table(
     "platforms",
     metadata,
-    Column("name", String(64), primary_key=True),
+    Column("name", Name, primary_key=True),
     Column("id", String(64), nullable=False),
     Column("kind", String(32), nullable=False),
     Column("document", LargeBinary, nullable=False),
@@ -55,9 +58,9 @@ platforms = Table(
 schedules = Table(
     "schedules",
     metadata,
-    Column("id", String(64), primary_key=True),
+    Column("id", Name, primary_key=True),
     Column("pipeline_id", String(64), nullable=False),
-    Column("pipeline", String(64), nullable=False),
+    Column("pipeline", Name, nullable=False),
     Column("platform", String(64), nullable=False),
     Column("method", String(32), nullable=False),
     Column("strict", Boolean, nullable=False),

@@ -14,7 +14,7 @@ from pygments.lexers import get_lexer_by_name
 MAX_BYTES = 300_000  # beyond this, text as it is: highlighting takes longer than reading
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def c_html(code: str) -> Markup:
     """C in a <pre>, every word of it escaped."""
     if len(code) > MAX_BYTES:

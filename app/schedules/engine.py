@@ -4,13 +4,14 @@ holds up the event loop, with a limit on how many wait and how long one may take
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -119,10 +120,19 @@ def _nothing() -> None:
 def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:
     """In a new process: signals are the service's to handle, memory has a limit, and what a first request would
     wait for is done."""
+    threading.Thread(target=_end_with_service, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, _on_alarm)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     warm_up()
+
+
+def _end_with_service() -> None:
+    """Ends this process when the service is gone, however it went: nobody else would."""
+    service = parent_process()
+    if service is not None:
+        service.join()
+        os._exit(0)
 
 
 def _on_alarm(_number: int, _frame: FrameType | None) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from app.errors import ApiError
@@ -79,3 +82,31 @@ def test_without_processes_threads_do_it(tmp_path):
     one = Engine(Settings(data_dir=tmp_path, schedule_workers=0), SimpleNamespace(key=lambda question: os.getpid()))
     assert asyncio.run(one.key(None)) == os.getpid()
     one.close()
+
+
+SERVICE = """
+import asyncio, os, sys
+from types import SimpleNamespace
+from app.schedules.engine import Engine
+from app.settings import Settings
+
+if __name__ == "__main__":
+    engine = Engine(Settings(schedule_workers=2), SimpleNamespace(key=abs, warm_up=os.getpid))
+    engine.warm_up()
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_processes_end_with_a_service_that_is_killed(tmp_path):
+    script = tmp_path / "service.py"
+    script.write_text(SERVICE)
+    command = [sys.executable, str(script)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TILESMITH_DATA_DIR": str(tmp_path)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as service:
+        assert service.stdout.readline() == b"ready\n"
+        processes = psutil.Process(service.pid).children(recursive=True)
+        assert len(processes) >= 3
+        service.kill()
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    assert alive == []

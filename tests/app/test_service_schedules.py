@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Callable
@@ -236,6 +237,15 @@ def test_the_limit_is_enforced(shared, limit):
 
 @pytest.mark.parametrize("cursor", ["x", "%00", "bnVsbA==", "WyJzY2hlZHVsZXM6bmFtZSIsImEiXQ==", "é" * 10])
 def test_a_made_up_cursor_is_refused(shared, cursor):
+    answer = shared.client.get("/v1/schedules", params={"cursor": cursor})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor")
+
+
+@pytest.mark.parametrize(
+    "key", [[10**30, "x"], [-1, "x"], [True, "x"], [1.5, "x"], [1, "\0"], [1, None], [1], [1, "x", 2]]
+)
+def test_a_forged_cursor_is_refused(shared, key):
+    cursor = base64.urlsafe_b64encode(json.dumps(["schedules:newest", *key]).encode()).decode()
     answer = shared.client.get("/v1/schedules", params={"cursor": cursor})
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor")
 

@@ -138,6 +138,13 @@ def test_a_service_on_postgres(start, postgres):
     downgrade(service.context.db, "base")
 
 
+def test_names_that_no_store_has_are_not_found_or_refused(start, postgres):
+    for service in (start(), start(database_url=postgres)):
+        for url in ("/v1/schedules/%00", "/v1/pipelines/%00", "/v1/jobs/%00", "/v1/schedules/%FF"):
+            assert service.client.get(url).status_code in (404, 422)
+    downgrade(service.context.db, "base")
+
+
 def test_the_migrations_are_in_the_package():
     import app.migrations
 

@@ -14,8 +14,12 @@ depends_on: str | Sequence[str] | None = None
 def upgrade() -> None:
     op.create_table(
         "pipelines",
-        sa.Column("id", sa.String(length=64), nullable=False),
-        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column(
+            "id", sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"), nullable=False
+        ),
+        sa.Column(
+            "name", sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"), nullable=False
+        ),
         sa.Column("stages", sa.Integer(), nullable=False),
         sa.Column("document", sa.LargeBinary(), nullable=False),
         sa.Column("created_us", sa.BigInteger(), nullable=False),
@@ -26,7 +30,9 @@ def upgrade() -> None:
 
     op.create_table(
         "platforms",
-        sa.Column("name", sa.String(length=64), nullable=False),
+        sa.Column(
+            "name", sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"), nullable=False
+        ),
         sa.Column("id", sa.String(length=64), nullable=False),
         sa.Column("kind", sa.String(length=32), nullable=False),
         sa.Column("document", sa.LargeBinary(), nullable=False),
@@ -35,9 +41,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "schedules",
-        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column(
+            "id", sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"), nullable=False
+        ),
         sa.Column("pipeline_id", sa.String(length=64), nullable=False),
-        sa.Column("pipeline", sa.String(length=64), nullable=False),
+        sa.Column(
+            "pipeline",
+            sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"),
+            nullable=False,
+        ),
         sa.Column("platform", sa.String(length=64), nullable=False),
         sa.Column("method", sa.String(length=32), nullable=False),
         sa.Column("strict", sa.Boolean(), nullable=False),
@@ -68,7 +80,11 @@ def upgrade() -> None:
         "jobs",
         sa.Column("id", sa.String(length=36), nullable=False),
         sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("schedule_id", sa.String(length=64), nullable=False),
+        sa.Column(
+            "schedule_id",
+            sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"),
+            nullable=False,
+        ),
         sa.Column("state", sa.String(length=16), nullable=False),
         sa.Column("request", sa.LargeBinary(), nullable=False),
         sa.Column("result", sa.LargeBinary(), nullable=True),
@@ -93,7 +109,11 @@ def upgrade() -> None:
 
     op.create_table(
         "libraries",
-        sa.Column("schedule_id", sa.String(length=64), nullable=False),
+        sa.Column(
+            "schedule_id",
+            sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"),
+            nullable=False,
+        ),
         sa.Column("key", sa.String(length=64), nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
         sa.Column("built_us", sa.BigInteger(), nullable=False),
@@ -104,7 +124,11 @@ def upgrade() -> None:
     )
     op.create_table(
         "schedule_forms",
-        sa.Column("schedule_id", sa.String(length=64), nullable=False),
+        sa.Column(
+            "schedule_id",
+            sa.String(length=64).with_variant(sa.String(length=64, collation="C"), "postgresql"),
+            nullable=False,
+        ),
         sa.Column("name", sa.String(length=32), nullable=False),
         sa.Column("media_type", sa.String(length=64), nullable=False),
         sa.Column("etag", sa.String(length=64), nullable=False),
