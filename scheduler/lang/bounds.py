@@ -117,7 +117,9 @@ def _node(e: Expr, known: dict[int, Interval], leaves: Leaves) -> Interval:
         case Cast():
             return _cast(e, of(e.operand))
         case Call():
-            return _fit(_call(e, [of(a) for a in e.args]), e.type)
+            found = _call(e, [of(a) for a in e.args])
+            # What picks one of its arguments cannot leave the type, and one end alone is worth keeping.
+            return found if e.function in ("min", "max", "clamp", "mux") else _fit(found, e.type)
         case Reduce():
             return _fit(_reduce(e, of), e.type)
 
