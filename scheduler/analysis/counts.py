@@ -56,7 +56,6 @@ class Counter:
         self.members, self.reads, self.nest = members, reads, nest
         self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
         self.motions: dict[tuple[str, str], _Motion] = {}
-        self.lines: dict[Span, Line] = {}
         self.readers: dict[str, list[tuple[str, Read]]] = {}
         for name, found in reads.items():
             for read in found.reads:
@@ -64,10 +63,11 @@ class Counter:
                     self.readers.setdefault(read.producer, []).append((name, read))
 
     def line(self, span: Span) -> Line:
-        found = self.lines.get(span)
+        """The span in integers, kept with the group: by identity, since hashing fractions costs more than this."""
+        found = self.members.lines.get(id(span))
         if found is None:
-            found = self.lines[span] = line(span)
-        return found
+            found = self.members.lines[id(span)] = (span, line(span))
+        return found[1]
 
     def stage(self, name: str, local_loads: bool) -> StageCounts:
         facts = self.members.facts.stages[name]

@@ -3,9 +3,10 @@ stages that are inlined."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
+from scheduler.analysis.nest import Line
 from scheduler.analysis.spans import Span, hull, variable
 
 
@@ -16,7 +17,7 @@ class Members:
     `follows` maps every stage to the span of each of its dims in the output's dims: through the whole chain
     of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN.
     `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
-    too: they are inline in all of them.
+    too: they are inline in all of them. `lines` are spans in integers, kept as they are made.
     """
 
     facts: Facts
@@ -25,6 +26,7 @@ class Members:
     follows: dict[str, dict[str, Span]]
     consumers: dict[str, tuple[str, ...]]
     shared: frozenset[str] = frozenset()
+    lines: dict[int, tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
 
     def followed(self, stage: str, dim: str) -> str | None:
         """The dim of the output that `dim` of `stage` follows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, permutations
 from math import isqrt, lcm
 
@@ -46,8 +46,7 @@ class Tiling:
 
     def describe(self) -> str:
         """The loops and tile sizes as people read them."""
-        tiles = ", ".join(f"{d} {'whole' if n is None else n}" for d, n in self.sizes)
-        return f"loops {' '.join(self.order.loops)}; tiles {tiles or 'none'}"
+        return _described(self.order, self.sizes)
 
 
 def tile_group(
@@ -61,7 +60,7 @@ def tile_group(
     tiled = tuple(d for d in output.storage if d not in unrolled)
     if not tiled:
         return Infeasible(f"'{members.output}' has no loop to tile")
-    best: Tiling | None = None
+    best: _Candidate | None = None
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
@@ -74,13 +73,13 @@ def tile_group(
             failed.append(Rejected(" ".join(order.loops), found.reason))
         elif best is None or found.total < best.total * (1 - SAME_COST) - SAME_COST:
             if best is not None:
-                beaten.append(Rejected(best.describe(), "costs more", best.total))
+                beaten.append(Rejected(best.describe(output), "costs more", best.total))
             best = found
         else:
-            beaten.append(Rejected(found.describe(), "costs no less", found.total))
+            beaten.append(Rejected(found.describe(output), "costs no less", found.total))
     if best is None:
         return Infeasible(failed[0].reason)
-    return replace(best, rejected=(*best.rejected, *beaten, *failed))
+    return _settled(members, platform, model, best, (*beaten, *failed))
 
 
 def few_iterations(output: StageFacts) -> tuple[str, ...]:
@@ -165,9 +164,28 @@ def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """One loop order with its levels and its best tile sizes."""
+
+    order: LoopOrder
+    choices: dict[str, Choice]
+    reads: dict[str, Effective]
+    levels: dict[str, Levels]
+    sizes: dict[str, int]
+    total: float
+
+    def whole(self, output: StageFacts) -> tuple[tuple[str, int | None], ...]:
+        """Tile sizes, None where they are the whole extent."""
+        return tuple((d, None if size >= output.extent(d) else size) for d, size in self.sizes.items())
+
+    def describe(self, output: StageFacts) -> str:
+        return _described(self.order, self.whole(output))
+
+
 def _tile_order(
     members: Members, platform: Platform, model: CostModel, order: LoopOrder, axes: _Axes
-) -> Tiling | Infeasible:
+) -> _Candidate | Infeasible:
     choices = inline_trivial(members, choose_levels(members, order), order)
     levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
     reads = effective(members, frozenset(choices) - frozenset(levels))
@@ -182,28 +200,24 @@ def _tile_order(
     pick = int(np.argmax(total <= least + SAME_COST * abs(least)))
     index = np.unravel_index(pick, total.shape)
     sizes = {d: int(np.ravel(nest.axes[d].sizes)[index[n]]) for n, d in enumerate(axes.tiled)}
-    return _settled(members, platform, model, order, axes, choices, reads, levels, sizes)
+    return _Candidate(order, choices, reads, levels, sizes, float(total[index]))
 
 
 def _settled(
-    members: Members,
-    platform: Platform,
-    model: CostModel,
-    order: LoopOrder,
-    axes: _Axes,
-    choices: dict[str, Choice],
-    reads: dict[str, Effective],
-    levels: dict[str, Levels],
-    sizes: dict[str, int],
+    members: Members, platform: Platform, model: CostModel, best: _Candidate, rejected: tuple[Rejected, ...]
 ) -> Tiling:
-    """The tiling with these sizes: counted again for them alone, loads inside the group included."""
+    """The tiling that was found best: counted again for its sizes alone, loads inside the group included."""
     output = members.facts.stages[members.output]
-    single = {d: axis(d, output.extent(d), [sizes.get(d, output.extent(d))]) for d in output.dims}
-    nest = Nest(members.output, order.loops, single)
-    counts = group_counts(members, reads, nest, levels, platform.threads).at((0,))
+    single = {d: axis(d, output.extent(d), [best.sizes.get(d, output.extent(d))]) for d in output.dims}
+    nest = Nest(members.output, best.order.loops, single)
+    counts = group_counts(members, best.reads, nest, best.levels, platform.threads).at((0,))
     cost = model.price(counts, platform)
-    whole = tuple((d, None if sizes[d] >= output.extent(d) else sizes[d]) for d in axes.tiled)
-    return Tiling(members, order, whole, choices, counts, cost)
+    return Tiling(members, best.order, best.whole(output), best.choices, counts, cost, rejected)
+
+
+def _described(order: LoopOrder, sizes: tuple[tuple[str, int | None], ...]) -> str:
+    tiles = ", ".join(f"{d} {'whole' if n is None else n}" for d, n in sizes)
+    return f"loops {' '.join(order.loops)}; tiles {tiles or 'none'}"
 
 
 def _valid(
