@@ -83,7 +83,8 @@ def compare(name: str, peers: Sequence[str], method: str, threads: int, rounds: 
 
 
 def contender(result: Result, first: Result, bound_ms: float) -> dict:
-    ratios = [a / b for a, b in zip(first.rounds_ms, result.rounds_ms, strict=False)]
+    pairs = zip(first.figures, result.figures, strict=bool(first.figures and result.figures))
+    ratios = [a / b for a, b in pairs if a is not None and b is not None]
     return {
         "name": result.name,
         "error": result.error,
@@ -93,7 +94,8 @@ def contender(result: Result, first: Result, bound_ms: float) -> dict:
         "ratios": ratios,
         "share_of_bound": bound_ms / result.best_ms if result.best_ms else None,
         "largest_relative_difference": result.largest_error,
-        "rounds_ms": result.rounds_ms,
+        "rounds_ms": result.figures,
+        "disturbed_rounds": result.disturbed,
         "calls_in_a_round": result.calls,
         **result.about,
     }
@@ -160,6 +162,10 @@ def show(figures: dict) -> None:
         "\nof bound: the time of a plain copy that moves as many bytes as inputs and outputs have, over the best time;"
         f" this machine copies at {figures['copy_gb_s']:.0f} GB/s beyond its caches"
     )
+    disturbed = {c["pipeline"]: c["contenders"][0]["disturbed_rounds"] for c in figures["contests"]}
+    if any(disturbed.values()):
+        named = ", ".join(f"{name} {n}" for name, n in disturbed.items() if n)
+        print(f"disturbed by other programs, of {figures['rounds']} rounds: {named}")
     for line in figures["losses"]:
         print(line)
 

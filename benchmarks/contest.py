@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from benchmarks.problem import Problem
 from scheduler.analysis.graph import expressions
@@ -33,6 +34,9 @@ MAX_CALLS = 200
 SLOW_MS = 500.0
 """A contender whose call takes longer is not warmed up at each burst, and has `SLOW_ROUNDS` rounds only."""
 SLOW_ROUNDS = 3
+QUIET_SHARE = 0.1
+"""Of one core: what other programs may use in a round that counts as undisturbed."""
+ATTEMPTS = 4
 SETTLE_S = 0.01
 """The pause between bursts, in which the threads that the last contender left spinning go to sleep."""
 ANSWER_TIMEOUT_S = 300.0
@@ -57,14 +61,21 @@ class Entry:
 
 @dataclass
 class Result:
-    """What one contender did: `rounds_ms` has one figure a round, empty where `error` says what went wrong."""
+    """What one contender did: `figures` has one a round in ms (None where a slow one did not take part), and is empty
+    where `error` says what went wrong. `disturbed` of the rounds were."""
 
     name: str
-    rounds_ms: list[float] = field(default_factory=list)
+    figures: list[float | None] = field(default_factory=list)
     error: str | None = None
     largest_error: float | None = None
     calls: int = 0
+    slow: bool = False
+    disturbed: int = 0
     about: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def rounds_ms(self) -> list[float]:
+        return [f for f in self.figures if f is not None]
 
     @property
     def best_ms(self) -> float | None:
@@ -79,6 +90,7 @@ class Process:
     """A contender's process, until it is closed. Starting and asking raise ContenderError."""
 
     def __init__(self, entry: Entry, spec: dict[str, object], threads: int, log: Path) -> None:
+        self.name = entry.name
         self.log = log
         environment = os.environ | {
             "HL_NUM_THREADS": str(threads),
@@ -190,23 +202,54 @@ def run(problem: Problem, entries: Sequence[Entry], threads: int, rounds: int) -
 
 
 def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: int) -> None:
-    """Fills the rounds of every contender that is alive."""
-    slow = set()
+    """Fills the rounds of every contender that is alive: undisturbed ones as long as they are to be had.
+
+    A round in which programs other than the contenders used much of the processor is repeated, up to
+    ATTEMPTS times as many rounds as wanted in all; then the disturbed ones have to do.
+    """
     for name, process in alive.items():
         fastest = min(process.time(1) + process.time(1))
-        results[name].calls = int(min(max(BURST_MS / max(fastest, 1e-3), 3 if fastest < SLOW_MS else 1), MAX_CALLS))
-        if fastest > SLOW_MS:
-            slow.add(name)
-    names = list(alive)
-    for r in range(rounds):
-        turn = r % max(len(names), 1)
-        for name in names[turn:] + names[:turn]:
-            if name in slow and r >= SLOW_ROUNDS:
-                continue
-            time.sleep(SETTLE_S)
-            if name not in slow:
-                alive[name].time(1)  # the caches have another contender's data
-            results[name].rounds_ms.append(min(alive[name].time(results[name].calls)))
+        fewest = 1 if fastest > SLOW_MS else 3
+        results[name].slow = fastest > SLOW_MS
+        results[name].calls = int(min(max(BURST_MS / max(fastest, 1e-3), fewest), MAX_CALLS))
+    quiet: list[dict[str, float]] = []
+    disturbed: list[dict[str, float]] = []
+    for attempt in range(rounds * ATTEMPTS if alive else 0):
+        if len(quiet) == rounds:
+            break
+        tired = {n for n in alive if results[n].slow and sum(n in r for r in quiet + disturbed) >= SLOW_ROUNDS}
+        start, busy = time.monotonic(), others_cpu_s(alive)
+        figures = one_round([alive[n] for n in alive if n not in tired], results, attempt)
+        share = (others_cpu_s(alive) - busy) / (time.monotonic() - start)
+        (quiet if share < QUIET_SHARE else disturbed).append(figures)
+    taken = quiet + disturbed[: rounds - len(quiet)]
+    for name in alive:
+        results[name].figures = [r.get(name) for r in taken]
+        results[name].disturbed = max(rounds - len(quiet), 0)
+
+
+def one_round(contenders: list[Process], results: dict[str, Result], attempt: int) -> dict[str, float]:
+    """A burst of everyone, who begins rotating."""
+    figures = {}
+    turn = attempt % max(len(contenders), 1)
+    for process in contenders[turn:] + contenders[:turn]:
+        result = results[process.name]
+        time.sleep(SETTLE_S)
+        if not result.slow:
+            process.time(1)  # the caches have another contender's data
+        figures[process.name] = min(process.time(result.calls))
+    return figures
+
+
+def others_cpu_s(alive: dict[str, Process]) -> float:
+    """Seconds of processor time that everything but the contenders and ourselves has used since the machine started."""
+    machine = psutil.cpu_times()
+    total = sum(machine) - machine.idle - getattr(machine, "iowait", 0.0)
+    total -= getattr(machine, "guest", 0.0) + getattr(machine, "guest_nice", 0.0)  # counted in user time already
+    for pid in (os.getpid(), *(p.process.pid for p in alive.values())):
+        own = psutil.Process(pid).cpu_times()
+        total -= own.user + own.system
+    return total
 
 
 def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dict[str, object]:
