@@ -21,25 +21,35 @@ def random_schedule(pipeline: Pipeline, seed: int, registers: bool = False) -> S
     random = Random(seed)
     graph = stage_graph(pipeline)
     stages = {s.name: s for s in pipeline.stages}
-    members = _groups(random, graph, stages)
-    groups = tuple(_group(random, pipeline, graph, stages, output, members[output], registers) for output in members)
+    members, shared = _groups(random, graph, stages)
+    groups = tuple(
+        _group(random, pipeline, graph, stages, output, members[output], shared, registers) for output in members
+    )
     return Schedule(pipeline.name, "random", groups, strict=random.random() < 0.3)
 
 
-def _groups(random: Random, graph: StageGraph, stages: dict[str, Stage]) -> dict[str, tuple[str, ...]]:
-    """Group outputs in order, each with its members: a stage read by two groups is an output of its own."""
+def _groups(
+    random: Random, graph: StageGraph, stages: dict[str, Stage]
+) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
+    """Group outputs in order, each with its members; and the stages that are inline in several groups. Other stages
+    that two groups read are outputs of their own."""
     cut = random.choice((0.0, 0.2, 0.5, 1.0))
-    owner: dict[str, str] = {}
+    owners: dict[str, set[str]] = {}
+    shared: set[str] = set()
     for name in reversed(graph.stages):
-        owners = {owner[c] for c in graph.consumers[name]}
-        alone = not is_plain(stages[name]) or name in graph.outputs or len(owners) != 1 or random.random() < cut
-        alone = alone or not all(_may_hold(stages[o], name) for o in owners)
-        owner[name] = name if alone else owners.pop()
-    members: dict[str, list[str]] = {name: [] for name in graph.stages if owner[name] == name}
+        readers = {o for c in graph.consumers[name] for o in owners[c]}
+        alone = not is_plain(stages[name]) or name in graph.outputs or random.random() < cut
+        alone = alone or not all(_may_hold(stages[o], name) for o in readers)
+        if not alone and len(readers) > 1:
+            alone = random.random() < 0.6
+            if not alone:
+                shared.add(name)
+        owners[name] = {name} if alone else readers
+    members: dict[str, list[str]] = {name: [] for name in graph.stages if owners[name] == {name}}
     for name in graph.stages:
-        if owner[name] != name:
-            members[owner[name]].append(name)
-    return {output: tuple(names) for output, names in members.items()}
+        for owner in sorted(owners[name] - {name}):
+            members[owner].append(name)
+    return {output: tuple(names) for output, names in members.items()}, frozenset(shared)
 
 
 def _may_hold(output: Stage, name: str) -> bool:
@@ -59,6 +69,7 @@ def _group(
     stages: dict[str, Stage],
     output: str,
     members: tuple[str, ...],
+    shared: frozenset[str],
     registers: bool,
 ) -> Group:
     stage = stages[output]
@@ -75,7 +86,10 @@ def _group(
         parallel = loops[-1]
     placements: dict[str, Placement] = {}
     for name in reversed(members):
-        consumers = _real_consumers(graph, name, placements)
+        if name in shared:
+            placements[name] = Placement(name, INLINE, INLINE)
+            continue
+        consumers = _real_consumers(graph, name, placements, {*members, output})
         placements[name] = _placement(random, stages[name], free, loops, consumers, vector, registers)
     ordered = tuple(placements[name] for name in members)
     return Group(output, loops, tiles, parallel, vector, unroll, ordered)
@@ -114,13 +128,15 @@ def _loops(
     return (*intra, *inter)
 
 
-def _real_consumers(graph: StageGraph, name: str, placements: dict[str, Placement]) -> list[Placement | None]:
+def _real_consumers(
+    graph: StageGraph, name: str, placements: dict[str, Placement], inside: set[str]
+) -> list[Placement | None]:
     """Placements of the readers of `name` that are not inline, None for the group's output."""
     found: list[Placement | None] = []
     pending, seen = [name], {name}
     while pending:
         for consumer in graph.consumers[pending.pop()]:
-            if consumer in seen:
+            if consumer in seen or consumer not in inside:
                 continue
             seen.add(consumer)
             placement = placements.get(consumer)
