@@ -26,8 +26,13 @@ async def json_body(request: Request) -> bytes:
 def parse_json(body: bytes) -> Any:
     """The value that the body is; ApiError `bad_json`."""
     try:
-        return json.loads(body)
+        return json.loads(body, parse_constant=_refuse)
     except RecursionError:
         raise ApiError("bad_json", "nested too deeply") from None
     except ValueError as error:
         raise ApiError("bad_json", str(error)[:200]) from None
+
+
+def _refuse(word: str) -> None:
+    """NaN and infinities are not JSON."""
+    raise ValueError(f"{word} is not JSON")

@@ -9,9 +9,11 @@ from typing import Any, Literal
 
 import platforms as machines
 from app.db import Database
-from app.errors import ApiError, from_platform
+from app.errors import ApiError, from_core, from_platform
 from app.platforms import repository
 from app.schedules.answers import compact, content_hash
+from platforms.catalog import DOCUMENT_BYTES
+from scheduler.errors import DocumentError, Problem
 
 HOST = "host"
 Source = Literal["host", "catalog", "stored"]
@@ -55,6 +57,10 @@ class Platforms:
 
     def check(self, document: object, prefix: str = "") -> dict[str, Any]:
         """The document with defaults filled in; ApiError `bad_document` with pointers that start with `prefix`."""
+        size = len(json.dumps(document))
+        if size > DOCUMENT_BYTES:
+            message = f"a platform has at most {DOCUMENT_BYTES} bytes, this has {size}"
+            raise from_core(DocumentError((Problem("limit_exceeded", prefix, message),)))
         try:
             return _document(machines.parse(document))
         except machines.PlatformError as error:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import resource
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,9 +16,15 @@ from multiprocessing import get_context, parent_process
 from types import FrameType
 from typing import Any, TypeVar
 
+import structlog
+
 from app.errors import ApiError
 from app.schedules.answers import Answer, PipelineIdentity, Question
 from app.settings import Settings
+
+log = structlog.get_logger("tilesmith.schedules")
+
+RECURSION = 10_000  # frames: long chains of stages are followed to their end
 
 T = TypeVar("T")
 GRACE_S = 5.0  # what a process gets beyond its time before it is killed
@@ -123,8 +130,12 @@ def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:
     threading.Thread(target=_end_with_service, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, _on_alarm)
+    sys.setrecursionlimit(RECURSION)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    warm_up()
+    try:
+        warm_up()
+    except Exception:  # the boundary of the process: what is wrong will be answered to who asks for it
+        log.exception("warm-up failed")
 
 
 def _end_with_service() -> None:

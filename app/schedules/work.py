@@ -53,6 +53,8 @@ def answer(question: Question) -> Answer | ApiError:
         return _refusal(error, "/pipeline")
     except MemoryError:
         return ApiError("out_of_memory", "scheduling needs more memory than the service allows")
+    except RecursionError:
+        return ApiError("limit_exceeded", "the chain of stages is longer than the scheduler can follow")
 
 
 def derive(name: str, pipeline: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import platforms
@@ -73,6 +75,22 @@ def test_a_platform_is_stored_once_under_its_name(service):
     other = service.client.post("/v1/platforms", json=machine | {"threads": 2})
     assert (other.status_code, other.json()["code"]) == (409, "platform_name_taken")
     assert service.client.get("/v1/platforms/my-machine").json()["document"]["threads"] == machine["threads"]
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"x"', "[[]]"])
+def test_numbers_that_are_none_are_refused(service, value):
+    text = json.dumps(service.client.get("/v1/platforms/i7-6700").json()["document"] | {"clock_ghz": "HERE"})
+    text = text.replace('"HERE"', value)
+    headers = {"Content-Type": "application/json"}
+    answer = service.client.post("/v1/platforms", content=text, headers=headers)
+    assert answer.json()["code"] in ("bad_json", "bad_document")
+    body = f'{{"pipeline_id": "blur", "platform": {text}}}'
+    assert service.client.post("/v1/schedules", content=body, headers=headers).json()["code"] == "bad_document"
+
+
+def test_a_platform_has_a_limit(service):
+    machine = service.client.get("/v1/platforms/i7-6700").json()["document"] | {"caches": [{}] * 100_000}
+    assert service.client.post("/v1/platforms", json=machine).json()["code"] == "limit_exceeded"
 
 
 def test_names_of_the_catalog_cannot_be_taken(service):

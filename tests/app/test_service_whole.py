@@ -172,3 +172,21 @@ def test_hostile_documents_through_processes(start):
         assert all(e["pointer"].startswith("/pipeline") for e in answer.json()["errors"])
         assert service.client.get("/healthz").status_code == 200
     assert service.client.post("/v1/schedules", json={"pipeline": blur}).status_code == 201
+
+
+def chain(count):
+    """blur's document with a chain of stages, each reading its neighbour twice."""
+    stages = [{"name": "s0", "dims": ["x", "y"], "value": "input(x, y)"}]
+    for n in range(1, count):
+        stages.append({"name": f"s{n}", "dims": ["x", "y"], "value": f"s{n - 1}(x, y) + s{n - 1}(x + 1, y)"})
+    last = stages[-1]["name"]
+    return {**pipelines.document("blur"), "stages": stages, "outputs": [last], "estimates": {last: [[0, 64], [0, 64]]}}
+
+
+def test_a_long_chain_of_stages_is_followed_or_refused(start):
+    service = start(scheduling=work, schedule_workers=1)
+    answer = service.client.post("/v1/schedules", json={"pipeline": chain(600)})
+    assert answer.status_code == 201, answer.text
+    threads = start(scheduling=work)
+    answer = threads.client.post("/v1/schedules", json={"pipeline": chain(2000)})
+    assert (answer.status_code, answer.json()["code"]) == (422, "limit_exceeded")
