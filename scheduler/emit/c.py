@@ -118,6 +118,7 @@ class _Emitter:
         for a in self.program.arguments:
             for n, d in enumerate(a.dims):
                 names[f"{a.c_name}.origin.{d}"] = f"{a.c_name}_min{n}"
+                names[f"{a.c_name}.extent.{d}"] = f"{a.c_name}_extent{n}"
                 names[f"{a.c_name}.stride.{d}"] = f"{a.c_name}_stride{n}"
                 if a.name not in seen:
                     names[bound_symbol(a.name, "min", d)] = f"{a.c_name}_min{n}"

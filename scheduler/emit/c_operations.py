@@ -97,6 +97,8 @@ class Operations:
         args = tuple(a for a in d.args if isinstance(a, Value))
         if op == "copy":
             return args[0].name
+        if op == "mask":
+            return self.mask(args[0], r.mask_bits, r.lanes)
         if op == "broadcast":
             return self.mask(args[0], r.mask_bits, r.lanes) if r.type == BOOL else self.wide(args[0], r.lanes)
         if op == "truncate":
@@ -162,7 +164,10 @@ class Operations:
         return " + ".join(self._one_offset(g, n) for g in dims)
 
     def _one_offset(self, g: Gathered, n: int) -> str:
-        at = self._lane_index(g.lane, n)
+        at = self.lane_index(g.lane, n)
+        if g.within is not None:
+            lo, hi = (self.symbols.bare(x) for x in g.within)
+            at = f"tilesmith_max(tilesmith_min({at}, {hi}), {lo})"
         if g.ring is not None:
             at = f"({at} & {g.ring - 1})"
         elif g.origin.terms or g.origin.const:
@@ -171,7 +176,8 @@ class Operations:
             return at
         return f"{at} * {self.symbols.text(g.stride)}"
 
-    def _lane_index(self, lane: Lane, n: int) -> str:
+    def lane_index(self, lane: Lane, n: int) -> str:
+        """The index of lane n."""
         if lane.vector is not None:
             return f"(int64_t){self.lane(lane.vector, n)}"
         shift = lane.pattern[n] if lane.pattern is not None else 0

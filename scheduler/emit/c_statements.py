@@ -126,7 +126,12 @@ class Statements:
             return [f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"]
         if s.scatter:
             one = " & 1" if v.type == BOOL else ""
-            return [f"{s.row}[{o.offset(s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+            lines = [f"{s.row}[{o.offset(s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+            if s.within is None:
+                return lines
+            lo, hi = (self.symbols.text(x) for x in s.within)
+            at = [o.lane_index(s.scatter[0].lane, n) for n in range(v.lanes)]
+            return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
         kind = "uint" if v.type == BOOL else v.type.kind
         target = o.unaligned(kind, v.type.bits, v.lanes)
         value = v.name

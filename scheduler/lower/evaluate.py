@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
@@ -74,19 +75,42 @@ class Sources:
     params: Mapping[str, str]
 
 
+class Streams(Protocol):
+    """Stages that are at hand in registers; `dims` has the dim of each that moves along the row."""
+
+    dims: Mapping[str, int]
+
+    def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
+        """The value of stage `name` at `index`, or None where registers do not have it."""
+
+
 class Evaluator:
     """Evaluates definitions of one stage in the open scope of a builder.
 
     With an `axis`, values that move along it are vectors; clamps and boundaries of indices along it are
     dropped and noted in `constraints` instead (each must be >= 0 where the vector code runs).
-    `own` is a stage whose memory is being updated: its loads are neither shared nor moved.
+    `own` is a stage whose memory is being updated: its loads are neither shared nor moved. `streams` are stages in
+    registers. With `exact` clamps stay as they are, lane by lane, and loads stay inside their buffers whatever the
+    lane; with `fixed` the vectors start where they start, aligned to nothing.
     """
 
-    def __init__(self, builder: Builder, sources: Sources, axis: Axis | None, own: str = "") -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        sources: Sources,
+        axis: Axis | None,
+        own: str = "",
+        streams: Streams | None = None,
+        exact: bool = False,
+        fixed: bool = False,
+    ) -> None:
         self.builder = builder
         self.sources = sources
         self.axis = axis
         self.own = own
+        self.streams = streams
+        self.exact = exact
+        self.fixed = fixed
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.constraints: list[Index] = []
         self._frames: dict[object, Frame] = {}
@@ -163,7 +187,7 @@ class Evaluator:
         """a // b or a % b for an index that moves from lane to lane."""
         assert a.pattern is not None
         if not b.is_const:
-            if e.op == "%":  # repeat and mirror boundaries: inside the domain nothing wraps
+            if e.op == "%" and not self.exact:  # repeat and mirror boundaries: inside the domain nothing wraps
                 self._require(a.base + min(a.pattern))
                 self._require(b - a.base - max(a.pattern) - 1)
                 return a
@@ -179,7 +203,7 @@ class Evaluator:
             factor = 2
             while moving * factor % k and self.axis.align * factor < self.axis.lanes:
                 factor *= 2
-            if others or moving * factor % k or self.axis.align * factor > self.axis.lanes:
+            if self.fixed or others or moving * factor % k or self.axis.align * factor > self.axis.lanes:
                 return self._from_value(e, frame)
             raise NeedAlignment(self.axis.align * factor)
         if e.op == "%":
@@ -193,6 +217,8 @@ class Evaluator:
             return self._from_value(e, frame)
         if a.pattern is None and b.pattern is None:
             return Lane((minimum if kind == "min" else maximum)(a.base, b.base))
+        if self.exact:
+            return self._from_value(e, frame)
         # keep the side that moves (the first, if both do) and note where it is the answer
         keep, other = (a, b) if a.pattern is not None else (b, a)
         assert keep.pattern is not None
@@ -321,7 +347,7 @@ class Evaluator:
 
     def _boundary_select(self, e: Select, frame: Frame) -> Value | None:
         """A constant boundary along the axis: inside the domain there is nothing to select."""
-        if self.axis is None:
+        if self.axis is None or self.exact:
             return None
         conditions: list[Compare] = []
         stack: list[Expr] = [e.condition]
@@ -356,13 +382,17 @@ class Evaluator:
     def _access(self, e: Access, frame: Frame) -> Value:
         lanes = tuple(self.lane(i, frame) for i in e.indices)
         stage = self.sources.inlined.get(e.name)
+        if self.streams is not None and e.name in self.streams.dims:
+            found = self.streams.read(e.name, e.component, lanes)
+            if found is not None:
+                return found
         if stage is not None:
             inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})
             inner.env.update(zip(stage.dims, lanes, strict=True))
             return self.value(stage.values[e.component], inner)
         buffer = self.sources.buffers[(e.name, e.component)]
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
-        return load(self.builder, buffer, lanes, e.type, pinned=e.name == self.own, at_least=at_least)
+        return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.exact)
 
     def _power(self, base: Value, n: int, e: Binary) -> Value:
         """Square and multiply from the low bit; a negative exponent is one over the positive power."""

@@ -8,7 +8,7 @@ how far it has been produced and computes only what is new.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, variables
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
@@ -16,6 +16,7 @@ from scheduler.analysis.spans import Span
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
+from scheduler.lower.fused import RowLoop, fused_row
 from scheduler.lower.nest import Nest, compute
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.windows import Windows, group_follows, group_spans, windows
@@ -57,14 +58,18 @@ class GroupLowering:
     follows: dict[str, tuple[frozenset[str], ...]] = field(init=False)
     levels: tuple[Level, ...] = field(init=False)
     members: dict[str, Placement] = field(init=False)
+    registers: frozenset[str] = field(init=False)
     scratch: list[Extents] = field(default_factory=list)
     _depends: dict[str, set[str]] = field(default_factory=dict)
+    _warm: list[str] = field(default_factory=list)
+    _row_by_row: dict[Index, Index] = field(default_factory=dict)
     _slides: dict[tuple[str, int], int] = field(init=False)
     _windows: dict[int, Windows] = field(init=False)
 
     def __post_init__(self) -> None:
         group = self.group
         self.members = {p.stage: p for p in group.placements if p.compute != INLINE}
+        self.registers = self._in_registers()
         self.levels = tuple(self._level(name) for name in reversed(group.loops))
         self.spans = group_spans(self.output, self.stages)
         self.follows = group_follows(self.output, self.stages)
@@ -79,6 +84,14 @@ class GroupLowering:
             return Level(name, dim, None if tile is None else tile.size)
         vector = self.group.vector
         return Level(name, dim, vector.lanes if vector is not None and vector.dim == dim else 1)
+
+    def _in_registers(self) -> frozenset[str]:
+        """The stages whose memory is registers: those the schedule says, and what lives for one vector beside them."""
+        asked = {name for name, p in self.members.items() if p.storage == "registers"}
+        if not asked or self.group.vector is None:
+            return frozenset()
+        loop = inner(self.group.vector.dim)
+        return frozenset(asked | {n for n, p in self.members.items() if p.compute == p.store == loop})
 
     def _index(self, loop: str) -> int:
         """The number of a loop; -1 for root."""
@@ -139,7 +152,7 @@ class GroupLowering:
     def _declare_buffers(self) -> None:
         """Scratch buffers of all members, with extents that hold for every iteration of their store level."""
         for stage in self.stages:
-            if stage.name not in self.members:
+            if stage.name not in self.members or stage.name in self.registers:
                 continue
             p = self.members[stage.name]
             order = tuple(stage.dims.index(d) for d in stage.storage)
@@ -155,6 +168,7 @@ class GroupLowering:
                     buffer.origin.append(const(0))
                     unit = d == buffer.unit
                     buffer.stride.append(const(1) if unit else sym(self.builder.fresh(f"{stage.name}_stride")))
+                buffer.extent = list(extents)
                 self.sources.buffers[stage.name, component] = buffer
                 self.scratch.append(Extents(buffer, order, tuple(extents[d] for d in order)))
 
@@ -247,6 +261,9 @@ class GroupLowering:
             self.builder.declare(done)  # inside the loop: nothing that depends on it may be moved out
             self._depends[done] = {loop.var}
             loop.start[done] = outside[d][0]
+            plan, span = self._windows.get(n), self.spans[stage.name][d]
+            if plan is not None and span.rate <= 1 and plan.warm_up * span.rate >= span.width + (span.rate < 1):
+                self._row_by_row[sym(done)] = outside[d][0]
         loop.end[done] = maximum(sym(done), box[d][1] + 1)
         new = list(outside)
         new[d] = (sym(done), box[d][1])
@@ -275,7 +292,9 @@ class GroupLowering:
             self._compute_output(n, boxes[self.output.name])
             return
         level = self.levels[n]
-        if level.step is None:
+        if self._is_fused(level):
+            self._fused(n, level, boxes)
+        elif level.step is None:
             self._body(n + 1, boxes, layout, once)
         else:
             self._loop(n, level, level.step, boxes, layout)
@@ -288,17 +307,19 @@ class GroupLowering:
         return n < len(self.levels) and (inside or tiled or threads)
 
     def _begin(self, stage: Stage, box: Box) -> None:
+        if stage.name in self.registers:
+            return
         for component in range(len(stage.types)):
             buffer = self.sources.buffers[stage.name, component]
             for d, (lo, _) in enumerate(box):
                 if buffer.ring[d] is None:
                     buffer.origin[d] = lo
 
-    def _compute(self, stage: Stage, p: Placement, box: Box) -> None:
+    def _compute(self, stage: Stage, p: Placement, box: Box, sources: Sources | None = None) -> None:
         buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
         self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
-        compute(self.builder, self.sources, Nest(stage, buffers, order, p.vector), box)
+        compute(self.builder, sources or self.sources, Nest(stage, buffers, order, p.vector), box)
 
     def _compute_output(self, n: int, box: Box) -> None:
         open_dims = [dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim)]
@@ -306,6 +327,92 @@ class GroupLowering:
         unroll = frozenset(self.group.unroll)
         nest = Nest(self.output, self.output_buffers, order, self.group.vector, unroll)
         compute(self.builder, self.sources, nest, box)
+
+    def _is_fused(self, level: Level) -> bool:
+        """Whether `level` is the vectorised loop of a row with stages in registers."""
+        vector = self.group.vector
+        return bool(self.registers) and vector is not None and level.name == inner(vector.dim)
+
+    def _fused(self, n: int, level: Level, boxes: Boxes) -> None:
+        """A row whose stages share the loop over vectors. Stages in rings join it where an iteration of the loop
+        around computes one row of each; otherwise they are computed before it. Stages in registers that do not
+        move along the row at its rate are computed where they are read."""
+        here = [s for s in self.stages if s.name in self.members and self._index(self.members[s.name].compute) >= n]
+        moving = {s.name: d for s in here if (d := self._moving_dim(s, level.dim)) is not None}
+        registers = [s for s in here if s.name in self.registers]
+        stored = [s for s in here if s.name not in self.registers]
+        inlined = {**self.sources.inlined, **{s.name: s for s in registers}}
+        sources = Sources(inlined, self.sources.buffers, self.sources.params)
+        rows = {s.name: self._single_row(boxes[s.name], moving[s.name]) for s in stored if s.name in moving}
+        rings = {
+            name: (boxes[name], at)
+            for name, at in rows.items()
+            if at is not None and self._fixed_margins(boxes, name, moving[name], level.dim)
+        }
+        if len(rings) < len(stored):
+            rings = {}
+            for stage in stored:
+                self._compute(stage, self.members[stage.name], boxes[stage.name], sources)
+        order = tuple(dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim))
+        fused = RowLoop(
+            output=self.output,
+            output_buffers=self.output_buffers,
+            order=(*order, *(d for d in self.output.dims if d not in order)),
+            dim=level.dim,
+            lanes=level.step or 1,
+            box=dict(zip(self.output.dims, boxes[self.output.name], strict=True)),
+            streams=[s for s in here if s.name in rings or (s.name in self.registers and s.name in moving)],
+            moving=moving,
+            rings=rings,
+            emit_output=True,
+        )
+        self._rows(sources, fused)
+
+    def _rows(self, sources: Sources, fused: RowLoop) -> None:
+        """The row with its output; in iterations that only fill windows, without."""
+        b = self.builder
+        waiting = [fused.box[d] for d in self._warm if d in fused.box and fused.box[d][0] != fused.box[d][1]]
+        if not waiting:
+            fused_row(b, sources, fused)
+            return
+        box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
+        with b.scope() as whole:
+            fused_row(b, sources, replace(fused, box=box))
+        b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole)))
+        if not fused.rings:
+            return
+        with b.scope() as filling:
+            fused_row(b, sources, replace(fused, box=box, emit_output=False))
+        for n, (lo, hi) in enumerate(waiting):
+            b.emit(If((lo - hi - 1, *(h - x for x, h in waiting[:n])), tuple(filling)))
+
+    def _moving_dim(self, stage: Stage, dim: str) -> int | None:
+        """The one dim of `stage` that follows `dim` step for step."""
+        follow = [d for d, dims in enumerate(self.follows[stage.name]) if dim in dims]
+        if len(follow) != 1:
+            return None
+        span = self.spans[stage.name][follow[0]]
+        return follow[0] if span.known and span.var == dim and span.rate == 1 else None
+
+    def _fixed_margins(self, boxes: Boxes, name: str, d: int, dim: str) -> bool:
+        """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
+        row = boxes[self.output.name][self.output.dims.index(dim)]
+        return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
+
+    def _single_row(self, box: Box, moving: int) -> tuple[Index, ...] | None:
+        """The coordinates, in the dims other than `moving`, of the one row of `box` that is new; None where there
+        may be several. Before its first row is due a stage computes that row ahead of time."""
+        at = []
+        for d, (lo, hi) in enumerate(box):
+            if d == moving:
+                continue
+            if lo == hi:
+                at.append(hi)
+            elif (start := self._row_by_row.get(lo)) is not None:
+                at.append(self.builder.let(maximum(hi, start), "row"))
+            else:
+                return None
+        return tuple(at)
 
     def _loop(self, n: int, level: Level, step: int, boxes: Boxes, layout: Scratch) -> None:
         b = self.builder
@@ -330,7 +437,9 @@ class GroupLowering:
             row[d] = (self._name(first, f"{level.dim}_lo"), self._name(last, f"{level.dim}_hi"))
             inside[self.output.name] = tuple(row)
             self._propagate(inside, n, held, loop)
+            self._warm += [level.dim] if warm else []
             self._body(n + 1, inside, layout, dict.fromkeys(loop.once, lo - warm - here))
+            self._warm = self._warm[:-1] if warm else self._warm
             for done, end in loop.end.items():
                 b.emit(SetIndex(done, end))
         for done, start in loop.start.items():

@@ -118,6 +118,7 @@ class _Lowering:
             origin=[sym(f"{c}.origin.{d}") for d in dims],
             stride=[const(1) if n == unit else sym(f"{c}.stride.{d}") for n, d in enumerate(dims)],
             ring=[None] * len(dims),
+            extent=[sym(f"{c}.extent.{d}") for d in dims],
         )
 
     def _input_buffers(self) -> None:
@@ -170,6 +171,7 @@ class _Lowering:
             buffer.origin.append(lo)
             buffer.stride.append(const(1) if n == unit else sym(b.fresh(f"{stage.name}_stride")))
             buffer.ring.append(None)
+        buffer.extent = list(extents)
         order = tuple(stage.dims.index(d) for d in stage.storage)
         memory = Extents(buffer, order, tuple(extents[d] for d in order))
         b.emit(Allocate(memory))

@@ -31,8 +31,17 @@ def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], skip: frozenset[in
     return b.row(buffer, offset)
 
 
-def load(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], type_: ScalarType, pinned: bool, at_least: int) -> Value:
-    """The elements of `buffer` at `lanes` (one per dim): a scalar where all dims are uniform."""
+def load(
+    b: Builder,
+    buffer: Buffer,
+    lanes: tuple[Lane, ...],
+    type_: ScalarType,
+    pinned: bool,
+    at_least: int,
+    safe: bool = False,
+) -> Value:
+    """The elements of `buffer` at `lanes` (one per dim): a scalar where all dims are uniform. With `safe`, lanes
+    beyond the buffer give some element inside it."""
     hint = buffer.stage
     mask = 8 if type_.kind == "bool" else 0
     if not lanes:
@@ -43,7 +52,7 @@ def load(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], type_: ScalarType,
         row = _row(b, buffer, lanes, frozenset())
         at = _named(b, unit.base, buffer.dims[buffer.unit])
         return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
-    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
+    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
         row = _row(b, buffer, lanes, frozenset())
         width = len(unit.pattern)
         least, most = min(unit.pattern), max(unit.pattern)
@@ -55,12 +64,12 @@ def load(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], type_: ScalarType,
         reach = most - least + 1
         if reach <= 2 * width and reach >= 2:
             return _shuffled(b, row, unit, reach, type_, hint, mask, pinned, at_least)
-    gathered = _gathered(buffer, lanes, moving)
+    gathered = _gathered(buffer, lanes, moving, safe)
     row = _row(b, buffer, lanes, moving)
     width = max(_width(lane) for lane in lanes)
     args = tuple(g.lane for g in gathered)
     # the strides and origins are operands too: the value lives no further out than they do
-    more = tuple(x for g in gathered for x in (g.stride, g.origin))
+    more = tuple(x for g in gathered for x in (g.stride, g.origin, *(g.within or ())))
     return b.define(
         "gather", args + more, type_, width, (gathered,), row=row, hint=hint, mask_bits=mask, pinned=pinned,
         at_least=at_least,
@@ -95,20 +104,26 @@ def _shuffled(
     return b.define("shuffle", args, type_, len(picks), (picks,), hint=hint, mask_bits=mask, pinned=pinned)
 
 
-def _gathered(buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int]) -> tuple[Gathered, ...]:
+def _gathered(
+    buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int], safe: bool = False
+) -> tuple[Gathered, ...]:
     return tuple(
         Gathered(
             lanes[d],
             const(1) if d == buffer.unit else buffer.stride[d],
             buffer.origin[d] if buffer.ring[d] is None else const(0),
             buffer.ring[d],
+            (buffer.origin[d], buffer.origin[d] + buffer.extent[d] - 1) if safe and buffer.ring[d] is None else None,
         )
         for d in sorted(moving)
     )
 
 
-def store(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> None:
-    """Writes `value` to the elements of `buffer` at `lanes`; a scalar value goes to every lane."""
+def store(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, within: tuple[Index, Index] | None = None
+) -> None:
+    """Writes `value` to the elements of `buffer` at `lanes`; a scalar value goes to every lane. With `within`,
+    only lanes whose index along the moving dim lies in that range are written."""
     if not lanes:
         b.emit(Store(buffer, buffer.pointer, const(0), value))
         return
@@ -121,7 +136,9 @@ def store(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> 
     if not moving:
         b.emit(Store(buffer, _row(b, buffer, lanes, frozenset()), unit.base, value))
         return
-    if moving == {buffer.unit} and unit.pattern == tuple(range(width)) and buffer.ring[buffer.unit] is None:
+    contiguous = moving == {buffer.unit} and unit.pattern == tuple(range(width)) and buffer.ring[buffer.unit] is None
+    if contiguous and within is None:
         b.emit(Store(buffer, _row(b, buffer, lanes, frozenset()), unit.base, value))
         return
-    b.emit(Store(buffer, _row(b, buffer, lanes, moving), const(0), value, _gathered(buffer, lanes, moving)))
+    row = _row(b, buffer, lanes, moving)
+    b.emit(Store(buffer, row, const(0), value, _gathered(buffer, lanes, moving), within))

@@ -44,8 +44,9 @@ class Buffer:
     """Memory of an input, output, or stage (one per tuple component).
 
     Element (i, j, ...) is at `sum(stride[d] * (i_d - origin[d]))` from `pointer`; a dim with a ring keeps
-    `i_d % ring` instead of `i_d - origin[d]`. `unit` is the dim with stride 1. `where` says who owns the
-    memory: the caller, the call (one allocation for the whole image), or a thread (scratch).
+    `i_d % ring` instead of `i_d - origin[d]`. `extent` counts its elements per dim; `unit` is the dim with
+    stride 1. `where` says who owns the memory: the caller, the call (one allocation for the whole image), or a
+    thread (scratch).
     """
 
     stage: str
@@ -58,6 +59,7 @@ class Buffer:
     origin: list[Index] = field(default_factory=list)
     stride: list[Index] = field(default_factory=list)
     ring: list[int | None] = field(default_factory=list)
+    extent: list[Index] = field(default_factory=list)
 
 
 Operand: TypeAlias = Value | Index | Lane
@@ -84,23 +86,27 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`value` to `row[index]`; a vector to as many neighbours, or lane by lane at `lanes` (offsets from `row`)."""
+    """`value` to `row[index]`; a vector to as many neighbours, or lane by lane where `scatter` says, only lanes
+    with an index in `within` if there is one."""
 
     buffer: Buffer
     row: str
     index: Index
     value: Value
     scatter: tuple[Gathered, ...] = ()
+    within: tuple[Index, Index] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """One dim of an address that differs from lane to lane: (lane - origin) * stride, or (lane % ring) * stride."""
+    """One dim of an address that differs from lane to lane: (lane - origin) * stride, or (lane % ring) * stride.
+    `within` clamps the lane's index."""
 
     lane: Lane
     stride: Index
     origin: Index
     ring: int | None
+    within: tuple[Index, Index] | None = None
 
 
 @dataclass(frozen=True, slots=True)

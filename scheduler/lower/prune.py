@@ -71,6 +71,7 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
             case Store():
                 roots.update([s.row, s.buffer.pointer, *s.index.symbols(), *_names(s.value)])
                 roots.update(n for g in s.scatter for n in _gathered_names(g))
+                roots.update(n for x in s.within or () for n in x.symbols())
             case Loop():
                 roots.update([*s.lo.symbols(), *s.hi.symbols(), *s.step.symbols(), *(s.skip or ()), *(s.last or ())])
                 _scan(s.body, needs, roots)
@@ -115,6 +116,8 @@ def _gathered_names(g: Gathered) -> Iterator[str]:
     yield from _names(g.lane)
     yield from g.stride.symbols()
     yield from g.origin.symbols()
+    for x in g.within or ():
+        yield from x.symbols()
 
 
 def _extent_names(memory: Extents) -> Iterator[str]:
