@@ -44,6 +44,7 @@ INCLUDES = """\
 #define TILESMITH_THREADS 1
 #define TILESMITH_THREAD 0
 #endif
+#define TILESMITH_INLINE static inline __attribute__((unused))
 /* A comparison that a document makes may be decided already. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
@@ -55,46 +56,46 @@ INCLUDES = """\
 """
 
 INDEX_HELPERS = """\
-static inline int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
+TILESMITH_INLINE int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
+TILESMITH_INLINE int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Where the last vector of a row starts: at `fits`, or a step before `first` where not even one fits. */
-static inline int64_t tilesmith_last_vector(int64_t first, int64_t fits, int64_t step) {
+TILESMITH_INLINE int64_t tilesmith_last_vector(int64_t first, int64_t fits, int64_t step) {
     return fits < first ? first - step : fits;
 }
 
 /* Quotient and remainder: the remainder is never negative, both are 0 where the divisor is. */
-static inline int64_t tilesmith_floor_div(int64_t a, int64_t b) {
+TILESMITH_INLINE int64_t tilesmith_floor_div(int64_t a, int64_t b) {
     if (b == 0 || b == -1) return b == 0 ? 0 : (int64_t)(0 - (uint64_t)a);
     const int64_t q = a / b;
     return a - q * b >= 0 ? q : b > 0 ? q - 1 : q + 1;
 }
-static inline int64_t tilesmith_remainder(int64_t a, int64_t b) {
+TILESMITH_INLINE int64_t tilesmith_remainder(int64_t a, int64_t b) {
     if (b == 0 || b == -1) return 0;
     const int64_t r = a % b;
     return r >= 0 ? r : b > 0 ? r + b : r - b;
 }
 
 /* A product of sizes; INT64_MAX / 4 stands for everything too large to be allocated. */
-static inline int64_t tilesmith_times(int64_t a, int64_t b) {
+TILESMITH_INLINE int64_t tilesmith_times(int64_t a, int64_t b) {
     int64_t product;
     return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
 }
 
 /* Elements from row to row: whole cache lines, and never near a multiple of 4 KiB, where loads would wait for
    stores to other rows whose addresses agree in the low bits. */
-static inline int64_t tilesmith_pitch(int64_t elements, int64_t size) {
+TILESMITH_INLINE int64_t tilesmith_pitch(int64_t elements, int64_t size) {
     const int64_t bytes = tilesmith_times((tilesmith_times(elements, size) + LINE - 1) / LINE, LINE);
     return (bytes + (bytes >= 2048 && bytes % 4096 < 256 ? 256 : 0)) / size;
 }
 
 /* Bytes of a buffer of so many elements, whole lines. */
-static inline int64_t tilesmith_block(int64_t elements, int64_t size) {
+TILESMITH_INLINE int64_t tilesmith_block(int64_t elements, int64_t size) {
     return tilesmith_min(tilesmith_times(elements, size) + 2 * LINE - 1, INT64_MAX / 4) / LINE * LINE;
 }
 
 /* Large blocks are aligned to huge pages and ask for them. */
-static inline void *tilesmith_allocate(int64_t bytes) {
+TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
     const int64_t huge = 2 << 20, align = bytes >= huge ? huge : LINE;
     if (bytes >= INT64_MAX / 4) return NULL;
     void *memory = aligned_alloc((size_t)align, (size_t)((bytes + align - 1) / align * align));
@@ -107,13 +108,13 @@ static inline void *tilesmith_allocate(int64_t bytes) {
 
 BUFFER_HELPERS = """\
 /* Whether box lo..hi lies inside the buffer; dims are counted by n. */
-static inline int tilesmith_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+TILESMITH_INLINE int tilesmith_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
     for (int d = 0; d < n; d++)
         if (lo[d] < b->min[d] || hi[d] > (int64_t)b->min[d] + b->extent[d] - 1) return 0;
     return 1;
 }
 
-static inline void tilesmith_require(tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+TILESMITH_INLINE void tilesmith_require(tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
     for (int d = 0; d < n; d++) {
         const int64_t first = tilesmith_max(lo[d], INT32_MIN);
         b->min[d] = (int32_t)tilesmith_min(first, INT32_MAX);
@@ -121,7 +122,7 @@ static inline void tilesmith_require(tilesmith_buffer *b, int n, const int64_t *
     }
 }
 
-static inline int tilesmith_is_image(const tilesmith_buffer *b, int dims, int query) {
+TILESMITH_INLINE int tilesmith_is_image(const tilesmith_buffer *b, int dims, int query) {
     if (!b || b->dims != dims) return 0;
     for (int d = 0; d < dims; d++)
         if (b->extent[d] < 1 && !query) return 0;
@@ -129,7 +130,7 @@ static inline int tilesmith_is_image(const tilesmith_buffer *b, int dims, int qu
 }
 
 /* Copies an image between any strides and a dense order of its dims. */
-static inline void tilesmith_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
+TILESMITH_INLINE void tilesmith_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
                            const int64_t *extent, int dims, size_t size) {
     if (dims == 0) {
         memcpy(to, from, size);
@@ -144,7 +145,7 @@ static inline void tilesmith_copy(char *to, const int64_t *to_stride, const char
 
 DENSE_HELPERS = """\
 /* A dense copy of an image in the given order of its dims, which the image then describes; NULL without memory. */
-static inline void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_t size, int copy) {
+TILESMITH_INLINE void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_t size, int copy) {
     int64_t from[5], extent[5], elements = 1;
     for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
     for (int n = 0; n < b->dims; n++) {
@@ -157,7 +158,7 @@ static inline void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_
     return memory;
 }
 
-static inline void tilesmith_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, size_t size) {
+TILESMITH_INLINE void tilesmith_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, size_t size) {
     int64_t extent[5];
     for (int d = 0; d < b->dims; d++) extent[d] = b->extent[d];
     tilesmith_copy(b->data, b->stride, dense->data, dense->stride, extent, b->dims, size);
@@ -176,7 +177,7 @@ def _integer_helpers() -> dict[str, str]:
             fix = "return q;" if kind == "u" else "return (T)((T)(a - q * b) >= 0 ? q : b > 0 ? q - 1 : q + 1);"
             helpers[f"tilesmith_div_{n}"] = (
                 (
-                    f"static inline T tilesmith_div_{n}(T a, T b) {{\n    if (b == 0) return 0;\n    {sign}"
+                    f"TILESMITH_INLINE T tilesmith_div_{n}(T a, T b) {{\n    if (b == 0) return 0;\n    {sign}"
                     f"const T q = (T)(a / b);\n    {fix}\n}}\n"
                 )
                 .replace("T ", f"{t} ")
@@ -186,7 +187,7 @@ def _integer_helpers() -> dict[str, str]:
             fix = "return r;" if kind == "u" else "return (T)(r >= 0 ? r : b > 0 ? r + b : r - b);"
             helpers[f"tilesmith_mod_{n}"] = (
                 (
-                    f"static inline T tilesmith_mod_{n}(T a, T b) {{\n    if ({zero}) return 0;\n"
+                    f"TILESMITH_INLINE T tilesmith_mod_{n}(T a, T b) {{\n    if ({zero}) return 0;\n"
                     f"    const T r = (T)(a % b);\n    {fix}\n}}\n"
                 )
                 .replace("T ", f"{t} ")
@@ -196,13 +197,13 @@ def _integer_helpers() -> dict[str, str]:
             fill = f"a < 0 ? ({t})-1 : 0" if kind == "i" else "0"
             helpers[f"tilesmith_shift_{n}"] = (
                 f"/* a << n; a negative n shifts right. */\n"
-                f"static inline {t} tilesmith_shift_{n}({t} a, int64_t n) {{\n"
+                f"TILESMITH_INLINE {t} tilesmith_shift_{n}({t} a, int64_t n) {{\n"
                 f"    if (n >= 0) return n < {bits} ? ({t})(({ut})a << n) : 0;\n"
                 f"    return n > -{bits} ? ({t})(a >> -n) : {fill};\n}}\n"
             )
             helpers[f"tilesmith_exact_{n}"] = (
                 f"/* An exact integer as the nearest {t}. */\n"
-                f"static inline {t} tilesmith_exact_{n}(__int128 a) {{\n"
+                f"TILESMITH_INLINE {t} tilesmith_exact_{n}(__int128 a) {{\n"
                 f"    return a < {low} ? {low} : a > {high} ? {high} : ({t})a;\n}}\n"
             )
             for ft, f in (("float", "f32"), ("double", "f64")):
@@ -210,7 +211,7 @@ def _integer_helpers() -> dict[str, str]:
                 below = (f"{-float(2 ** (bits - 1))!r}" if kind == "i" else "0.0") + ("f" if f == "f32" else "")
                 helpers[f"tilesmith_{f}_to_{n}"] = (
                     f"/* Truncated; out of range the nearest value, NaN is 0. */\n"
-                    f"static inline {t} tilesmith_{f}_to_{n}({ft} a) {{\n"
+                    f"TILESMITH_INLINE {t} tilesmith_{f}_to_{n}({ft} a) {{\n"
                     f"    return a >= {above} ? {high} : a >= {below} ? ({t})a : a < {below} ? {low} : 0;\n}}\n"
                 )
     return helpers
@@ -219,7 +220,7 @@ def _integer_helpers() -> dict[str, str]:
 _OTHER_HELPERS = {
     "tilesmith_scaled": """\
 /* floor(a / 2^n + bias / 2): n below 0 multiplies. Saturates far beyond every type. */
-static inline __int128 tilesmith_scaled(__int128 a, int64_t n, int bias) {
+TILESMITH_INLINE __int128 tilesmith_scaled(__int128 a, int64_t n, int bias) {
     if (n <= 0) {
         const __int128 top = (__int128)1 << 100;
         for (; n < 0 && a < top && a > -top && a != 0; n++) a *= 2;
@@ -231,7 +232,7 @@ static inline __int128 tilesmith_scaled(__int128 a, int64_t n, int bias) {
 """,
     "tilesmith_mul_shift_u64": """\
 /* floor(a b / 2^n) as the nearest uint64_t. */
-static inline uint64_t tilesmith_mul_shift_u64(uint64_t a, uint64_t b, int64_t n) {
+TILESMITH_INLINE uint64_t tilesmith_mul_shift_u64(uint64_t a, uint64_t b, int64_t n) {
     unsigned __int128 p = (unsigned __int128)a * b;
     if (n >= 128) return 0;
     if (n > 0) p >>= n;
@@ -241,7 +242,7 @@ static inline uint64_t tilesmith_mul_shift_u64(uint64_t a, uint64_t b, int64_t n
 """,
     "tilesmith_lerp": """\
 /* The integer nearest to (a (top - w) + b w) / top, top odd: no ties. */
-static inline __int128 tilesmith_lerp(__int128 a, __int128 b, unsigned __int128 w, unsigned __int128 top) {
+TILESMITH_INLINE __int128 tilesmith_lerp(__int128 a, __int128 b, unsigned __int128 w, unsigned __int128 top) {
     const unsigned __int128 scaled = (unsigned __int128)(b > a ? b - a : a - b) * w;
     const __int128 step = (__int128)(scaled / top + (2 * (scaled % top) > top));
     return b > a ? a + step : a - step;
@@ -249,7 +250,7 @@ static inline __int128 tilesmith_lerp(__int128 a, __int128 b, unsigned __int128 
 """,
     "tilesmith_mix": """\
 /* One step of the hash behind random(): MurmurHash3's finaliser of h ^ a. */
-static inline uint32_t tilesmith_mix(uint32_t h, uint32_t a) {
+TILESMITH_INLINE uint32_t tilesmith_mix(uint32_t h, uint32_t a) {
     h ^= a;
     h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
     h = (h ^ (h >> 13)) * 0xC2B2AE35u;
