@@ -14,6 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
+from support.tools import require_tool
 
 from app.db import Database, downgrade, is_current, upgrade
 from app.tables import metadata, pipelines
@@ -27,11 +28,9 @@ def sqlite(tmp_path):
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory):
     """The URL of a PostgreSQL server of our own, on a socket in a temporary folder."""
-    server = shutil.which("postgres") or next(iter(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres"))), None)
-    if server is None:
-        pytest.skip("PostgreSQL is not installed")
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    programs = Path(os.path.realpath(server)).parent
+    programs = next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), Path("initdb")).parent
+    require_tool(str(programs / "initdb"))
+    require_tool(str(programs / "postgres"))
     folder = tmp_path_factory.mktemp("postgres")
     user = {}
     if os.geteuid() == 0:  # the server refuses to run as root

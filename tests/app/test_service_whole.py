@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import time
 from typing import get_args
 
 import numpy as np
 import pytest
+from support.tools import require_tool
 
+import platforms
 from app.builds.states import FINISHED
+from app.errors import ApiError
 from app.schedules import work
+from app.schedules.answers import Question
 from app.schedules.schemas import Method
 from scheduler import pipelines
 from scheduler.compile import METHODS
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 
-needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+@pytest.fixture
+def gcc():
+    """Tests that compile ask for it."""
+    return require_tool("gcc")
+
+
+needs_gcc = pytest.mark.usefixtures("gcc")
 
 
 @pytest.fixture
@@ -183,10 +193,19 @@ def chain(count):
     return {**pipelines.document("blur"), "stages": stages, "outputs": [last], "estimates": {last: [[0, 64], [0, 64]]}}
 
 
-def test_a_long_chain_of_stages_is_followed_or_refused(start):
+def test_a_long_chain_of_stages_is_followed(start):
     service = start(scheduling=work, schedule_workers=1)
-    answer = service.client.post("/v1/schedules", json={"pipeline": chain(600)})
+    answer = service.client.post("/v1/schedules", json={"pipeline": chain(400)})
     assert answer.status_code == 201, answer.text
-    threads = start(scheduling=work)
-    answer = threads.client.post("/v1/schedules", json={"pipeline": chain(2000)})
-    assert (answer.status_code, answer.json()["code"]) == (422, "limit_exceeded")
+
+
+@pytest.mark.parametrize(("error", "code"), [(RecursionError, "limit_exceeded"), (MemoryError, "out_of_memory")])
+def test_what_the_machine_cannot_hold_is_refused(monkeypatch, error, code):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("app.schedules.work.compile_pipeline", fails)
+    machine = platforms.to_document(platforms.get("i7-6700"))
+    found = work.answer(Question(pipelines.document("blur"), machine, "taco2019", False, None))
+    assert isinstance(found, ApiError)
+    assert found.code == code
