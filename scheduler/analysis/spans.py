@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, lcm
 
-from scheduler.lang.expr import Binary, Call, Cast, Const, Expr, InputBound, Select, Unary, Var
-from scheduler.lang.types import ScalarType
+from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, Reduce, Select, Unary, Var, walk
+from scheduler.lang.types import INT32, ScalarType
 
 ZERO = Fraction(0)
 
@@ -25,8 +25,8 @@ ZERO = Fraction(0)
 class Span:
     """See the module. `var` is None where the index does not move with any loop (`rate` is then 0); `lo` and
     `hi` are None where the range is known only at run time. `clamps` are the clamps that the index went
-    through, innermost first: they only ever make the range smaller, and two spans that went through the
-    same clamps keep their distance."""
+    through, innermost first, and what was done to it after them ("moved"): clamps only ever make the range
+    smaller, and two spans that went through the same keep their distance."""
 
     var: str | None
     rate: Fraction
@@ -82,8 +82,18 @@ def _slack(rate: Fraction, lo: Fraction) -> Fraction:
     return Fraction(k - 1, k)
 
 
+def _moved(clamps: tuple[Expr, ...], *by: Fraction) -> tuple[Expr, ...]:
+    """`clamps`, and that the index was moved after them: clamp(x, 0, 5) + 3 drifts apart from clamp(x + 3, 0, 5)."""
+    if not clamps:
+        return ()
+    numbers = tuple(Const(n, INT32) for f in by for n in (f.numerator, f.denominator))
+    return (*clamps, Call("moved", numbers, INT32))
+
+
 def _scaled(s: Span, a: int) -> Span:
     """The span of a * index."""
+    if a == 1:
+        return s
     if not s.known or a == 0:
         return constant(0, 0) if a == 0 else UNKNOWN
     assert s.lo is not None
@@ -91,13 +101,11 @@ def _scaled(s: Span, a: int) -> Span:
     rate, slack = s.rate * a, _slack(s.rate, s.lo)
     least, most = ((s.lo - slack) * a, s.hi * a) if a > 0 else (s.hi * a, (s.lo - slack) * a)
     # an integer that is at least `least` is at least its ceiling
-    return Span(s.var, rate, least + _slack(rate, least), most, s.clamps)
+    return Span(s.var, rate, least + _slack(rate, least), most, _moved(s.clamps, Fraction(a)))
 
 
 def _sum(a: Span, b: Span) -> Span:
     if not (a.known and b.known) or (a.var is not None and b.var is not None and a.var != b.var):
-        return UNKNOWN
-    if a.clamps and b.clamps and a.clamps != b.clamps:
         return UNKNOWN
     assert a.lo is not None
     assert a.hi is not None
@@ -108,7 +116,11 @@ def _sum(a: Span, b: Span) -> Span:
     rate = a.rate + b.rate
     least = a.lo + b.lo - _slack(a.rate, a.lo) - _slack(b.rate, b.lo)
     var = a.var or b.var
-    return Span(var if rate else None, rate, least + _slack(rate, least), a.hi + b.hi, a.clamps or b.clamps)
+    clamps = a.clamps or b.clamps
+    still = b if a.clamps else a
+    if not still.lo == still.hi == 0:
+        clamps = _moved(clamps, still.lo or ZERO, still.hi or ZERO)
+    return Span(var if rate else None, rate, least + _slack(rate, least), a.hi + b.hi, clamps)
 
 
 def _divided(s: Span, k: int) -> Span:
@@ -117,7 +129,12 @@ def _divided(s: Span, k: int) -> Span:
         return UNKNOWN
     assert s.lo is not None
     assert s.hi is not None
-    return Span(s.var, s.rate / k, s.lo / k, s.hi / k, s.clamps)
+    return Span(s.var, s.rate / k, s.lo / k, s.hi / k + _unsteady(s, k), _moved(s.clamps, Fraction(1, k)))
+
+
+def _unsteady(s: Span, k: int) -> Fraction:
+    """What a division by k may add to a range: nothing on a line, but where a clamp holds it is anywhere."""
+    return Fraction(k - 1, k) if s.clamps else ZERO
 
 
 def hull(a: Span, b: Span) -> Span:
@@ -144,17 +161,30 @@ def compose(access: Span, via: Span) -> Span:
     rate = access.rate * via.rate
     exact = access.rate.numerator == 1 and (access.lo * access.rate.denominator).denominator == 1
     slack = ZERO if exact else _slack(via.rate, via.lo)
+    more = _unsteady(via, lcm(access.rate.denominator, access.lo.denominator, access.hi.denominator))
     if access.rate > 0:
-        lo, hi = access.rate * (via.lo - slack) + access.lo, access.rate * via.hi + access.hi
+        lo, hi = access.rate * (via.lo - slack) + access.lo, access.rate * via.hi + access.hi + more
     else:
         slack = _slack(via.rate, via.lo)
-        lo, hi = access.rate * via.hi + access.lo, access.rate * (via.lo - slack) + access.hi
-    return Span(via.var if rate else None, rate, lo, hi, via.clamps + access.clamps)
+        lo, hi = access.rate * via.hi + access.lo, access.rate * (via.lo - slack) + access.hi + more
+    straight = access.rate == 1 and access.lo == access.hi == 0
+    clamps = via.clamps if straight else _moved(via.clamps, access.rate, access.lo, access.hi)
+    return Span(via.var if rate else None, rate, lo, hi, clamps + access.clamps)
 
 
 def span_of(e: Expr, env: Mapping[str, Span]) -> Span:
     """The span of an integer index expression; `env` has the spans of the variables (a loop variable:
     `variable(name)`, a reduction variable: its constant range or UNKNOWN). Data is bounded by its type."""
+    s = _unwrapped(e, env)
+    if not s.known or (e.type.kind == "int" and e.type.bits >= 32):
+        return s
+    assert s.lo is not None
+    assert s.hi is not None
+    fits = s.var is None and e.type.min <= s.lo and s.hi <= e.type.max
+    return s if fits else of_type(e.type)  # arithmetic of narrow types wraps
+
+
+def _unwrapped(e: Expr, env: Mapping[str, Span]) -> Span:
     match e:
         case Const():
             return constant(int(e.value), int(e.value))
@@ -202,8 +232,15 @@ def _constant_int(e: Expr) -> int | None:
     return int(e.value) if isinstance(e, Const) else None
 
 
+def _stands(e: Expr) -> bool:
+    """Whether `e` has one value throughout a call."""
+    return not any(isinstance(n, Var | Access | Reduce) for n in walk(e))
+
+
 def _clamped(s: Span, e: Expr, lo: Expr | None, hi: Expr | None) -> Span:
     """`s` through a clamp: a moving index keeps its line (the clamp is noted), a range that stands is cut."""
+    if s.var is not None and not all(b is None or _stands(b) for b in (lo, hi)):
+        return UNKNOWN
     if s.var is not None:
         # what is noted is the clamp without its operand, so that f(clamp(x - 1)) and f(clamp(x + 1)) match
         bounds = tuple(b for b in (lo, hi) if b is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from math import ceil, lcm
 
 import numpy as np
@@ -29,13 +30,24 @@ def group_spans(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[Span
         if stage.name not in spans:
             continue
         via = dict(zip(stage.dims, spans[stage.name], strict=True))
+        read: dict[str, list[tuple[Span, ...]]] = {}
         for a in accesses(stage):
-            if a.producer not in inside or a.producer == stage.name:
-                continue
-            here = tuple(compose(s, via[s.var]) if s.var is not None and s.var in via else s for s in a.spans)
-            old = spans.get(a.producer)
-            spans[a.producer] = here if old is None else tuple(map(hull, old, here))
+            if a.producer in inside and a.producer != stage.name:
+                read.setdefault(a.producer, []).append(a.spans)
+        for producer, found in read.items():
+            here = tuple(_through(forms, via) for forms in zip(*found, strict=True))
+            old = spans.get(producer)
+            spans[producer] = here if old is None else tuple(map(hull, old, here))
     return spans
+
+
+def _through(found: Sequence[Span], via: Mapping[str, Span]) -> Span:
+    """The span of all indices `found` of a stage whose own indices are `via`."""
+    each = reduce(hull, (compose(s, via[s.var]) if s.var is not None and s.var in via else s for s in found))
+    if each.known:
+        return each
+    both = reduce(hull, found)  # neighbours through a clamp of the reader move together
+    return compose(both, via[both.var]) if both.var is not None and both.var in via else both
 
 
 def group_follows(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[frozenset[str], ...]]:
