@@ -167,8 +167,15 @@ def _round(i: Interval, type: ScalarType) -> Interval:
     lo, hi = i.lo, i.hi
     if any(isinstance(end, int | float) and not -largest < end < largest for end in (lo, hi)):
         return UNBOUNDED
-    lo = lo - abs(lo) * slack if isinstance(lo, int | float) else lo
-    return Interval(lo, hi + abs(hi) * slack if isinstance(hi, int | float) else hi)
+    tiny = 2.0**-140 if type.bits == 32 else 2.0**-1060  # of a few subnormal numbers; zero is exact
+
+    def outwards(end: int | float, sign: int) -> float:
+        return end + sign * (abs(end) * slack + tiny) if end else 0.0
+
+    return Interval(
+        outwards(lo, -1) if isinstance(lo, int | float) else lo,
+        outwards(hi, 1) if isinstance(hi, int | float) else hi,
+    )
 
 
 def _add(a: End, b: End) -> End:
@@ -307,7 +314,8 @@ def _shift(a: Interval, b: Interval, *, left: bool) -> Interval:
 
 def _cast(e: Cast, i: Interval) -> Interval:
     if e.type.is_float:
-        return i
+        exact = all(isinstance(end, int) and abs(end) <= 1 << 24 for end in (i.lo, i.hi))
+        return i if exact else _round(i, e.type)
     if e.type.kind == "bool":
         return Interval(0, 1)
     if e.operand.type.is_float:

@@ -176,7 +176,7 @@ class Sample:
         whole = (
             st.one_of(near, st.integers(type_.min, type_.max)) if type_.is_integer else st.floats(-300, 300, width=32)
         )
-        made = constant(self.draw(whole), type_)
+        made = constant(self.draw(whole) + 0, type_)  # no -0.0, which has no place between ends
         assert made is not None
         return made
 
@@ -258,7 +258,7 @@ def test_every_value_is_inside(data: st.DataObject) -> None:
         leaves = {}
         for name, (lo, hi) in sample.ranges.items():
             leaf_type = TYPES[name.rpartition("_")[0]]
-            exact = st.floats(lo, hi, width=32) if leaf_type.is_float else st.integers(int(lo), int(hi))
+            exact = st.floats(lo + 0.0, hi + 0.0, width=32) if leaf_type.is_float else st.integers(int(lo), int(hi))
             leaves[name] = semantics.constant(data.draw(exact), leaf_type)
         value = sample.value(tree, leaves).item()
         for bound in (found, by_type):
