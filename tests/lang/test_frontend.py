@@ -245,14 +245,6 @@ def test_two_stages_of_one_name_are_told_apart() -> None:
 
 def test_every_function_is_there() -> None:
     renamed = {"min": "minimum", "max": "maximum", "pow": "power", "round": "round_", "bool": "bool_", "abs": "__abs__"}
-    reductions = {
-        "any": "rany",
-        "all": "rall",
-        "sum": "rsum",
-        "product": "rproduct",
-        "argmin": "argmin",
-        "argmax": "argmax",
-    }
     for name in FUNCTIONS:
         assert renamed.get(name, name) in (*frontend.__all__, "__abs__")
     assert {n if n.startswith("arg") else f"r{n}" for n in REDUCTIONS} <= set(frontend.__all__)
