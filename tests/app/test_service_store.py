@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -26,17 +27,15 @@ def sqlite(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory):
-    """The URL of a PostgreSQL server of our own, on a socket in a temporary folder."""
+def postgres():
+    """The URL of a PostgreSQL server of our own, on a socket in a folder with a short name: sockets need that."""
     programs = next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), Path("initdb")).parent
     require_tool(str(programs / "initdb"))
     require_tool(str(programs / "postgres"))
-    folder = tmp_path_factory.mktemp("postgres")
+    folder = Path(tempfile.mkdtemp(prefix="tilesmith-"))
     user = {}
     if os.geteuid() == 0:  # the server refuses to run as root
         user = {"user": "nobody", "group": "nogroup"}
-        for path in (folder, folder.parent, folder.parent.parent):
-            path.chmod(0o755)
         shutil.chown(folder, "nobody", "nogroup")
     data, socket = folder / "data", folder
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
@@ -44,9 +43,12 @@ def postgres(tmp_path_factory):
     subprocess.run(made, check=True, capture_output=True, env=environment, cwd=folder, **user)
     options = f"-k {socket} -c listen_addresses='' -c fsync=off"
     control = [programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
-    subprocess.run([*control, "-o", options, "start"], check=True, env=environment, cwd=folder, **user)
+    subprocess.run(
+        [*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, env=environment, cwd=folder, **user
+    )
     yield f"postgresql+psycopg://tilesmith@/postgres?host={socket}"
-    subprocess.run([*control, "-m", "immediate", "stop"], check=True, env=environment, cwd=folder, **user)
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
