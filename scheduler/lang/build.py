@@ -35,6 +35,8 @@ class TupleValue:
 
 Result = Value | TupleValue | None
 
+_ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
+
 
 class Builder:
     """Builds one expression. `variables` are the dims and domain variables that it may name."""
@@ -331,7 +333,7 @@ class Builder:
             message = f"{what[0].upper()}{what[1:]} has to be an integer, not {value.type}."
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
-        if type(value) is not Var and type(value) is not Const:
+        if not (value.type is INT32 and _of_loops(value)):
             found = interval(value, self._leaf)
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):
@@ -373,6 +375,17 @@ class Builder:
         ast.Subscript: _subscript,
         ast.Attribute: _attribute,
     }
+
+
+def _of_loops(value: Expr) -> bool:
+    """Arithmetic of loop variables, input bounds and constants: its bounds are those of the loops."""
+    loops = False
+    for part in parts_of_value(value):
+        if isinstance(part, Var | InputBound):
+            loops = True
+        elif not (isinstance(part, Const) or (isinstance(part, Binary) and part.op in _ARITHMETIC)):
+            return False
+    return loops
 
 
 def _is_shift(value: Result) -> bool:
