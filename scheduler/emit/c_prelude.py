@@ -48,11 +48,6 @@ INCLUDES = """\
 /* A comparison that a document makes may be decided already. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
-#ifdef __clang__
-#define TILESMITH_UNROLL _Pragma("unroll 4")
-#else
-#define TILESMITH_UNROLL _Pragma("GCC unroll 4")
-#endif
 """
 
 INDEX_HELPERS = """\

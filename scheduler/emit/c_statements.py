@@ -79,7 +79,8 @@ class Statements:
                 conditions = [f"{text(x)} >= 0" for x in s.nonnegative]
                 if s.condition is not None:
                     conditions.append(self.operations.name(s.condition))
-                return [f"if ({' && '.join(conditions)}) {{", *self._inner(s.body), "}"]
+                lines = [f"if ({' && '.join(conditions)}) {{", *self._inner(s.body)]
+                return [*lines, *(["} else {", *self._inner(s.otherwise)] if s.otherwise else []), "}"]
             case Comment():
                 return ["", f"/* {s.text} */"]
             case Scratch():
@@ -159,8 +160,6 @@ class Statements:
         lines = ["", f"/* {s.comment} */"] if s.comment else []
         if s.parallel:
             lines.append("TILESMITH_PARALLEL")
-        if s.unroll:
-            lines.append("TILESMITH_UNROLL")
         step = f"{s.var}++" if s.step.is_const and s.step.const == 1 else f"{s.var} += {bare(s.step)}"
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
         if s.skip is not None:

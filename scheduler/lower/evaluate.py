@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import eq, ge, gt, le, lt, ne
 from typing import Protocol
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
+from scheduler.errors import IllegalSchedule
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -33,6 +35,10 @@ from scheduler.lower.program import Accumulator, Assign, Buffer, Lane, Loop, Val
 
 UNROLLED_TRIPS = 64
 """Reductions of at most this many terms, all bounds constant, are written out."""
+
+
+INLINED_READS = 20_000
+"""Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
 
 
 class NeedAlignment(Exception):
@@ -113,6 +119,7 @@ class Evaluator:
         self.fixed = fixed
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.constraints: list[Index] = []
+        self._inlined = 0
         self._frames: dict[object, Frame] = {}
         self._token = object()
 
@@ -282,7 +289,10 @@ class Evaluator:
             case Binary():
                 return self._op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
             case Compare():
-                return self._op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
+                left, right = self.value(e.left, frame), self.value(e.right, frame)
+                if left.literal is not None and right.literal is not None:
+                    return literal(_COMPARE[e.op](left.literal, right.literal), BOOL)
+                return self._op(e.op, (left, right), e)
             case Logical():
                 return self._op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
             case Unary():
@@ -387,12 +397,22 @@ class Evaluator:
             if found is not None:
                 return found
         if stage is not None:
+            self._check_size(stage)
             inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})
             inner.env.update(zip(stage.dims, lanes, strict=True))
             return self.value(stage.values[e.component], inner)
         buffer = self.sources.buffers[(e.name, e.component)]
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
         return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.exact)
+
+    def _check_size(self, stage: Stage) -> None:
+        """Refuses to inline without end: into each other too deeply, or at more and more places."""
+        self._inlined += 1
+        if self._inlined > INLINED_READS:
+            raise IllegalSchedule(
+                f"stage '{stage.name}' would be computed inline at more than {INLINED_READS} places; "
+                "compute it, or a stage that reads it, at a loop"
+            )
 
     def _power(self, base: Value, n: int, e: Binary) -> Value:
         """Square and multiply from the low bit; a negative exponent is one over the positive power."""
@@ -559,6 +579,11 @@ class Evaluator:
         self.builder.rollback(mark)
         self.constraints = noted
         return max(v.lanes for v in values)
+
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt,
+}  # fmt: skip
 
 
 def _worst(t: ScalarType, kind: str) -> Value:

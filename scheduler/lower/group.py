@@ -23,6 +23,8 @@ from scheduler.lower.windows import Windows, group_follows, group_spans, windows
 from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
 
 Boxes = dict[str, Box]
+UNROLLED_EXTENT = 16
+"""A longer loop is not unrolled, whatever the schedule says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Slide:
 @dataclass(slots=True)
 class GroupLowering:
     """Lowers one group. `root` are the boxes of the whole image, `stages` the group's members and inlined stages in
-    topological order, `sources.buffers` gets an entry for every member."""
+    topological order, `expected` the output's (min, extent) per dim at the estimates; `sources.buffers` gets an
+    entry for every member."""
 
     builder: Builder
     sources: Sources
@@ -54,6 +57,7 @@ class GroupLowering:
     output_buffers: tuple[Buffer, ...]
     stages: tuple[Stage, ...]
     root: Mapping[str, Box]
+    expected: Mapping[str, tuple[int, int]]
     spans: dict[str, tuple[Span, ...]] = field(init=False)
     follows: dict[str, tuple[frozenset[str], ...]] = field(init=False)
     levels: tuple[Level, ...] = field(init=False)
@@ -324,7 +328,7 @@ class GroupLowering:
     def _compute_output(self, n: int, box: Box) -> None:
         open_dims = [dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim)]
         order = (*open_dims, *(d for d in self.output.dims if d not in open_dims))
-        unroll = frozenset(self.group.unroll)
+        unroll = {d: self.expected[d] for d in self.group.unroll if self.expected[d][1] <= UNROLLED_EXTENT}
         nest = Nest(self.output, self.output_buffers, order, self.group.vector, unroll)
         compute(self.builder, self.sources, nest, box)
 
@@ -378,13 +382,10 @@ class GroupLowering:
         box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
         with b.scope() as whole:
             fused_row(b, sources, replace(fused, box=box))
-        b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole)))
-        if not fused.rings:
-            return
         with b.scope() as filling:
-            fused_row(b, sources, replace(fused, box=box, emit_output=False))
-        for n, (lo, hi) in enumerate(waiting):
-            b.emit(If((lo - hi - 1, *(h - x for x, h in waiting[:n])), tuple(filling)))
+            if fused.rings:
+                fused_row(b, sources, replace(fused, box=box, emit_output=False))
+        b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
 
     def _moving_dim(self, stage: Stage, dim: str) -> int | None:
         """The one dim of `stage` that follows `dim` step for step."""

@@ -57,6 +57,7 @@ class _Lowering:
         boxes = required_boxes(self.pipeline, outputs, b.let)
         required = self._required(boxes, outputs)
         bounds = tuple(b.scopes[0].statements)
+        self.estimated = _Estimated(self._estimated_symbols(), bounds)
         b.scopes[0].statements.clear()
         self._input_buffers()
         groups = [g for g in self.schedule.groups if g.output in boxes]
@@ -73,7 +74,7 @@ class _Lowering:
             required=required,
             buffers=tuple(self.buffers.values()),
             body=tuple(b.scopes[0].statements),
-            estimates=self._estimates(bounds),
+            estimates=self._estimates(),
             strict=self.schedule.strict,
             line_bytes=self.platform.line_bytes,
         )
@@ -146,7 +147,8 @@ class _Lowering:
         inlined = {p.stage: self.stages[p.stage] for p in group.placements if p.compute == INLINE}
         sources = Sources(inlined, self.buffers, self.params)
         members = tuple(s for s in self.pipeline.stages if s.name in inside)
-        lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes)
+        expected = {d: self._expected(bounds) for d, bounds in zip(stage.dims, boxes[stage.name], strict=True)}
+        lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes, expected)
         for extents in lowering.run():
             self.declared.append((extents.buffer.stage, extents, True))
         for update in stage.updates:
@@ -193,21 +195,17 @@ class _Lowering:
 
     # estimates ------------------------------------------------------------
 
-    def _estimates(self, bounds: tuple[Statement, ...]) -> tuple[tuple[str, int], ...]:
+    def _expected(self, bounds: tuple[Index, Index]) -> tuple[int, int]:
+        """(min, extent) of a range at the estimates."""
+        lo, hi = (self.estimated.value(x) for x in bounds)
+        return lo, hi - lo + 1
+
+    def _estimates(self) -> tuple[tuple[str, int], ...]:
         """Bytes of every declared buffer at the estimated sizes; scratch times the threads of the platform."""
-        lets: dict[str, Index] = {}
-        _collect_lets((*bounds, *self.builder.scopes[0].statements), lets)
-        env = self._estimated_symbols()
-        known: dict[str, int] = {}
-
-        def look(name: str) -> int:
-            if name not in known:
-                known[name] = lets[name].value(look) if name in lets else env.get(name, 1)
-            return known[name]
-
+        self.estimated.add(tuple(self.builder.scopes[0].statements))
         result = []
         for name, memory, per_thread in self.declared:
-            elements = prod(e.value(look) for e in memory.extents)
+            elements = prod(self.estimated.value(e) for e in memory.extents)
             threads = self.platform.threads if per_thread else 1
             result.append((name, elements * memory.buffer.type.bytes * threads))
         return tuple(result)
@@ -229,9 +227,27 @@ class _Lowering:
         return env
 
 
-def _collect_lets(statements: tuple[Statement, ...], lets: dict[str, Index]) -> None:
-    for s in statements:
-        if isinstance(s, Let):
-            lets[s.name] = s.value
-        elif isinstance(s, Loop):
-            _collect_lets(s.body, lets)
+class _Estimated:
+    """Indices as numbers: symbols have their estimates, what a Let defines has what that gives; the rest is 1."""
+
+    def __init__(self, symbols: Mapping[str, int], statements: tuple[Statement, ...]) -> None:
+        self._known = dict(symbols)
+        self._lets: dict[str, Index] = {}
+        self.add(statements)
+
+    def add(self, statements: tuple[Statement, ...]) -> None:
+        """Takes in the definitions of `statements`."""
+        for s in statements:
+            if isinstance(s, Let):
+                self._lets[s.name] = s.value
+            elif isinstance(s, Loop):
+                self.add(s.body)
+
+    def value(self, x: Index) -> int:
+        """The number that `x` is."""
+        return x.value(self._look)
+
+    def _look(self, name: str) -> int:
+        if name not in self._known:
+            self._known[name] = self._lets[name].value(self._look) if name in self._lets else 1
+        return self._known[name]

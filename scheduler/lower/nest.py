@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from scheduler.analysis.bounds import Box
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
@@ -17,21 +17,46 @@ from scheduler.schedule import Vector
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """How to compute a stage: its own loops innermost first, the dim to vectorise, the dims worth unrolling."""
+    """How to compute a stage: its own loops innermost first, the dim to vectorise, and the dims to unroll with the
+    (min, extent) that they are expected to have."""
 
     stage: Stage
     buffers: tuple[Buffer, ...]
     order: tuple[str, ...]
     vector: Vector | None
-    unroll: frozenset[str] = frozenset()
+    unroll: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def compute(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
     """Emits the loops that fill `box` (inclusive bounds; nothing happens where it is empty) of the stage's buffers.
 
-    *Legal when* every element that the stage reads for `box` has been computed. Vectors are tried first; a row
-    that cannot be cut into edges and middle is computed by scalars.
+    *Legal when* every element that the stage reads for `box` has been computed. Where the dims to unroll have the
+    extents expected, they are constants inside the other loops; else they are loops around them. Vectors are tried
+    first; a row that cannot be cut into edges and middle is computed by scalars.
     """
+    ranges = dict(zip(nest.stage.dims, box, strict=True))
+    expected = {d: u for d, u in nest.unroll.items() if ranges[d][0] != ranges[d][1]}
+    plain = (*(d for d in nest.order if d not in expected), *(d for d in nest.order if d in expected))
+    looped = replace(nest, order=plain, unroll={})
+    if not expected:
+        _tried(b, sources, looped, box)
+        return
+    with b.scope() as unrolled:
+        fixed = tuple(
+            (const(expected[d][0]), const(sum(expected[d]) - 1)) if d in expected else bounds
+            for d, bounds in ranges.items()
+        )
+        _tried(b, sources, replace(nest, unroll=expected), fixed)
+    with b.scope() as otherwise:
+        _tried(b, sources, looped, box)
+    same = []
+    for d, (first, extent) in expected.items():
+        lo, hi = ranges[d]
+        same += [lo - first, const(first) - lo, hi - (first + extent - 1), const(first + extent - 1) - hi]
+    b.emit(If(tuple(x for x in same if not x.is_const or x.const < 0), tuple(unrolled), None, tuple(otherwise)))
+
+
+def _tried(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
     vector = nest.vector
     align = 1
     while True:
@@ -74,10 +99,14 @@ def _nest(
     if lo == hi:
         _nest(b, sources, nest, bounds, {**env, dim: Lane(lo)}, rest, vector, align)
         return
+    if dim in nest.unroll:
+        for n in range(lo.const, hi.const + 1):
+            _nest(b, sources, nest, bounds, {**env, dim: Lane(const(n))}, rest, vector, align)
+        return
     with b.scope() as body:
         var = b.fresh(dim)
         _nest(b, sources, nest, bounds, {**env, dim: Lane(b.declare(var))}, rest, vector, align)
-    b.emit(Loop(var, lo, hi, const(1), tuple(body), unroll=4 if dim in nest.unroll else 0))
+    b.emit(Loop(var, lo, hi, const(1), tuple(body)))
 
 
 def _point(b: Builder, sources: Sources, nest: Nest, env: dict[str, Lane]) -> None:
@@ -145,10 +174,14 @@ def _vector_body(
         if lo == hi:
             _vector_body(b, evaluator, nest, bounds, {**env, dim: Lane(lo)}, rest[1:])
             return
+        if dim in nest.unroll:
+            for n in range(lo.const, hi.const + 1):
+                _vector_body(b, evaluator, nest, bounds, {**env, dim: Lane(const(n))}, rest[1:])
+            return
         with b.scope() as body:
             var = b.fresh(dim)
             _vector_body(b, evaluator, nest, bounds, {**env, dim: Lane(b.declare(var))}, rest[1:])
-        b.emit(Loop(var, lo, hi, const(1), tuple(body), unroll=4 if dim in nest.unroll else 0))
+        b.emit(Loop(var, lo, hi, const(1), tuple(body)))
         return
     frame = evaluator.frame(env)
     values = [evaluator.value(v, frame) for v in nest.stage.values]

@@ -180,17 +180,17 @@ class Loop:
     parallel: bool = False
     skip: tuple[str, str] | None = None
     last: tuple[str, str] | None = None
-    unroll: int = 0
     comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """`body` where every index of `nonnegative` is at least 0 and `condition` holds."""
+    """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
     nonnegative: tuple[Index, ...]
     body: tuple[Statement, ...]
     condition: Value | None = None
+    otherwise: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
             case If():
                 roots.update(n for x in s.nonnegative for n in x.symbols())
                 roots.update(() if s.condition is None else _names(s.condition))
-                _scan(s.body, needs, roots)
+                _scan(s.body + s.otherwise, needs, roots)
             case Scratch():
                 roots.update(n for memory in s.buffers for n in _extent_names(memory))
             case Bind():
@@ -152,9 +152,9 @@ def _keep(statements: tuple[Statement, ...], alive: set[str]) -> tuple[Statement
                 if body:
                     kept.append(replace(s, body=body))
             case If():
-                body = _keep(s.body, alive)
-                if body:
-                    kept.append(replace(s, body=body))
+                body, otherwise = _keep(s.body, alive), _keep(s.otherwise, alive)
+                if body or otherwise:
+                    kept.append(replace(s, body=body, otherwise=otherwise))
             case _:
                 kept.append(s)
     return tuple(kept)
