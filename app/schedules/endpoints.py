@@ -20,6 +20,8 @@ from app.schedules.schemas import Schedule, ScheduleList, ScheduleRequest, Sched
 from app.schedules.service import Asked
 from app.times import instant
 
+MEASURED_REPEATS = 10
+
 router = APIRouter(prefix="/v1/schedules", tags=["schedules"])
 
 Name = Annotated[str | None, Query(max_length=64)]
@@ -59,7 +61,9 @@ def _with_jobs(asked: Asked, services: Context) -> bytes:
     if asked.options.build:
         jobs.append(services.jobs.submit_build(asked.id, BuildRequest()))
     if asked.options.measure:
-        jobs.append(services.jobs.submit_run(asked.id, RunRequest(estimates=True, outputs=False), {}))
+        jobs.append(
+            services.jobs.submit_run(asked.id, RunRequest(estimates=True, outputs=False, repeat=MEASURED_REPEATS), {})
+        )
     document = json.loads(asked.content.content)
     document["jobs"] = [{"id": job.id, "kind": job.kind, "href": f"/v1/jobs/{job.id}"} for job in jobs]
     return json.dumps(document, separators=(",", ":")).encode()

@@ -138,6 +138,7 @@ def test_a_measurement_keeps_no_results(whole):
     assert job["state"] == "succeeded", job
     assert job["result"]["outputs"] == []
     assert job["result"]["minimum_ms"] > 0
+    assert len(job["result"]["times_ms"]) == 10
 
 
 @needs_gcc
