@@ -333,7 +333,7 @@ class Builder:
             message = f"{what[0].upper()}{what[1:]} has to be an integer, not {value.type}."
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
-        if not (value.type is INT32 and _of_loops(value)):
+        if not (value.type is INT32 and (isinstance(value, Const) or _of_loops(value))):
             found = interval(value, self._leaf)
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):

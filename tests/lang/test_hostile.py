@@ -276,3 +276,67 @@ def test_broken_copies_of_a_good_document() -> None:
         at = dice.randrange(len(good))
         text = good[:at] + dice.choice(string.printable) + good[at + dice.choice((0, 1)) :]
         survives(lambda text=text: load_text(text))
+
+
+def _places(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [steps, *(place for key, child in inside for place in _places(child, (*steps, key)))]
+
+
+def _replaced(value: Any, steps: tuple[Any, ...], new: Any) -> Any:
+    if not steps:
+        return new
+    if isinstance(value, dict):
+        return {k: _replaced(v, steps[1:], new) if k == steps[0] else v for k, v in value.items()}
+    return [_replaced(v, steps[1:], new) if i == steps[0] else v for i, v in enumerate(value)]
+
+
+_RICH: dict[str, Any] = {
+    "format": 1,
+    "name": "rich",
+    "doc": "d",
+    "params": [{"name": "p", "type": "int32", "default": 3, "min": 0, "max": 9}],
+    "inputs": [{"name": "a", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "constant", "value": "7"}}],
+    "stages": [
+        {"name": "f", "dims": ["x", "y"], "value": "sum(a(x + r, y) for r in range(0, p))", "storage": ["y", "x"]},
+        {"name": "t", "dims": ["i"], "value": ["uint32(0)", "0.5"], "type": ["uint32", "float32"],
+         "updates": [{"domain": {"r": [0, "a.extent.x"]}, "where": "r > 1", "at": ["f(r, 0)"],
+                      "value": ["1", "t(f(r, 0))[1]"]}],
+         "boundary": {"kind": "repeat_edge", "domain": [[0, 256]]}},
+        {"name": "g", "dims": [], "value": "argmin(t(i)[0] for i in range(0, 256))"},
+    ],
+    "outputs": ["f", "g"],
+    "estimates": {"f": [[0, 64], [0, 48]], "g": [], "a": [[0, 64], [0, 48]]},
+}  # fmt: skip
+_JSON = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+        st.sampled_from(["x", "y", "f", "t", "g", "a", "p", "r", "f(x, y)", "t(x)[0]", "g()[0]", "uint8", "for"]),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 10_000), _JSON), min_size=1, max_size=3))
+def test_any_value_anywhere(changes: list[tuple[int, Any]]) -> None:
+    document: Any = _RICH
+    for at, value in changes:
+        places = _places(document)
+        document = _replaced(document, places[at % len(places)], value)
+    survives(lambda: load(document))
+
+
+def test_any_key_missing_or_twice() -> None:
+    assert load(_RICH)
+    for place in _places(_RICH)[1:]:
+        *owner, key = place
+        here: Any = _RICH
+        for step in owner:
+            here = here[step]
+        less = {k: v for k, v in here.items() if k != key} if isinstance(here, dict) else here[:key] + here[key + 1 :]
+        survives(lambda: load(_replaced(_RICH, tuple(owner), less)))  # noqa: B023
+        if isinstance(here, list):
+            more = [*here, here[key]]
+            survives(lambda: load(_replaced(_RICH, tuple(owner), more)))  # noqa: B023
