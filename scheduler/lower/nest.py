@@ -41,19 +41,26 @@ def compute(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
     if not expected:
         _tried(b, sources, looped, box)
         return
+    fixed = tuple(
+        (const(expected[d][0]), const(sum(expected[d]) - 1)) if d in expected else bounds
+        for d, bounds in ranges.items()
+    )
+    same: list[Index] = []
+    for d in expected:
+        for bound, wanted in zip(ranges[d], fixed[nest.stage.dims.index(d)], strict=True):
+            same += [bound - wanted, wanted - bound]
+    if any(x.is_const and x.const < 0 for x in same):
+        _tried(b, sources, looped, box)
+        return
+    asked = tuple(x for x in same if not x.is_const)
+    if not asked:
+        _tried(b, sources, replace(nest, unroll=expected), fixed)
+        return
     with b.scope() as unrolled:
-        fixed = tuple(
-            (const(expected[d][0]), const(sum(expected[d]) - 1)) if d in expected else bounds
-            for d, bounds in ranges.items()
-        )
         _tried(b, sources, replace(nest, unroll=expected), fixed)
     with b.scope() as otherwise:
         _tried(b, sources, looped, box)
-    same = []
-    for d, (first, extent) in expected.items():
-        lo, hi = ranges[d]
-        same += [lo - first, const(first) - lo, hi - (first + extent - 1), const(first + extent - 1) - hi]
-    b.emit(If(tuple(x for x in same if not x.is_const or x.const < 0), tuple(unrolled), None, tuple(otherwise)))
+    b.emit(If(asked, tuple(unrolled), None, tuple(otherwise)))
 
 
 def _tried(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
