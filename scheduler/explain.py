@@ -9,7 +9,6 @@ from scheduler.schedule import Schedule
 from scheduler.search.trace import Decision, Rejected, Trace
 
 TITLES = {
-    "pipeline": "Pipeline",
     "group": "Group",
     "level": "Level",
     "inline": "Inline",

@@ -61,6 +61,10 @@ class Counter:
             for read in found.reads:
                 if members.is_local(read.producer):
                     self.readers.setdefault(read.producer, []).append((name, read))
+        for name in reversed(members.names):  # readers first, so that no chain of stages is a chain of calls
+            if name in self.levels:
+                for dim in nest.axes:
+                    self._motion(name, dim)
 
     def line(self, span: Span) -> Line:
         """The span in integers, kept with the group: by identity, since hashing fractions costs more than this."""

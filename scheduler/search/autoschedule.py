@@ -73,9 +73,11 @@ def taco2019(
     found = grouping.group()
     groups: list[Group] = []
     costs: list[Breakdown] = []
-    reasons: list[str] = []
+    at_root: dict[str, list[str]] = {}
     decisions = list(grouping.decisions)
-    grouped = {name for t in found.values() if isinstance(t, Tiling) for name in t.members.names}
+    tilings = [t for t in found.values() if isinstance(t, Tiling)]
+    grouped = {name for t in tilings for name in t.members.names}
+    shared = frozenset(name for t in tilings for name in t.members.shared)
     for name in facts.graph.stages:
         tiling = found.get(name)
         if isinstance(tiling, Tiling):
@@ -84,16 +86,23 @@ def taco2019(
             costs.append(tiling.cost)
             decisions += _explained(tiling, group)
         elif name not in grouped:
-            groups.append(root_group(facts, name, platform))
+            groups.append(root_group(facts, name, platform, shared))
             costs.append(model.price(_root_counts(facts, name, platform), platform))
             decisions.append(_at_root(facts, name, tiling))
             if isinstance(tiling, Infeasible):
-                reasons.append(f"'{name}' and what only it reads are computed at root: {tiling.reason}")
-    if expired():
-        reasons.append(f"the deadline of {options.deadline_ms:g} ms ended the search: this is the best so far")
-    degraded = "; ".join(reasons) or None
+                at_root.setdefault(tiling.reason, []).append(name)
+    degraded = _degraded(at_root, options.deadline_ms if expired() else None)
     schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), options.strict, degraded)
     return schedule, Trace("taco2019", model.unit, tuple(decisions)), combined(costs)
+
+
+def _degraded(at_root: dict[str, list[str]], deadline_ms: float | None) -> str | None:
+    """Why the schedule is not what the method would give; None where it is."""
+    reasons = [] if deadline_ms is None else [f"the deadline of {deadline_ms:g} ms ended the search"]
+    for reason, names in at_root.items():
+        listed = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        reasons.append(f"computed at root, with what only they read: {listed} ({reason})")
+    return "; ".join(reasons) or None
 
 
 def _at_root(facts: Facts, name: str, tiling: Infeasible | None) -> Decision:

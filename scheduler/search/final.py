@@ -81,9 +81,9 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
     return Vector(stage.storage[0], lanes)
 
 
-def root_group(facts: Facts, name: str, platform: Platform) -> Group:
-    """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory. Stages with
-    updates or several values are plain loops."""
+def root_group(facts: Facts, name: str, platform: Platform, inlined: frozenset[str] = frozenset()) -> Group:
+    """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory; those of `inlined`
+    that it reads are computed in it. Stages with updates or several values are plain loops."""
     stage = facts.stages[name]
     if not is_plain(facts.definitions[name]) or not stage.dims:
         return Group(name, tuple(map(inner, stage.storage)), (), None, None, (), ())
@@ -91,7 +91,10 @@ def root_group(facts: Facts, name: str, platform: Platform) -> Group:
     tiled = [d for d in stage.storage if d not in unrolled]
     loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, tiled))
     parallel = loops[-1] if len(tiled) > 1 and stage.extent(tiled[-1]) > 1 else None
-    return Group(name, loops, (), parallel, vector_of(stage, stage.computed_bytes, platform), unrolled, ())
+    here = [p for p in facts.graph.producers[name] if p in inlined]
+    computed_bytes = max(facts.stages[n].computed_bytes for n in (name, *here))
+    placements = tuple(Placement(p, INLINE, INLINE) for p in here)
+    return Group(name, loops, (), parallel, vector_of(stage, computed_bytes, platform), unrolled, placements)
 
 
 def root_schedule(

@@ -40,8 +40,10 @@ class Grouping:
     cache: dict[Segment, Tiling | Infeasible] = field(default_factory=dict)
 
     def schedule(self, segment: Segment) -> Tiling | Infeasible:
-        """The segment as one group (Alg. 1 to 3)."""
+        """The segment as one group (Alg. 1 to 3). Once the deadline has passed nothing new is tried."""
         found = self.cache.get(segment)
+        if found is None and self.cache and self.expired():
+            return Infeasible("the deadline came first")
         if found is None:
             members = members_of(self.facts, segment.output, segment.names, segment.shared)
             found = self.cache[segment] = tile_group(members, self.platform, self.model, self.expired)
@@ -99,6 +101,7 @@ class _Splitter:
         self.order = tuple(n for n in depth_first(grouping.facts, segment) if n not in segment.shared)
         self.max_split = -(-len(self.order) // SEGMENTATIONS)
         self.found: dict[int, tuple[float, dict[str, Tiling]] | None] = {}
+        self.ends: dict[int, tuple[int, ...]] = {}
         self.rejected: list[Rejected] = []
 
     def split(self) -> dict[str, Tiling | Infeasible]:
@@ -112,7 +115,7 @@ class _Splitter:
                 "split",
                 self.segment.output,
                 f"groups of {', '.join(groups)}",
-                f"the cheapest of the segmentations tried, cut at multiples of {self.max_split} stages",
+                f"the cheapest of the segmentations tried; max_split {self.max_split}",
                 "TACO 2019, Alg. 5",
                 cost,
                 (Rejected("one group", self.whole.reason), *self.rejected),
@@ -122,36 +125,51 @@ class _Splitter:
 
     def best(self, start: int) -> tuple[float, dict[str, Tiling]] | None:
         """Cost and groups of the cheapest segmentation of the stages from `start` on; None where there is none."""
-        if start not in self.found:
-            self.found[start] = self._find(start)
+        pending = [start]
+        while pending:  # a loop, not a recursion: a chain may have thousands of stages
+            at = pending[-1]
+            missing = [end for end in self._ends(at) if end not in self.found]
+            if at in self.found or not missing:
+                pending.pop()
+                if at not in self.found:
+                    self.found[at] = self._combine(at)
+            else:
+                pending.extend(missing)
         return self.found[start]
 
-    def _find(self, start: int) -> tuple[float, dict[str, Tiling]] | None:
-        stages = len(self.order)
-        last = self._part(start, stages)
-        if last is not None:
-            return last  # the last segment is not split further
-        best: tuple[float, dict[str, Tiling]] | None = None
-        for end in range(start + self.max_split, stages, self.max_split):
-            found = self._with_rest(start, end)
-            if found is None:
-                break  # a segment that does not fit is not grown further
-            best = self._cheaper(best, found, start)
-            if self.grouping.expired():
-                break
-        if best is None:
-            for end in range(min(start + self.max_split, stages) - 1, start, -1):
-                best = self._with_rest(start, end)
-                if best is not None:
-                    break
-        return best
+    def _ends(self, start: int) -> tuple[int, ...]:
+        """Where a first segment from `start` may end and fit; none where all the rest fits (the last segment is not
+        split further)."""
+        if start not in self.ends:
+            self.ends[start] = self._find_ends(start)
+        return self.ends[start]
 
-    def _with_rest(self, start: int, end: int) -> tuple[float, dict[str, Tiling]] | None:
-        first = self._part(start, end)
-        rest = None if first is None else self.best(end)
-        if first is None or rest is None:
-            return None
-        return first[0] + rest[0], {**first[1], **rest[1]}
+    def _find_ends(self, start: int) -> tuple[int, ...]:
+        """Segments grow from max_split stages in steps of it; where not even that fits, it is halved for good."""
+        stages = len(self.order)
+        while True:
+            fitting: list[int] = []
+            for end in range(start + self.max_split, stages, self.max_split):
+                if self._part(start, end) is None:
+                    break  # a segment that does not fit is not grown further
+                fitting.append(end)
+                if self.grouping.expired():
+                    break
+            else:
+                if self._part(start, stages) is not None:
+                    return ()
+            if fitting or self.max_split == 1:
+                return tuple(fitting)
+            self.max_split = -(-self.max_split // 2)
+
+    def _combine(self, start: int) -> tuple[float, dict[str, Tiling]] | None:
+        ends = self._ends(start)
+        best = None if ends else self._part(start, len(self.order))
+        for end in ends:
+            first, rest = self._part(start, end), self.found[end]
+            if first is not None and rest is not None:
+                best = self._cheaper(best, (first[0] + rest[0], {**first[1], **rest[1]}), start)
+        return best
 
     def _cheaper(
         self, best: tuple[float, dict[str, Tiling]] | None, found: tuple[float, dict[str, Tiling]], start: int

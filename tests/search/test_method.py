@@ -32,7 +32,7 @@ from scheduler.lang.pipeline import Pipeline, Update
 from scheduler.lang.types import FLOAT32, INT32, UINT8, UINT16
 from scheduler.legality import check
 from scheduler.schedule import INLINE, Group, Schedule, Tile, Vector
-from scheduler.search import SearchOptions, autoschedule, root_schedule
+from scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
 from scheduler.search.inlining import inline_trivial
 from scheduler.search.levels import LoopOrder, choose_levels, largest_overlaps
 from scheduler.search.tiling import few_iterations, tile_sizes
@@ -360,6 +360,21 @@ def test_the_deadline_ends_the_search_and_says_so() -> None:
     result = autoschedule(pyramid(), machine(), options)
     check(pyramid(), result.schedule)
     assert "the deadline of 3 ms" in (result.schedule.degraded or "")
+
+
+def test_without_any_valid_candidate_everything_is_at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.search.grouping.tile_group", lambda *_: Infeasible("nothing fits"))
+    result = autoschedule(harris(), machine())
+    check(harris(), result.schedule)
+    assert result.schedule.groups == root_schedule(harris(), machine()).groups
+    assert "nothing fits" in (result.schedule.degraded or "")
+    assert {s.stage for s in result.predicted.stages} == {s.name for s in harris().stages}
+
+
+def test_a_long_chain_of_stages_that_fit_nowhere() -> None:
+    of = chain(350, taps=2, width=64, height=64)
+    schedule = _schedule(of, llc_bytes=1, l2_bytes=1)
+    assert len(schedule.groups) == 350
 
 
 def test_timings_are_of_the_clock_that_is_passed() -> None:

@@ -42,6 +42,7 @@ class Found:
     loads: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     runs: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     largest_box: int = 0
+    largest_extents: tuple[int, ...] = ()
     largest_need: tuple[int, ...] = ()
 
 
@@ -113,10 +114,7 @@ class Walk:
                 if need:
                     found = self.found[name]
                     found.points += len(fresh[name])
-                    found.largest_need = tuple(
-                        max(a, hi - lo + 1)
-                        for a, (lo, hi) in zip(found.largest_need or (0,) * len(need), need, strict=True)
-                    )
+                    found.largest_need = _larger(found.largest_need, need)
                     self.stored[name] |= fresh[name]
                     self._note_reads(name, fresh[name])
 
@@ -164,9 +162,16 @@ class Walk:
             if store != depth:
                 continue
             if self.stored[name]:
-                self.found[name].largest_box = max(self.found[name].largest_box, size(hull(self.stored[name])))
+                box, found = hull(self.stored[name]), self.found[name]
+                found.largest_box = max(found.largest_box, size(box))
+                found.largest_extents = _larger(found.largest_extents, box)
             self.stored[name] = set()
             for reader, producer in [key for key in self.read if key[0] == name]:
                 box = hull(self.read.pop((reader, producer)))
                 self.found[name].loads[producer] += size(box)
                 self.found[name].runs[producer] += size(box[1:])
+
+
+def _larger(extents: tuple[int, ...], box: Box) -> tuple[int, ...]:
+    """The larger of `extents` and those of `box`, dim by dim."""
+    return tuple(max(a, hi - lo + 1) for a, (lo, hi) in zip(extents or (0,) * len(box), box, strict=True))
