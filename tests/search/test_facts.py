@@ -1,0 +1,113 @@
+"""Facts that the search decides on: arithmetic, widths, regions, the graph."""
+
+from dataclasses import replace
+
+import pytest
+from support.small_pipelines import (
+    E,
+    F,
+    blur,
+    clamp,
+    exp,
+    harris,
+    pipeline,
+    pyramid,
+    stage,
+    summed,
+    total,
+    unsharp,
+    x,
+    y,
+)
+
+from cost_models.counts import Operations
+from scheduler.analysis.arithmetic import element_bytes_used, operations
+from scheduler.analysis.facts import gather
+from scheduler.analysis.graph import stage_graph
+from scheduler.analysis.regions import estimated_regions
+from scheduler.lang.expr import Call, Cast, Compare, Const, Select, Unary, Var
+from scheduler.lang.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16
+
+f = F("f")
+
+
+def _count(e: E) -> Operations:
+    return operations(stage("g", "xy", e))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (f(x, y) + f(x + 1, y) * 2.0, Operations(add=1, multiply=1)),
+        (f(x, y) / 3.0, Operations(divide_by_constant=1)),
+        (f(x, y) / f(x + 1, y), Operations(divide=1)),
+        (exp(f(x, y)), Operations(function=1)),
+        (E(Unary("-", f(x, y).e, FLOAT32)), Operations(add=1)),
+        (E(Cast(f(x, y).e, UINT8)), Operations(convert=1)),
+        (E(Call("clamp", (f(x, y).e, Const(0.0, FLOAT32), Const(1.0, FLOAT32)), FLOAT32)), Operations(select=2)),
+        (summed(f(x, y) * 2.0, r=(0, 3), s=(0, 5)), Operations(add=15, multiply=15)),
+        (f(x * 2 + 1, y // 2), Operations()),
+        (f(clamp(x, 0, 9), y % 4), Operations(index=3)),
+        (
+            E(Select(Compare("<", f(x, y).e, Const(1.0, FLOAT32)), f(x, y).e, f(y, x).e, FLOAT32)),
+            Operations(select=2),
+        ),
+        (E(Select(Compare("<", Var("x"), Const(3, INT32)), f(x, y).e, f(y, x).e, FLOAT32)), Operations(select=1)),
+    ],
+    ids=lambda v: "" if isinstance(v, E) else str(v),
+)
+def test_operations_of_one_point(value: E, expected: Operations) -> None:
+    assert _count(value) == expected
+
+
+def test_the_widest_type_that_is_computed_with() -> None:
+    narrow = F("f", UINT8)
+    widened = E(Cast(narrow(x, y).e, UINT16)) + E(Cast(narrow(x + 1, y).e, UINT16))
+    assert element_bytes_used(stage("g", "xy", narrow(x, y))) == 1
+    assert element_bytes_used(stage("g", "xy", E(Cast(widened.e, UINT8)))) == 2
+    assert element_bytes_used(stage("g", "xy", E(Cast(narrow(x, y).e, FLOAT64)))) == 8
+    picked = E(Select(Compare("<", Var("x"), Const(3, INT32)), narrow(x, y).e, narrow(y, x).e, UINT8))
+    assert element_bytes_used(stage("g", "xy", picked)) == 1  # a dim compared is not data
+
+
+def test_regions_follow_the_reads() -> None:
+    regions = estimated_regions(blur(100, 50))
+    assert regions["blur_y"] == ((0, 100), (0, 50))
+    assert regions["blur_x"] == ((0, 100), (0, 52))
+    assert regions["input"] == ((0, 102), (0, 52))
+    assert estimated_regions(harris(60, 40))["gray"] == ((-2, 64), (-2, 44))
+    assert estimated_regions(unsharp(60, 40))["kernel"] == ((0, 4),)
+    levels = estimated_regions(pyramid(3, 64, 32))
+    assert levels["down2"] == ((0, 17), (0, 9), (0, 4))
+    assert levels["down0"][1] == (-3, 39)
+
+
+def test_clamped_reads_stay_inside() -> None:
+    out = stage("out", "x", F("row")(clamp(x - 5, 0, 20)) * 2.0)
+    row = stage("row", "x", F("input")(x))
+    assert estimated_regions(pipeline("p", [row, out], {"out": (100,)}, {"input": "x"}))["row"] == ((0, 21),)
+
+
+def test_estimates_of_the_document_widen_what_is_inferred() -> None:
+    index = E(Cast(F("input")(x).e, INT32))
+    lut = stage("lut", "k", exp(E(Cast(Var("k"), FLOAT32))))
+    out = stage("out", "x", F("lut")(index))
+    of = pipeline("p", [lut, out], {"out": (100,)}, {"input": "x"})
+    assert estimated_regions(of)["lut"] == ((0, 1),)  # an index that may be anything, and nothing said
+    said = replace(of, estimates=tuple(sorted([*of.estimates, ("lut", ((0, 256),))])))
+    assert estimated_regions(said)["lut"] == ((0, 256),)
+
+
+def test_reads_are_merged_by_producer() -> None:
+    facts = gather(harris())
+    reads = {r.producer: r for r in facts.stages["Sxx"].reads}
+    assert reads["Ixx"].points == 9
+    assert [(s.lo, s.hi) for s in reads["Ixx"].spans] == [(-1, 1), (-1, 1)]
+    assert facts.stages["gray"].reads[0].points == 3
+
+
+def test_dead_stages_are_left_out() -> None:
+    stages = [stage("dead", "x", F("input")(x)), stage("out", "x", total([F("input")(x), F("input")(x + 1)]))]
+    graph = stage_graph(pipeline("p", stages, {"out": (9,)}, {"input": "x"}))
+    assert graph.stages == ("out",)
+    assert graph.producers == {"out": ()}
