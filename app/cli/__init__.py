@@ -5,6 +5,7 @@ Exit status: 0 fine, 2 bad usage or document, 3 no schedule, 4 compile failure, 
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -225,4 +226,6 @@ def serve(
 
 def main() -> None:
     """The entry point of the command."""
+    # Expressions may be chains of hundreds of operators, and stages of thousands: both are followed to their end.
+    sys.setrecursionlimit(10_000)
     app()
