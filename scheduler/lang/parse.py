@@ -17,7 +17,7 @@ from scheduler.lang.limits import Limits
 REDUCTIONS = frozenset({"sum", "product", "min", "max", "any", "all", "argmin", "argmax"})
 
 _FOREIGN = re.compile(r"""[^A-Za-z0-9_ +\-*/%&|^~<>=!().,\[\]]""")
-_GLUED = re.compile(r"\b[0-9][0-9a-fA-FxXoO_.]*(?:and|else|for|if|in|is|not|or)\b")
+_GLUED = re.compile(r"\b[0-9][0-9a-fA-FxXoOjJ_.]*(?:and|else|for|if|in|is|not|or)\b")
 _BRACKETS = re.compile(r"[()\[\]]")
 _SPACES = str.maketrans("\t\r\n", "   ")
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
