@@ -12,6 +12,8 @@ from scheduler.analysis.members import Members
 from scheduler.search.levels import Choice, LoopOrder, nested
 
 ALG2 = "TACO 2019, Alg. 2"
+MOST_PLACES = 100
+LONGEST_CHAIN = 40
 
 
 def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
@@ -42,7 +44,36 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         arithmetic, loads = arithmetic_cost(stage.operations), load_points(stage)
         result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads} loads", ALG2)
         inlined.add(name)
-    return nested(members, result, order)
+    return nested(members, _bounded(members, result, order), order)
+
+
+def _bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> dict[str, Choice]:
+    """Ends inlining that would multiply: a stage that would be computed at too many places of one point, or at the
+    end of too long a chain, is computed once an iteration of the loop around the innermost one.
+
+    Not in the paper, whose Alg. 1 inlines every stage without overlap: a chain of 2 x 2 means has none, and the
+    places grow fourfold from stage to stage.
+    """
+    result = dict(choices)
+    places: dict[str, int] = {}
+    depth: dict[str, int] = {}
+    for name in reversed(members.names[:-1]):
+        if result[name].levels is not None:
+            continue
+        reads = [(c, r) for c in members.consumers[name] for r in members.facts.stages[c].reads if r.producer == name]
+        places[name] = sum(places.get(c, 1) * max(r.points, 1) for c, r in reads)
+        depth[name] = 1 + max((depth.get(c, 0) for c, _ in reads), default=0)
+        if name in members.shared or (places[name] <= MOST_PLACES and depth[name] <= LONGEST_CHAIN):
+            continue
+        many = (
+            f"inline it would be computed at {places[name]} places"
+            if places[name] > MOST_PLACES
+            else (f"inline it would end a chain of {depth[name]} stages")
+        )
+        del places[name], depth[name]
+        at = order.innermost + 1
+        result[name] = Choice(Levels(at, at), f"{many}: computed once a row", "a limit of ours")
+    return result
 
 
 def is_cheap(stage: StageFacts) -> bool:
