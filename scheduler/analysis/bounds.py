@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import lcm
+from math import ceil, floor, lcm
 
 from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.analysis.normalise import normalise
 from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import Span, hull
-from scheduler.lang.expr import Binary, Call, Cast, Const, Expr, InputBound, ParamRef, RVar, Select, Unary, Var
+from scheduler.lang import bounds as values
+from scheduler.lang.bounds import Leaf
+from scheduler.lang.expr import Binary, Call, Cast, Const, Expr, InputBound, ParamRef, Reduce, RVar, Select, Unary, Var
 from scheduler.lang.pipeline import Pipeline, Stage, Update
 from scheduler.lang.types import ScalarType
 
@@ -58,11 +60,11 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             return bound, bound
         case Unary(op="-"):
             lo, hi = interval_of(e.operand, env)
-            return hi.scaled(-1), lo.scaled(-1)
+            return _wrapped((hi.scaled(-1), lo.scaled(-1)), e.type)
         case Select():
             return interval_hull(interval_of(e.if_true, env), interval_of(e.if_false, env))
         case Binary() if e.type.is_integer:
-            return _binary(e, env)
+            return _wrapped(_binary(e, env), e.type)
         case Call(function="min", args=(a, b)):
             (al, ah), (bl, bh) = interval_of(a, env), interval_of(b, env)
             return minimum(al, bl), minimum(ah, bh)
@@ -79,11 +81,44 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             return both
         case Cast() if e.type.is_integer and e.operand.type.is_integer:
             return _cast(e, env)
-    return _of_type(e.type)
+        case Reduce(op="min" | "max", where=None) if e.type.is_integer and all(map(_runs, e.domain)):
+            inner = dict(env)
+            _add_domain(e.domain, inner)
+            return interval_of(e.body, inner)
+    return _of_data(e, env)
+
+
+def _runs(r: RVar) -> bool:
+    return isinstance(r.extent, Const) and int(r.extent.value) > 0
+
+
+def _of_data(e: Expr, env: Mapping[str, Interval]) -> Interval:
+    """What the language proves of an expression that is more than arithmetic of bounds: floats, shifts, functions."""
+
+    def leaf(node: Leaf) -> values.Interval:
+        if isinstance(node, Var) and node.name in env:
+            lo, hi = env[node.name]
+            if lo.is_const and hi.is_const:
+                return values.Interval(lo.const, hi.const)
+        return values.leaf_interval(node)
+
+    found = values.interval(e, leaf).numeric
+    if found is None or not all(-(1 << 63) <= end < 1 << 63 for end in found):
+        return _of_type(e.type)
+    return const(floor(found[0])), const(ceil(found[1]))
 
 
 def _of_type(t: ScalarType) -> Interval:
     return (const(t.min), const(t.max)) if not t.is_float else (const(-(1 << 31)), const((1 << 31) - 1))
+
+
+def _wrapped(interval: Interval, t: ScalarType) -> Interval:
+    """The interval of arithmetic in `t`: all of the type where it may wrap. Places are int32 and int64; those that
+    are made of bounds do not wrap."""
+    lo, hi = interval
+    if lo.is_const and hi.is_const:
+        return interval if t.min <= lo.const and hi.const <= t.max else _of_type(t)
+    return interval if t.kind == "int" and t.bits >= 32 else _of_type(t)
 
 
 def _cast(e: Cast, env: Mapping[str, Interval]) -> Interval:
@@ -96,9 +131,7 @@ def _cast(e: Cast, env: Mapping[str, Interval]) -> Interval:
             minimum(maximum(lo, const(outer.min)), const(outer.max)),
             minimum(maximum(hi, const(outer.min)), const(outer.max)),
         )
-    if lo.is_const and hi.is_const and outer.min <= lo.const and hi.const <= outer.max:
-        return lo, hi
-    return _of_type(outer)
+    return _wrapped((lo, hi), outer)
 
 
 def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
@@ -139,7 +172,7 @@ def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
             if isinstance(e.right, Const) and 0 <= int(e.right.value) < e.type.bits:
                 lo, hi = interval_of(e.left, env)
                 return lo.scaled(1 << int(e.right.value)), hi.scaled(1 << int(e.right.value))
-    return _of_type(e.type)
+    return _of_data(e, env)
 
 
 def _product(a: Interval, b: Interval) -> Interval:

@@ -44,6 +44,7 @@ class Builder:
     def __init__(self) -> None:
         self.scopes: list[Scope] = [Scope()]
         self.depths: dict[str, int] = {}
+        self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self._counts: dict[str, int] = {}
 
     # names ------------------------------------------------------------
@@ -195,6 +196,7 @@ class Builder:
         if value.literal is not None:
             return Index(int(value.literal))
         name = self.define("to_index", (value,), INT32, hint="i").name
+        self.data.add(name)
         return sym(name)
 
 

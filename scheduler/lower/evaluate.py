@@ -10,6 +10,7 @@ from typing import Protocol
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.errors import IllegalSchedule
+from scheduler.lang.bounds import AT_RUN_TIME, interval, leaf_interval
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -146,7 +147,8 @@ class Evaluator:
             case InputBound():
                 return Lane(sym(bound_symbol(e.input, e.which, e.dim)))
             case Unary(op="-"):
-                return self._scaled(self.lane(e.operand, frame), -1, e, frame)
+                operand = self.lane(e.operand, frame)
+                return self._from_value(e, frame) if self._may_wrap(e, operand) else self._scaled(operand, -1, e, frame)
             case Binary(op="+" | "-" | "*" | "//" | "%"):
                 return self._arithmetic(e, frame)
             case Call(function="min" | "max", args=(a, b)):
@@ -154,9 +156,17 @@ class Evaluator:
             case Call(function="clamp", args=(a, lo, hi)):
                 inner = self._extreme("min", self.lane(a, frame), self.lane(hi, frame), e, frame)
                 return self._extreme("max", inner, self.lane(lo, frame), e, frame)
-            case Cast() if e.operand.type in (INT32, INT64) and e.type == INT64:
-                return self.lane(e.operand, frame)
+            case Cast() if e.operand.type in (INT32, INT64) and not e.saturate:
+                operand = self.lane(e.operand, frame)
+                return self._from_value(e, frame) if self._may_wrap(e, operand) else operand
         return self._from_value(e, frame)
+
+    def _may_wrap(self, e: Expr, *parts: Lane) -> bool:
+        """Whether an index made of data wraps in its type. Places themselves do not."""
+        data = self.builder.data
+        if not any(s in data for part in parts for s in part.base.symbols()):
+            return False
+        return not interval(e, lambda leaf: AT_RUN_TIME if isinstance(leaf, ParamRef) else leaf_interval(leaf)).bounded
 
     def _from_value(self, e: Expr, frame: Frame) -> Lane:
         value = self.value(e, frame)
@@ -171,7 +181,7 @@ class Evaluator:
 
     def _arithmetic(self, e: Binary, frame: Frame) -> Lane:
         a, b = self.lane(e.left, frame), self.lane(e.right, frame)
-        if a.vector is not None or b.vector is not None:
+        if a.vector is not None or b.vector is not None or (e.op != "%" and self._may_wrap(e, a, b)):
             return self._from_value(e, frame)
         match e.op:
             case "+" | "-":
