@@ -93,7 +93,7 @@ def test_affine_indices_have_exact_ends() -> None:
 
 # Whole pipelines
 
-SEEDS = range(250)
+SEEDS = range(150)
 
 
 @cache

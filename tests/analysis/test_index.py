@@ -1,0 +1,122 @@
+"""Index expressions: a canonical form, and simplifications that brute force agrees with."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from scheduler.analysis.index import (
+    Index,
+    const,
+    divide,
+    floor_div,
+    maximum,
+    minimum,
+    modulo,
+    multiply,
+    remainder,
+    sym,
+)
+
+X, Y, N = sym("x"), sym("y"), sym("n")
+
+
+def drawn(random: Random, depth: int) -> tuple[Index, str]:
+    """An index, and Python that computes the same from the symbols by plain arithmetic."""
+    if depth == 0:
+        if random.random() < 0.3:
+            n = random.randint(-7, 7)
+            return const(n), f"({n})"
+        name = random.choice("xyn")
+        return sym(name), name
+    (a, ta), (b, tb) = drawn(random, depth - 1), drawn(random, depth - 1)
+    k = random.choice((-4, -3, -1, 0, 1, 2, 3, 4, 8))
+    match random.choice(("+", "-", "scaled", "min", "max", "div", "mod", "mul", "divk", "modk", "+k")):
+        case "+":
+            return a + b, f"({ta} + {tb})"
+        case "-":
+            return a - b, f"({ta} - {tb})"
+        case "scaled":
+            return a.scaled(k), f"({k} * {ta})"
+        case "min":
+            return minimum(a, b), f"min({ta}, {tb})"
+        case "max":
+            return maximum(a, b), f"max({ta}, {tb})"
+        case "div":
+            return divide(a, b), f"floor_div({ta}, {tb})"
+        case "mod":
+            return modulo(a, b), f"remainder({ta}, {tb})"
+        case "mul":
+            return multiply(a, b), f"({ta} * {tb})"
+        case "divk":
+            return divide(a, k), f"floor_div({ta}, {k})"
+        case "modk":
+            return modulo(a, k), f"remainder({ta}, {k})"
+    return a + k, f"({ta} + {k})"
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_an_index_has_the_value_of_what_it_was_made_of(depth: int) -> None:
+    functions = {"floor_div": floor_div, "remainder": remainder, "min": min, "max": max}
+    for seed in range(500):
+        random = Random(seed * 5 + depth)
+        index, text = drawn(random, depth)
+        for _ in range(6):
+            env = {name: random.randint(-20, 20) for name in "xyn"}
+            assert index.value(env) == eval(text, functions, dict(env)), text
+            assert index.value(env.__getitem__) == index.value(env)
+
+
+@pytest.mark.parametrize("b", [-3, -2, -1, 0, 1, 2, 3])
+def test_the_remainder_is_never_negative(b: int) -> None:
+    for a in range(-10, 11):
+        q, r = floor_div(a, b), remainder(a, b)
+        assert 0 <= r < max(abs(b), 1)
+        assert q * b + r == (a if b else 0)
+
+
+def test_equal_by_arithmetic_is_equal() -> None:
+    assert X + Y - X == Y
+    assert const(2) == (X + 3) - (X + 1)
+    assert X.scaled(2) + Y == Y + X + X
+    assert hash(X + Y) == hash(Y + X)
+    assert minimum(X, Y) == minimum(Y, X)
+    assert multiply(X, Y) == multiply(Y, X)
+    assert X.scaled(0) == const(0)
+    assert X + 1 != X
+    assert X != Y
+
+
+def test_extremes_are_decided_where_the_difference_is_known() -> None:
+    assert minimum(X + 1, X - 2) == X - 2
+    assert maximum(X + 1, X - 2) == X + 1
+    assert minimum(const(3), const(5)) == const(3)
+    nested = minimum(minimum(X, Y) + 2, X + 1)
+    assert nested == minimum(X + 1, Y + 2)
+    assert maximum(maximum(X, Y), maximum(Y, X)) == maximum(X, Y)
+
+
+def test_exact_parts_leave_a_division() -> None:
+    assert divide(X.scaled(4) + 7, 4) == X + 1
+    assert divide(X.scaled(4) + Y, 4) == X + divide(Y, 4)
+    assert divide(X.scaled(-6), -3) == X.scaled(2)
+    assert divide(X, 1) == X
+    assert divide(X, 0) == const(0)
+    assert modulo(X.scaled(8) + 11, 8) == const(3)
+    assert modulo(X.scaled(8) + Y + 9, 8) == modulo(Y + 1, 8)
+    assert modulo(X, -1) == const(0)
+    assert multiply(X, const(3)) == X.scaled(3)
+
+
+def test_symbols_and_coefficients() -> None:
+    index = minimum(X, N.scaled(2)) + X.scaled(3) + 1
+    assert set(index.symbols()) == {"x", "n"}
+    assert index.mentions("n")
+    assert not index.mentions("y")
+    assert index.coefficient("x") == 3
+    assert index.coefficient("n") == 0
+    assert not index.is_const
+    assert (index - index).is_const
+    with pytest.raises(KeyError):
+        index.value({"x": 1})
