@@ -44,6 +44,7 @@ class Builder:
     def __init__(self) -> None:
         self.scopes: list[Scope] = [Scope()]
         self.depths: dict[str, int] = {}
+        self.alignments: dict[str, int] = {}  # what vectors of a stage had to be aligned to, once known
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self._counts: dict[str, int] = {}
 

@@ -7,7 +7,7 @@ how far it has been produced and computes only what is new.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, variables
@@ -17,7 +17,7 @@ from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.fused import RowLoop, fused_row
-from scheduler.lower.nest import Nest, compute
+from scheduler.lower.nest import Nest, compute, shares_loads
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.windows import Windows, group_follows, group_spans, windows
 from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
@@ -25,6 +25,8 @@ from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
 Boxes = dict[str, Box]
 UNROLLED_EXTENT = 16
 """A longer loop is not unrolled, whatever the schedule says."""
+SHARED_EXTENT = 4
+"""A longer dim is not unrolled for the sake of shared loads: the vectors would not fit the registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Slide:
 @dataclass(slots=True)
 class GroupLowering:
     """Lowers one group. `root` are the boxes of the whole image, `stages` the group's members and inlined stages in
-    topological order, `expected` the output's (min, extent) per dim at the estimates; `sources.buffers` gets an
+    topological order, `expected` gives the (min, extent) of a stage's dim at the estimates; `sources.buffers` gets an
     entry for every member."""
 
     builder: Builder
@@ -57,7 +59,7 @@ class GroupLowering:
     output_buffers: tuple[Buffer, ...]
     stages: tuple[Stage, ...]
     root: Mapping[str, Box]
-    expected: Mapping[str, tuple[int, int]]
+    expected: Callable[[str, str], tuple[int, int]]
     spans: dict[str, tuple[Span, ...]] = field(init=False)
     follows: dict[str, tuple[frozenset[str], ...]] = field(init=False)
     levels: tuple[Level, ...] = field(init=False)
@@ -323,12 +325,26 @@ class GroupLowering:
         buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
         self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
-        compute(self.builder, sources or self.sources, Nest(stage, buffers, order, p.vector), box)
+        unroll = {} if p.vector is None else self._worth_unrolling(stage, p.vector.dim)
+        order = (*unroll, *(d for d in order if d not in unroll))
+        compute(self.builder, sources or self.sources, Nest(stage, buffers, order, p.vector, unroll), box)
+
+    def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
+        """Short dims of a stage that other points share loads over, with the range that they are expected to have:
+        channels that are all weighted by one alpha are computed side by side."""
+        return {
+            d: expected
+            for d in stage.dims
+            if d != along
+            and 1 < (expected := self.expected(stage.name, d))[1] <= SHARED_EXTENT
+            and shares_loads(stage, d, along, self.sources.inlined)
+        }
 
     def _compute_output(self, n: int, box: Box) -> None:
         open_dims = [dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim)]
         order = (*open_dims, *(d for d in self.output.dims if d not in open_dims))
-        unroll = {d: self.expected[d] for d in self.group.unroll if self.expected[d][1] <= UNROLLED_EXTENT}
+        ranges = {d: self.expected(self.output.name, d) for d in self.group.unroll}
+        unroll = {d: r for d, r in ranges.items() if r[1] <= UNROLLED_EXTENT}
         nest = Nest(self.output, self.output_buffers, order, self.group.vector, unroll)
         compute(self.builder, self.sources, nest, box)
 

@@ -147,7 +147,10 @@ class _Lowering:
         inlined = {p.stage: self.stages[p.stage] for p in group.placements if p.compute == INLINE}
         sources = Sources(inlined, self.buffers, self.params)
         members = tuple(s for s in self.pipeline.stages if s.name in inside)
-        expected = {d: self._expected(bounds) for d, bounds in zip(stage.dims, boxes[stage.name], strict=True)}
+
+        def expected(name: str, dim: str) -> tuple[int, int]:
+            return self._expected(boxes[name][self.stages[name].dims.index(dim)])
+
         lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes, expected)
         for extents in lowering.run():
             self.declared.append((extents.buffer.stage, extents, True))

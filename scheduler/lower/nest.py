@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Box
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage, Update
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformBound, Sources
@@ -65,7 +67,7 @@ def compute(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
 
 def _tried(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
     vector = nest.vector
-    align = 1
+    align = b.alignments.get(nest.stage.name, 1)
     while True:
         mark = b.mark()
         try:
@@ -73,7 +75,7 @@ def _tried(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
             return
         except NeedAlignment as need:
             b.rollback(mark)
-            align = need.align
+            align = b.alignments[nest.stage.name] = need.align
         except TooWide:
             b.rollback(mark)
             assert vector is not None
@@ -164,7 +166,7 @@ def _row(
     )
     with b.scope() as edge:
         var = b.fresh(dim)
-        _nest(b, sources, nest, bounds, {**env, dim: Lane(b.declare(var))}, rest, None, 1)
+        _nest(b, sources, replace(nest, unroll={}), bounds, {**env, dim: Lane(b.declare(var))}, rest, None, 1)
     b.emit(Loop(var, lo, hi, const(1), tuple(edge), skip=(from_, to)))
 
 
@@ -194,6 +196,24 @@ def _vector_body(
     values = [evaluator.value(v, frame) for v in nest.stage.values]
     for buffer, value in zip(nest.buffers, values, strict=True):
         store(b, buffer, tuple(env[d] for d in nest.stage.dims), value)
+
+
+def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:
+    """Whether points of `stage` that differ in `dim` only read a same vector along `along`, inlined stages included."""
+    for a in accesses(stage):
+        names = [{v.name for v in walk(i) if isinstance(v, Var)} for i in a.access.indices]
+        if not any(along in n for n in names):
+            continue
+        if not any(dim in n for n in names):
+            return True
+        inner = inlined.get(a.producer)
+        if inner is None:
+            continue
+        through = [d for d, n in zip(inner.dims, names, strict=True) if dim in n]
+        moving = [d for d, n in zip(inner.dims, names, strict=True) if along in n]
+        if len(through) == len(moving) == 1 and shares_loads(inner, through[0], moving[0], inlined):
+            return True
+    return False
 
 
 def run_update(
@@ -228,8 +248,6 @@ def run_update(
 
 
 def _free_dims(stage: Stage, update: Update) -> tuple[str, ...]:
-    from scheduler.lang.expr import Var, walk
-
     parts = (*update.at, *update.values, *([] if update.where is None else [update.where]))
     names = {v.name for e in parts for v in walk(e) if isinstance(v, Var)}
     return tuple(d for d in stage.dims if d in names)
