@@ -23,7 +23,6 @@ from scheduler.lang.expr import (
     Logical,
     ParamRef,
     Reduce,
-    RVar,
     Select,
     Unary,
     Var,
@@ -32,11 +31,8 @@ from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, INT32, INT64, ScalarType
 from scheduler.lower.builder import Builder, literal
 from scheduler.lower.memory import load
-from scheduler.lower.program import Accumulator, Assign, Buffer, Lane, Loop, Value
-
-UNROLLED_TRIPS = 64
-"""Reductions of at most this many terms, all bounds constant, are written out."""
-
+from scheduler.lower.program import Buffer, Lane, Value
+from scheduler.lower.reductions import reduced
 
 INLINED_READS = 20_000
 """Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
@@ -130,6 +126,10 @@ class Evaluator:
         if key not in self._frames:
             self._frames[key] = Frame(dict(env), len(self._frames))
         return self._frames[key]
+
+    def extended(self, frame: Frame, name: str, lane: Lane) -> Frame:
+        """`frame` with one more variable."""
+        return self.frame({**frame.env, name: lane})
 
     # integers that address ------------------------------------------------------------
 
@@ -278,7 +278,7 @@ class Evaluator:
         define = self.builder.define
         match e:
             case Var():
-                return self._position(frame.env[e.name])
+                return self.position(frame.env[e.name])
             case ParamRef():
                 return Value(e.type, 1, self.sources.params[e.name])
             case InputBound():
@@ -293,20 +293,20 @@ class Evaluator:
                 condition = self.value(e.condition, frame)
                 if condition.literal is not None:
                     return args[0] if condition.literal else args[1]
-                return self._op("select", (condition, *args), e)
+                return self.op("select", (condition, *args), e)
             case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
                 return self._power(self.value(e.left, frame), int(n), e)
             case Binary():
-                return self._op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
+                return self.op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
             case Compare():
                 left, right = self.value(e.left, frame), self.value(e.right, frame)
                 if left.literal is not None and right.literal is not None:
                     return literal(_COMPARE[e.op](left.literal, right.literal), BOOL)
-                return self._op(e.op, (left, right), e)
+                return self.op(e.op, (left, right), e)
             case Logical():
-                return self._op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
+                return self.op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
             case Unary():
-                return self._op("neg" if e.op == "-" else e.op, (self.value(e.operand, frame),), e)
+                return self.op("neg" if e.op == "-" else e.op, (self.value(e.operand, frame),), e)
             case Cast():
                 value = self.value(e.operand, frame)
                 return self._convert(value, e.type, e.saturate)
@@ -314,18 +314,19 @@ class Evaluator:
                 return self._mux(e, frame)
             case Call(function="clamp"):
                 v, lo, hi = (self.value(a, frame) for a in e.args)
-                return self._op("call:max", (self._op("call:min", (v, hi), e), lo), e)
+                return self.op("call:max", (self.op("call:min", (v, hi), e), lo), e)
             case Call():
-                return self._op(f"call:{e.function}", tuple(self.value(a, frame) for a in e.args), e)
+                return self.op(f"call:{e.function}", tuple(self.value(a, frame) for a in e.args), e)
             case Reduce():
-                return self._reduce(e, frame)
+                return reduced(self, e, frame)
         raise AssertionError(e)
 
-    def _op(self, op: str, args: tuple[Value, ...], e: Expr) -> Value:
+    def op(self, op: str, args: tuple[Value, ...], e: Expr) -> Value:
+        """`op` of `args`, as the node `e` types it."""
         lanes = max(a.lanes for a in args)
         mask = 0
         if op in ("call:min", "call:max") and lanes > 1 and e.type != BOOL:
-            return self._extreme_of(op, args, lanes)
+            return self.extreme_of(op, args, lanes)
         if e.type == BOOL and lanes > 1:
             bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
             mask = max(bits)
@@ -341,7 +342,7 @@ class Evaluator:
             "saturate" if saturate else "cast", (value,), type_, value.lanes, mask_bits=mask, hint=value.name[:1] or "t"
         )
 
-    def _extreme_of(self, op: str, args: tuple[Value, ...], lanes: int) -> Value:
+    def extreme_of(self, op: str, args: tuple[Value, ...], lanes: int) -> Value:
         """min and max of vectors: a comparison and a choice, which the compilers know to be one instruction."""
         t, define = args[0].type, self.builder.define
         first = define("<" if op == "call:min" else ">", args, BOOL, lanes, mask_bits=t.bits)
@@ -352,11 +353,12 @@ class Evaluator:
         t, lanes, define = value.type, value.lanes, self.builder.define
         number = define("==", (value, value), BOOL, lanes, mask_bits=t.bits)
         value = define("select", (number, value, literal(0, t)), t, lanes)
-        value = self._extreme_of("call:min", (value, literal(type_.max, t)), lanes)
-        value = self._extreme_of("call:max", (value, literal(type_.min, t)), lanes)
+        value = self.extreme_of("call:min", (value, literal(type_.max, t)), lanes)
+        value = self.extreme_of("call:max", (value, literal(type_.min, t)), lanes)
         return define("truncate", (value,), type_, lanes)
 
-    def _position(self, lane: Lane) -> Value:
+    def position(self, lane: Lane) -> Value:
+        """An index as an int32 value."""
         if lane.vector is not None:
             return lane.vector
         if lane.pattern is None:
@@ -397,7 +399,7 @@ class Evaluator:
         inside = self.value(e.if_true, frame)
         if uniform is None:
             return inside
-        return self._op("select", (uniform, inside, self.value(e.if_false, frame)), e)
+        return self.op("select", (uniform, inside, self.value(e.if_false, frame)), e)
 
     def _access(self, e: Access, frame: Frame) -> Value:
         lanes = tuple(self.lane(i, frame) for i in e.indices)
@@ -430,13 +432,13 @@ class Evaluator:
         square, m = base, abs(n)
         while m:
             if m & 1:
-                result = square if result is None else self._op("*", (result, square), e)
+                result = square if result is None else self.op("*", (result, square), e)
             m >>= 1
             if m:
-                square = self._op("*", (square, square), e)
+                square = self.op("*", (square, square), e)
         if result is None:
             result = literal(1, e.type)
-        return self._op("/", (literal(1, e.type), result), e) if n < 0 and e.type.is_float else result
+        return self.op("/", (literal(1, e.type), result), e) if n < 0 and e.type.is_float else result
 
     def _mux(self, e: Call, frame: Frame) -> Value:
         """Picks by an index; the last choice stands for every index that is none of the others."""
@@ -445,161 +447,14 @@ class Evaluator:
         result = self.value(choices[-1], frame)
         for n in range(len(choices) - 2, -1, -1):
             same = Compare("==", e.args[0], Const(n, e.args[0].type))
-            hit = self._op("==", (index, literal(n, index.type)), same)
-            result = self._op("select", (hit, self.value(choices[n], frame), result), e)
+            hit = self.op("==", (index, literal(n, index.type)), same)
+            result = self.op("select", (hit, self.value(choices[n], frame), result), e)
         return result
-
-    # reductions ------------------------------------------------------------
-
-    def _reduce(self, e: Reduce, frame: Frame) -> Value:
-        trips = 1
-        for r in e.domain:
-            trips *= int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
-        if (0 < trips <= UNROLLED_TRIPS and self.axis is not None) or 0 < trips <= 9:
-            return self._unrolled(e, frame)
-        return self._looped(e, frame)
-
-    def _points(self, e: Reduce, frame: Frame) -> list[Frame]:
-        frames = [frame]
-        for r in e.domain:
-            assert isinstance(r.lo, Const)
-            assert isinstance(r.extent, Const)
-            lo, n = int(r.lo.value), int(r.extent.value)
-            frames = [self._with(f, r.name, Lane(const(v))) for f in frames for v in range(lo, lo + n)]
-        return frames
-
-    def _with(self, frame: Frame, name: str, lane: Lane) -> Frame:
-        return self.frame({**frame.env, name: lane})
-
-    def _unrolled(self, e: Reduce, frame: Frame) -> Value:
-        state = self._identity(e)
-        for point in self._points(e, frame):
-            state = self._step(e, state, point)
-        return state[e.component if e.op in ("argmin", "argmax") else 0]
-
-    def _identity(self, e: Reduce) -> list[Value]:
-        t = e.body.type
-        match e.op:
-            case "sum":
-                return [literal(0, t)]
-            case "product":
-                return [literal(1, t)]
-            case "any":
-                return [literal(False, BOOL)]
-            case "all":
-                return [literal(True, BOOL)]
-        worst = _worst(t, "min" if e.op in ("min", "argmin") else "max")
-        if e.op in ("min", "max"):
-            return [worst]
-        start = Frame({}, -1)
-        return [self._convert_lo(r, start) for r in e.domain] + [worst]
-
-    def _convert_lo(self, r: RVar, frame: Frame) -> Value:
-        return self._position(self.lane(r.lo, frame))
-
-    def _step(self, e: Reduce, state: list[Value], point: Frame) -> list[Value]:
-        body = self.value(e.body, point)
-        where = None if e.where is None else self.value(e.where, point)
-        if where is not None and where.literal is not None:
-            if not where.literal:
-                return state
-            where = None
-        if e.op in ("argmin", "argmax"):
-            better = self._bool("<" if e.op == "argmin" else ">", (body, state[-1]))
-            if where is not None:
-                better = self._bool("and", (better, where))
-            fresh = [self._position(point.env[r.name]) for r in e.domain] + [body]
-            return [self._pick(better, new, old) for new, old in zip(fresh, state, strict=True)]
-        op = {"sum": "+", "product": "*", "any": "or", "all": "and"}.get(e.op, f"call:{e.op}")
-        if where is not None:
-            body = self._pick(where, body, self._identity(e)[0])
-        first = state[0]
-        if first == self._identity(e)[0] and e.op in ("sum", "product", "any", "all"):
-            return [body]
-        lanes = max(body.lanes, first.lanes)
-        mask = max(body.mask_bits, first.mask_bits)
-        if e.op in ("min", "max") and lanes > 1 and e.body.type != BOOL:
-            return [self._extreme_of(op, (first, body), lanes)]
-        return [self.builder.define(op, (first, body), e.body.type, lanes, mask_bits=mask)]
-
-    def _bool(self, op: str, args: tuple[Value, ...]) -> Value:
-        return self._op(op, args, Logical("and", Const(True, BOOL), Const(True, BOOL)))
-
-    def _pick(self, condition: Value, a: Value, b: Value) -> Value:
-        if condition.literal is not None:
-            return a if condition.literal else b
-        lanes = max(condition.lanes, a.lanes, b.lanes)
-        mask = max(a.mask_bits, b.mask_bits, condition.mask_bits) if a.type == BOOL and lanes > 1 else 0
-        return self.builder.define("select", (condition, a, b), a.type, lanes, mask_bits=mask)
-
-    def _looped(self, e: Reduce, frame: Frame) -> Value:
-        """A reduction as a loop nest around accumulators; the first variable is the outermost loop."""
-        b = self.builder
-        lanes = self._reduction_lanes(e, frame)
-        cells: list[Value] = []
-        for start in self._identity_at(e, frame):
-            bits = 32 if start.type == BOOL and lanes > 1 else 0
-            cell = Value(start.type, lanes, b.fresh("sum" if e.op == "sum" else e.op), None, bits)
-            b.depths[cell.name] = b.depth
-            b.emit(Accumulator(cell, start))
-            cells.append(cell)
-
-        def nest(n: int, inner: Frame) -> None:
-            if n == len(e.domain):
-                for cell in cells:  # what is made of an accumulator belongs into the innermost loop
-                    b.depths[cell.name] = b.depth
-                after = self._step(e, list(cells), inner)
-                for cell, new in zip(cells, after, strict=True):
-                    if new != cell:
-                        b.emit(Assign(cell, new))
-                return
-            r = e.domain[n]
-            lo, extent = self.lane(r.lo, frame).base, self.lane(r.extent, frame).base
-            with b.scope() as body:
-                var = b.fresh(r.name)
-                nest(n + 1, self._with(inner, r.name, Lane(b.declare(var))))
-            b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
-
-        depth = b.depth
-        nest(0, frame)
-        b.depths.update((cell.name, depth) for cell in cells)
-        picked = cells[e.component if e.op in ("argmin", "argmax") else 0]
-        # what the loop leaves behind must not be mistaken for the accumulator inside it
-        return b.define("copy", (picked,), picked.type, picked.lanes, mask_bits=picked.mask_bits, pinned=True)
-
-    def _identity_at(self, e: Reduce, frame: Frame) -> list[Value]:
-        if e.op not in ("argmin", "argmax"):
-            return self._identity(e)
-        t = e.body.type
-        worst = _worst(t, "min" if e.op == "argmin" else "max")
-        return [self._position(self.lane(r.lo, frame)) for r in e.domain] + [worst]
-
-    def _reduction_lanes(self, e: Reduce, frame: Frame) -> int:
-        """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
-        if self.axis is None:
-            return 1
-        mark = self.builder.mark()
-        noted = list(self.constraints)
-        with self.builder.scope():
-            point = frame
-            for r in e.domain:
-                name = self.builder.fresh(r.name)
-                point = self._with(point, r.name, Lane(self.builder.declare(name)))
-            values = [self.value(e.body, point)] + ([] if e.where is None else [self.value(e.where, point)])
-        self.builder.rollback(mark)
-        self.constraints = noted
-        return max(v.lanes for v in values)
 
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt,
 }  # fmt: skip
-
-
-def _worst(t: ScalarType, kind: str) -> Value:
-    if t.is_float:
-        return literal(float("inf") if kind == "min" else float("-inf"), t)
-    return literal(t.max if kind == "min" else t.min, t)
 
 
 def _add_patterns(a: tuple[int, ...] | None, b: tuple[int, ...] | None, sign: int) -> tuple[int, ...] | None:
