@@ -45,6 +45,7 @@ class Builder:
         self.scopes: list[Scope] = [Scope()]
         self.depths: dict[str, int] = {}
         self.alignments: dict[str, int] = {}  # what vectors of a stage had to be aligned to, once known
+        self.guard = 0  # the depth that loads stay inside: further out their place may not exist
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self._counts: dict[str, int] = {}
 
@@ -80,6 +81,17 @@ class Builder:
             yield opened.statements
         finally:
             self.scopes.pop()
+
+    @contextmanager
+    def condition(self) -> Iterator[list[Statement]]:
+        """As `scope`, for a block that runs only where a condition holds: no load moves out of it."""
+        outside = self.guard
+        with self.scope() as statements:
+            self.guard = self.depth
+            try:
+                yield statements
+            finally:
+                self.guard = outside
 
     def mark(self) -> Mark:
         """Remembers the state, for `rollback`."""

@@ -415,6 +415,7 @@ class Evaluator:
             return self.value(stage.values[e.component], inner)
         buffer = self.sources.buffers[(e.name, e.component)]
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
+        at_least = max(at_least, self.builder.guard)
         return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.exact)
 
     def _check_size(self, stage: Stage) -> None:

@@ -291,7 +291,7 @@ class GroupLowering:
             if stage.name not in once:
                 self._compute(stage, p, boxes[stage.name])
                 continue
-            with self.builder.scope() as body:
+            with self.builder.condition() as body:
                 self._compute(stage, p, boxes[stage.name])
             self.builder.emit(If((once[stage.name],), tuple(body)))
         if not self._more(n):

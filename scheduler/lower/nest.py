@@ -58,9 +58,9 @@ def compute(b: Builder, sources: Sources, nest: Nest, box: Box) -> None:
     if not asked:
         _tried(b, sources, replace(nest, unroll=expected), fixed)
         return
-    with b.scope() as unrolled:
+    with b.condition() as unrolled:
         _tried(b, sources, replace(nest, unroll=expected), fixed)
-    with b.scope() as otherwise:
+    with b.condition() as otherwise:
         _tried(b, sources, looped, box)
     b.emit(If(asked, tuple(unrolled), None, tuple(otherwise)))
 
@@ -276,6 +276,6 @@ def _update_point(
         write()
         return
     condition = evaluator.value(update.where, frame)
-    with b.scope() as body:
+    with b.condition() as body:
         write()
     b.emit(If((), tuple(body), condition))
