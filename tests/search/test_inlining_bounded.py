@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from machines import machine
+
 from scheduler.compile import compile_pipeline
 from scheduler.lang.document import load
 from scheduler.schedule import INLINE
