@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from scheduler.lang.expr import (
@@ -55,16 +56,13 @@ def normalise(pipeline: Pipeline) -> Pipeline:
     )
 
 
-def _map_stage(stage: Stage, rewrite: object, own: str) -> Stage:
-    f = rewrite
-    assert callable(f)
-
+def _map_stage(stage: Stage, f: Callable[[Expr], Expr], own: str) -> Stage:
     def outside(e: Expr) -> Expr:
         """As `rewrite`, but a stage's updates read their own stage raw: its boundary is for its readers."""
         if isinstance(e, Access) and e.name == own:
             return map_children(e, outside)
         if isinstance(e, Access):
-            return f(e)  # type: ignore[no-any-return]
+            return f(e)
         return map_children(e, outside)
 
     def rvar(r: RVar) -> RVar:
