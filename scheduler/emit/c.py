@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.emit.c_operations import Operations
-from scheduler.emit.c_prelude import ABI, BUFFER_HELPERS, DENSE_HELPERS, INCLUDES, INDEX_HELPERS, helpers_used
+from scheduler.emit.c_prelude import (
+    ABI,
+    BUFFER_HELPERS,
+    DENSE_HELPERS,
+    INCLUDES,
+    INDEX_HELPERS,
+    entry_name,
+    helpers_used,
+)
 from scheduler.emit.c_statements import Statements
 from scheduler.emit.c_types import Symbols, element, scalar
 from scheduler.emit.csource import CSource
@@ -25,7 +33,7 @@ vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that t
 
 def emit_c(program: Program) -> CSource:
     """The C of a loop program: the same bytes for the same program."""
-    entry = f"tilesmith_{program.name}"
+    entry = entry_name(program.name)
     header_name = f"{program.name}.h"
     header = _header(program, entry)
     code = _Emitter(program, entry, header_name).run()

@@ -349,8 +349,9 @@ class Operations:
             quotient = f"floor{f}({a} / {b})"
             return quotient if op == "//" else f"{a} - {quotient} * {b}"
         if op in ("<<", ">>"):
-            # counts of uint64 beyond the signed range are too large anyway
-            count = f"({b} > 64 ? 64 : (int64_t){b})" if right.kind == "uint" and right.bits == 64 else f"(int64_t){b}"
+            count = f"(int64_t){b}"
+            if right.bits == 64:  # counts that int64 cannot hold, or not negate, are too large anyway
+                count = f"({b} > 64 ? 64 : (int64_t){b})" if right.kind == "uint" else f"tilesmith_max({b}, -64)"
             return f"tilesmith_shift_{s}({a}, {'' if op == '<<' else '-'}{count})"
         return f"tilesmith_{'div' if op == '//' else 'mod'}_{s}({a}, {b})"
 

@@ -261,3 +261,14 @@ def helpers_used(code: str) -> str:
     """The helper functions that `code` mentions, in a fixed order."""
     used = set(re.findall(r"\btilesmith_[a-z0-9_]+", code))
     return "\n".join(text for name, text in HELPERS.items() if name in used)
+
+
+_OURS = frozenset(
+    re.findall(r"\btilesmith_[a-z0-9_]+", "".join((ABI, INDEX_HELPERS, BUFFER_HELPERS, DENSE_HELPERS)))
+) | {*HELPERS}
+
+
+def entry_name(pipeline: str) -> str:
+    """The exported function of a pipeline of that name: never one of the names that every file has."""
+    name = f"tilesmith_{pipeline}"
+    return f"{name}_" if name in _OURS else name

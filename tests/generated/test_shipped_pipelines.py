@@ -1,0 +1,56 @@
+"""Every shipped pipeline at every size with every number of threads: what the interpreter computes."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import pytest
+from support.machines import machine
+from support.native import build, call, source_of
+from support.shipped import SIZES, assert_right, loaded, problem
+from support.threads import threads
+
+from scheduler import pipelines
+from scheduler.compile import Options, compile_pipeline
+from scheduler.emit.csource import CSource
+from scheduler.legality import check
+from scheduler.search import root_schedule
+
+FLAGS = ("-O1", "-march=native")
+NAMES = pipelines.names()
+
+
+@cache
+def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
+    pipeline = loaded(name)
+    if how == "root":
+        schedule = root_schedule(pipeline, machine())
+        check(pipeline, schedule)
+        source = source_of(pipeline, schedule, machine())
+    else:
+        source = compile_pipeline(pipeline, machine(), Options(how)).source
+    return build(source, FLAGS), source
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: str) -> None:
+    library, source = library_of(name, "taco2019")
+    p = problem(name, size)
+    for count in (1, 2, 5):
+        with threads(count):
+            status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+        assert status == 0
+        assert_right(got, p.expected)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_root_schedule_computes_what_the_pipeline_says(name: str, size: str) -> None:
+    library, source = library_of(name, "root")
+    p = problem(name, size)
+    with threads(2):
+        status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+    assert status == 0
+    assert_right(got, p.expected)

@@ -1,0 +1,84 @@
+"""The shipped pipelines at any size, with random images and what the interpreter makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from support.native import Region
+
+from scheduler import pipelines
+from scheduler.analysis.bounds import required_regions
+from scheduler.lang.interpret import Image, interpret
+from scheduler.lang.pipeline import Pipeline
+from scheduler.lang.types import ScalarType
+
+TOLERANCE = 1e-5  # of the output's largest magnitude
+
+# x and y; None is the size of the estimates
+SIZES: dict[str, Region | None] = {
+    "1x1": ((0, 1), (0, 1)),
+    "7x3": ((0, 7), (0, 3)),
+    "64x64": ((0, 64), (0, 64)),
+    "shifted": ((5, 131), (-3, 67)),
+    "1021x769": ((0, 1021), (0, 769)),
+    "full": None,
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    pipeline: Pipeline
+    regions: dict[str, Region]
+    inputs: dict[str, Image]
+    expected: dict[str, tuple[np.ndarray, ...]]
+
+
+@cache
+def loaded(name: str) -> Pipeline:
+    return pipelines.load(name)
+
+
+@cache
+def problem(name: str, size: str) -> Problem:
+    """Inputs without boundary have what is required, the others are as large as the output."""
+    pipeline = loaded(name)
+    plane = SIZES[size]
+    regions = {o: _region(pipeline, o, pipeline.stage(o).dims, plane) for o in pipeline.outputs}
+    whole = {i.name: _region(pipeline, i.name, i.dims, plane) for i in pipeline.inputs}
+    required = required_regions(pipeline, regions, {}, whole)
+    rng = np.random.default_rng(7)
+    inputs = {}
+    for i in pipeline.inputs:
+        region = whole[i.name] if i.boundary is not None else required[i.name]
+        inputs[i.name] = Image(_random(i.type, region, rng), tuple(lo for lo, _ in region))
+    return Problem(pipeline, regions, inputs, interpret(pipeline, inputs, {}, regions))
+
+
+def _region(pipeline: Pipeline, name: str, dims: tuple[str, ...], plane: Region | None) -> Region:
+    """x and y are the plane's, further dims as estimated."""
+    estimate = pipeline.estimate(name) or pipeline.estimate(pipeline.outputs[0]) or ()
+    if plane is None:
+        return estimate
+    return tuple(plane["xy".index(d)] if d in "xy" else estimate[n] for n, d in enumerate(dims))
+
+
+def _random(type_: ScalarType, region: Region, rng: np.random.Generator) -> np.ndarray:
+    shape = tuple(extent for _, extent in reversed(region))
+    if type_.is_float:
+        return rng.random(shape, dtype=type_.numpy) + type_.numpy.type(0.01)
+    return rng.integers(type_.min, type_.max, shape, dtype=type_.numpy, endpoint=True)
+
+
+def assert_right(got: dict[str, tuple[np.ndarray, ...]], expected: dict[str, tuple[np.ndarray, ...]]) -> None:
+    """Integers equal, floats within TOLERANCE of the largest magnitude."""
+    assert got.keys() == expected.keys()
+    for name, arrays in expected.items():
+        for a, b in zip(got[name], arrays, strict=True):
+            if b.dtype.kind != "f":
+                np.testing.assert_array_equal(a, b, err_msg=name)
+                continue
+            assert np.isfinite(b).all(), name
+            largest = float(np.abs(b).max())
+            np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE * largest, err_msg=name)
