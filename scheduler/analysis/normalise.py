@@ -15,7 +15,6 @@ from scheduler.lang.expr import (
     Expr,
     InputBound,
     Logical,
-    RVar,
     Select,
     map_children,
 )
@@ -43,44 +42,37 @@ def normalise(pipeline: Pipeline) -> Pipeline:
     if not owners:
         return pipeline
 
-    def rewrite(e: Expr) -> Expr:
-        e = map_children(e, rewrite)
-        if isinstance(e, Access) and e.name in owners:
-            return _bounded(e, *owners[e.name])
-        return e
+    def rewriter(own: str | None) -> Callable[[Expr], Expr]:
+        """Bounds every access but those to `own`: a boundary is for a stage's readers, its updates read it raw."""
+
+        def rewrite(e: Expr) -> Expr:
+            e = map_children(e, rewrite)
+            return _bounded(e, *owners[e.name]) if isinstance(e, Access) and e.name in owners and e.name != own else e
+
+        return rewrite
 
     return replace(
         pipeline,
         inputs=tuple(replace(i, boundary=None) for i in pipeline.inputs),
-        stages=tuple(_map_stage(s, rewrite, own=s.name) for s in pipeline.stages),
+        stages=tuple(_mapped(s, rewriter(None), rewriter(s.name)) for s in pipeline.stages),
     )
 
 
-def _map_stage(stage: Stage, f: Callable[[Expr], Expr], own: str) -> Stage:
-    def outside(e: Expr) -> Expr:
-        """As `rewrite`, but a stage's updates read their own stage raw: its boundary is for its readers."""
-        if isinstance(e, Access) and e.name == own:
-            return map_children(e, outside)
-        if isinstance(e, Access):
-            return f(e)
-        return map_children(e, outside)
-
-    def rvar(r: RVar) -> RVar:
-        return replace(r, lo=f(r.lo), extent=f(r.extent))
-
-    def update(u: Update) -> Update:
-        return Update(
-            domain=tuple(rvar(r) for r in u.domain),
-            where=None if u.where is None else outside(u.where),
-            at=tuple(outside(e) for e in u.at),
-            values=tuple(outside(e) for e in u.values),
-        )
-
+def _mapped(stage: Stage, value: Callable[[Expr], Expr], update: Callable[[Expr], Expr]) -> Stage:
+    """`stage` with its pure values and its updates rewritten."""
     return replace(
         stage,
         boundary=None,
-        values=tuple(f(v) for v in stage.values),
-        updates=tuple(update(u) for u in stage.updates),
+        values=tuple(value(v) for v in stage.values),
+        updates=tuple(
+            Update(
+                domain=tuple(replace(r, lo=update(r.lo), extent=update(r.extent)) for r in u.domain),
+                where=None if u.where is None else update(u.where),
+                at=tuple(update(e) for e in u.at),
+                values=tuple(update(e) for e in u.values),
+            )
+            for u in stage.updates
+        ),
     )
 
 
