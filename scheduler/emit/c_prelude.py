@@ -141,7 +141,7 @@ TILESMITH_INLINE void tilesmith_copy(char *to, const int64_t *to_stride, const c
 DENSE_HELPERS = """\
 /* A dense copy of an image in the given order of its dims, which the image then describes; NULL without memory. */
 TILESMITH_INLINE void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_t size, int copy) {
-    int64_t from[5], extent[5], elements = 1;
+    int64_t from[5] = {0}, extent[5] = {0}, elements = 1;
     for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
     for (int n = 0; n < b->dims; n++) {
         b->stride[order[n]] = elements;
@@ -154,7 +154,7 @@ TILESMITH_INLINE void *tilesmith_dense(tilesmith_buffer *b, const int *order, si
 }
 
 TILESMITH_INLINE void tilesmith_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, size_t size) {
-    int64_t extent[5];
+    int64_t extent[5] = {0};
     for (int d = 0; d < b->dims; d++) extent[d] = b->extent[d];
     tilesmith_copy(b->data, b->stride, dense->data, dense->stride, extent, b->dims, size);
 }

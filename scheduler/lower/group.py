@@ -373,6 +373,7 @@ class GroupLowering:
             rings = {}
             for stage in stored:
                 self._compute(stage, self.members[stage.name], boxes[stage.name], sources)
+        streams = [s for s in here if s.name in rings or (s.name in self.registers and s.name in moving)]
         order = tuple(dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim))
         fused = RowLoop(
             output=self.output,
@@ -381,8 +382,8 @@ class GroupLowering:
             dim=level.dim,
             lanes=level.step or 1,
             box=dict(zip(self.output.dims, boxes[self.output.name], strict=True)),
-            streams=[s for s in here if s.name in rings or (s.name in self.registers and s.name in moving)],
-            moving=moving,
+            streams=streams,
+            moving={s.name: moving[s.name] for s in streams},
             rings=rings,
             emit_output=True,
         )
