@@ -225,10 +225,11 @@ class _Fused:
         rows = [s for key, s in self.planned.items() if key[0] == stage.name]
         lead = max([last, *(s.lead for s in rows)])
         oldest = min([first, *(s.oldest for s in rows)])
-        for key in [key for key in self.planned if key[0] == stage.name]:
-            del self.planned[key]
+        asked = {key: self.planned.pop(key) for key in list(self.planned) if key[0] == stage.name}
         for component in range(len(stage.types)):
-            self.planned[stage.name, component, at] = Stream(stage, component, at, lead, lead, oldest)
+            key = (stage.name, component, at)
+            least = min(lead, asked[key].least) if key in asked else lead
+            self.planned[key] = Stream(stage, component, at, lead, least, oldest)
 
     def margins(self, name: str, box: Box) -> tuple[int, int]:
         """How far the row of a ring reaches beyond the output's, at both ends."""
