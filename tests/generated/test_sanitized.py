@@ -1,0 +1,89 @@
+"""No read or write outside a buffer, no undefined behaviour: AddressSanitizer and UBSan watch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.random_cases import judged_in_children
+from support.tools import require_tool
+
+FLAGS = ("-O0", "-march=native", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+CASES, CHUNK = range(40), 10
+
+
+def watched() -> dict[str, str]:
+    """The environment in which Python itself runs under AddressSanitizer, so that NumPy's blocks have guards."""
+    gcc = require_tool("gcc")
+    found = subprocess.run([gcc, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    library = Path(found.stdout.strip())
+    assert library.is_absolute(), "GCC has no AddressSanitizer"
+    return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1"}
+
+
+@pytest.mark.parametrize("start", CASES[::CHUNK])
+def test_random_cases_are_clean(start: int) -> None:
+    assert judged_in_children(range(start, start + CHUNK), FLAGS, env=watched()) == {}
+
+
+SHIPPED = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+from support.shipped import SIZES, assert_right, loaded, problem
+from support.machines import machine
+from support.native import build, call
+from scheduler.compile import compile_pipeline
+
+source = compile_pipeline(loaded(sys.argv[3]), machine()).source
+library = build(source, tuple(sys.argv[4:]))
+for size in ("1x1", "7x3", "64x64", "shifted"):
+    p = problem(sys.argv[3], size)
+    status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+    assert status == 0, status
+    assert_right(got, p.expected)
+print("clean")
+"""
+
+
+@pytest.mark.parametrize("name", ["blur", "harris", "unsharp", "interpolate", "gaussian3x3"])
+def test_shipped_pipelines_are_clean(name: str) -> None:
+    import os
+
+    tests = Path(__file__).parents[1]
+    command = [sys.executable, "-c", SHIPPED, str(tests), str(tests.parent), name, *FLAGS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **watched()})
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "clean\n"
+
+
+OVERFLOW = """
+import sys, ctypes
+sys.path[:0] = sys.argv[1:3]
+import numpy as np
+from support.buffers import invoke, view
+from support.shipped import loaded
+from support.machines import machine
+from support.native import build
+from scheduler.compile import compile_pipeline
+
+source = compile_pipeline(loaded("blur"), machine()).source
+library = build(source, tuple(sys.argv[3:]))
+data, out = np.zeros((66, 66), np.uint16), np.zeros((64, 60), np.uint16)
+b = view(out, (0, 0))
+b.extent[0] = 64
+b.stride[1] = 64
+invoke(library, source, [view(data, (0, 0)), b])
+"""
+
+
+def test_the_watch_is_awake() -> None:
+    """A buffer that is smaller than it says."""
+    import os
+
+    tests = Path(__file__).parents[1]
+    command = [sys.executable, "-c", OVERFLOW, str(tests), str(tests.parent), *FLAGS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **watched()})
+    assert done.returncode != 0
+    assert "heap-buffer-overflow" in done.stderr
