@@ -260,6 +260,9 @@ class GroupLowering:
         if len(movers) > 1:
             return box
         d = movers[0]
+        span = self.spans[stage.name][d]
+        if span.known and span.rate < 0:
+            return box  # it comes from above: nothing is new at the end
         done = loop.done.get(stage.name)
         if done is None:
             done = self.builder.fresh(f"{stage.name}_{stage.dims[d]}_done")
@@ -267,13 +270,22 @@ class GroupLowering:
             self.builder.declare(done)  # inside the loop: nothing that depends on it may be moved out
             self._depends[done] = {loop.var}
             loop.start[done] = outside[d][0]
-            plan, span = self._windows.get(n), self.spans[stage.name][d]
-            if plan is not None and span.rate <= 1 and plan.warm_up * span.rate >= span.width + (span.rate < 1):
+            if self._fills_row_by_row(n, span):
                 self._row_by_row[sym(done)] = outside[d][0]
         loop.end[done] = maximum(sym(done), box[d][1] + 1)
+        first = sym(done)
+        if span.known and span.rate > span.width + 1:
+            first = maximum(first, box[d][0])  # rows between those of two iterations are read by none
         new = list(outside)
-        new[d] = (sym(done), box[d][1])
+        new[d] = (first, box[d][1])
         return tuple(new)
+
+    def _fills_row_by_row(self, n: int, span: Span) -> bool:
+        """Whether the iterations ahead of loop `n` fill the window of `span`, so that one row is new in each."""
+        plan = self._windows.get(n)
+        if plan is None or not span.known or span.rate > 1:
+            return False
+        return plan.warm_up * span.rate >= span.width + (span.rate < 1)
 
     # loops ------------------------------------------------------------
 
