@@ -55,13 +55,15 @@ _OWN_BYTES = 64 << 20  # of the runner, its libraries and an emulator
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """What a run gave. `outputs` has one array per tuple component, axes the reverse of the stage's dims, over
-    `regions` ((min, extent) per dim). `times_ms` are of the pipeline alone, one a repeat, after one call unmeasured."""
+    `regions` ((min, extent) per dim). `times_ms` are of the pipeline alone, one a repeat, after one call unmeasured.
+    `peak_rss_bytes` is of the whole program, `start_rss_bytes` what it had with its libraries before any image."""
 
     outputs: dict[str, tuple[Array, ...]]
     regions: dict[str, Region]
     times_ms: tuple[float, ...]
     threads: int
     peak_rss_bytes: int
+    start_rss_bytes: int
 
 
 def run(
@@ -92,7 +94,7 @@ def run(
             raise _refusal(answer, job)
         outputs = job.outputs()
     times = tuple(ns / 1e6 for ns in answer["times_ns"])
-    return RunResult(outputs, given, times, threads, answer["peak_rss_bytes"])
+    return RunResult(outputs, given, times, threads, answer["peak_rss_bytes"], answer["start_rss_bytes"])
 
 
 def query_regions(

@@ -8,7 +8,8 @@
  *   load I FILE                                  memory for buffer I, filled from FILE
  *   allocate I                                   memory for buffer I
  *   query                                        what the pipeline requires: {"code": c, "buffers": [[i, [min...], [extent...]]...]}
- *   run N                                        one call unmeasured, N measured: {"code": c, "times_ns": [...], "peak_rss_bytes": b}
+ *   run N                                        one call unmeasured, N measured: {"code": c, "times_ns": [...], "peak_rss_bytes": b,
+ *                                                "start_rss_bytes": b}
  *   store I FILE                                 write buffer I
  *
  * A call that does not return 0 is answered as a query is. {"error": kind, "detail": text} and exit status 1
@@ -238,14 +239,15 @@ static void answer_regions(int32_t code)
     fprintf(answers, "]}\n");
 }
 
-/* The most memory that this program has had, in bytes; unlike getrusage's, not that of the program it was before. */
-static uint64_t peak_bytes(void)
+/* The most memory ("VmHWM") that this program has had, or what it has now ("VmRSS"), in bytes; unlike getrusage's,
+ * not that of the program it was before. */
+static uint64_t memory_bytes(const char *what)
 {
     char line[256];
     uint64_t kilobytes = 0;
     FILE *status = fopen("/proc/self/status", "re");
     while (status != NULL && fgets(line, sizeof line, status) != NULL)
-        if (sscanf(line, "VmHWM: %" SCNu64, &kilobytes) == 1)
+        if (strncmp(line, what, strlen(what)) == 0 && sscanf(line + strlen(what), ": %" SCNu64, &kilobytes) == 1)
             break;
     if (status != NULL)
         fclose(status);
@@ -256,6 +258,9 @@ static uint64_t peak_bytes(void)
     }
     return kilobytes * 1024;
 }
+
+/* What the program had with its libraries, before the first image. */
+static uint64_t start_bytes;
 
 static int64_t now_ns(void)
 {
@@ -285,7 +290,8 @@ static void run(pipeline_function pipeline)
         fprintf(answers, "{\"code\": 0, \"times_ns\": [");
         for (long long i = 0; i < repeat; i++)
             fprintf(answers, "%s%" PRId64, i ? ", " : "", times[i]);
-        fprintf(answers, "], \"peak_rss_bytes\": %" PRIu64 "}\n", peak_bytes());
+        fprintf(answers, "], \"peak_rss_bytes\": %" PRIu64 ", \"start_rss_bytes\": %" PRIu64 "}\n",
+                memory_bytes("VmHWM"), start_bytes);
     }
     free(times);
     if (code != 0) { /* what comes next would store what was never computed */
@@ -310,6 +316,7 @@ int main(int argc, char **argv)
     *(void **)&pipeline = dlsym(library, argv[2]);
     if (pipeline == NULL)
         fail("library", "the library has no such function");
+    start_bytes = memory_bytes("VmRSS");
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
