@@ -70,7 +70,7 @@ class _Stencils:
     def _reads(self, name: str, source: str) -> list[str]:
         """One to four reads of `source`: in every dim along one line, mostly, and through one clamp or none."""
         r = self.r
-        rates = [r.choice((1, 1, 1, 1, 2, 0.5)) if d != "c" else 1 for d in self.dims]
+        rates = [r.choice((1, 1, 1, 1, 1, 1, 2, 2, 0.5, 0.5, -1)) if d != "c" else 1 for d in self.dims]
         if self.scale[source] * max(rates) > 8:
             rates = [1 for _ in self.dims]
         self.scale[name] = max(self.scale[name], self.scale[source] * (2 if 2 in rates else 1))
@@ -90,7 +90,12 @@ class _Stencils:
         if dim == "c":
             return dim
         offset = r.choice((0, 0, 1, -1, 2, -2, 3))
-        text = {1: f"{dim} + {offset}", 2: f"2 * {dim} + {offset}", 0.5: f"({dim} + {offset}) // 2"}[rate]
+        text = {
+            1: f"{dim} + {offset}",
+            2: f"2 * {dim} + {offset}",
+            0.5: f"({dim} + {offset}) // 2",
+            -1: f"{offset} - {dim}",
+        }[rate]
         if bounds is None:
             return text
         return f"clamp({text}, {bounds[0]}, {bounds[1]})" + (f" + {r.randint(-1, 1)}" if r.random() < 0.1 else "")

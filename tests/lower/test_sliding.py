@@ -1,0 +1,204 @@
+"""Windows really slide and rings really fold: elements stored are counted, buffers measured, small cases run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from support.executed import Executed, execute
+from support.machines import machine
+from support.native import Region, build, call, source_of
+from support.shipped import loaded
+
+from scheduler.compile import compile_pipeline
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+from scheduler.lang.pipeline import Pipeline
+from scheduler.legality import check
+from scheduler.lower import lower
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+
+ROWS = ("x.inner", "y.inner", "x.outer", "y.outer")
+
+
+def by_hand(
+    pipeline: Pipeline, placements: Sequence[Placement], loops: tuple[str, ...] = ROWS, rows: int = 32
+) -> Schedule:
+    tiles = tuple(Tile(d, None if d == "x" else rows) for d in ("x", "y") if f"{d}.outer" in loops)
+    parallel = loops[-1] if loops[-1].endswith("outer") else None
+    group = Group(pipeline.outputs[0], loops, tiles, parallel, Vector("x", 8), (), tuple(placements))
+    schedule = Schedule(pipeline.name, "hand", (group,))
+    check(pipeline, schedule)
+    return schedule
+
+
+def counted(pipeline: Pipeline, schedule: Schedule, regions: dict[str, Region]) -> Executed:
+    return execute(lower(pipeline, schedule, machine()), pipeline, regions)
+
+
+def sliding(name: str, **changes: object) -> Placement:
+    fields: dict = {"compute": "y.inner", "store": "x.outer", "order": ("x", "y"), "vector": Vector("x", 8)}
+    return Placement(name, **{**fields, **changes})
+
+
+def test_blur_computes_every_row_once_a_strip() -> None:
+    """64 x 96 points in strips of 32 rows: each strip needs two rows more than it has, and a ring of four."""
+    regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
+    run = counted(loaded("blur"), by_hand(loaded("blur"), [sliding("blur_x")]), regions)
+    assert run.stored == {"blur_x": 64 * (32 + 2) * 3, "blur_y": 64 * 96}
+    assert run.elements == {"blur_x": (64, 4)}
+
+
+def test_without_a_store_level_further_out_rows_are_computed_again() -> None:
+    regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
+    run = counted(loaded("blur"), by_hand(loaded("blur"), [sliding("blur_x", store="y.inner")]), regions)
+    assert run.stored == {"blur_x": 64 * 96 * 3, "blur_y": 64 * 96}
+    assert run.elements == {"blur_x": (64, 3)}
+
+
+def test_without_folding_the_whole_strip_is_kept() -> None:
+    regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
+    run = counted(loaded("blur"), by_hand(loaded("blur"), [sliding("blur_x", fold=False)]), regions)
+    assert run.stored == {"blur_x": 64 * (32 + 2) * 3, "blur_y": 64 * 96}
+    assert run.elements == {"blur_x": (64, 34)}
+
+
+def test_inlined_nothing_is_stored() -> None:
+    regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
+    run = counted(loaded("blur"), by_hand(loaded("blur"), [Placement("blur_x", INLINE, INLINE)]), regions)
+    assert run.stored == {"blur_y": 64 * 96}
+    assert run.elements == {}
+
+
+def test_harris_keeps_four_rows_of_each_stage() -> None:
+    harris = loaded("harris")
+    kept = ("gray", "Ix", "Iy", "Ixx", "Iyy", "Ixy")
+    placements = [
+        sliding(s.name) if s.name in kept else Placement(s.name, INLINE, INLINE)
+        for s in harris.stages
+        if s.name not in harris.outputs
+    ]
+    regions: dict[str, Region] = {"output": ((3, 56), (3, 64)), "input": ((0, 62), (0, 70), (0, 3))}
+    run = counted(harris, by_hand(harris, placements), regions)
+    for name, width, more in (("gray", 60, 4), ("Ixx", 58, 2), ("Iyy", 58, 2), ("Ixy", 58, 2)):
+        assert run.elements[name] == (width, 4)
+        vectors = -(-width // 8) * 8  # the last vector of a row overlaps the one before
+        assert run.stored[name] == vectors * (32 + more) * 2, name
+    assert run.elements["Ix"] == run.elements["Iy"] == (58, 1)
+    assert run.stored["output"] == 56 * 64
+
+
+@pytest.mark.parametrize(("name", "ring"), [("blur", {"blur_x": 4}), ("unsharp", {"blur_y": 1})])
+def test_what_the_method_decides_slides(name: str, ring: dict[str, int]) -> None:
+    compiled = compile_pipeline(loaded(name), machine())
+    estimates = {o: loaded(name).estimate(o) or () for o in loaded(name).outputs}
+    width = next(iter(estimates.values()))[0][1]
+    declared = dict(compiled.source.buffers)
+    for stage, rows in ring.items():
+        size = loaded(name).stage(stage).types[0].bytes
+        assert declared[stage] <= width * 1.1 * rows * size * machine().threads, declared
+
+
+def test_a_pyramid_level_slides_at_its_own_rate() -> None:
+    """Two rows of `down` are new for a row of the output; the rows between are computed once."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "halved",
+            "inputs": [{"name": "input", "type": "int32", "dims": ["x", "y"]}],
+            "stages": [
+                {"name": "a", "dims": ["x", "y"], "value": "input(x, y) * 3"},
+                {"name": "out", "dims": ["x", "y"], "value": "a(x, 2 * y - 1) + a(x, 2 * y) + a(x, 2 * y + 1)"},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 64]]},
+        }
+    )
+    regions = {"out": ((0, 64), (0, 32)), "input": ((0, 64), (-1, 65))}
+    run = counted(pipeline, by_hand(pipeline, [sliding("a")], rows=16), regions)
+    assert run.stored["a"] == 64 * (2 * 16 + 1) * 2
+    assert run.elements["a"] == (64, 4)
+
+
+# Small cases that went wrong
+
+SIZE = 40
+
+
+def assert_computes(stages: dict[str, str], placements: Sequence[Placement], loops: tuple[str, ...] = ROWS) -> None:
+    """Under AddressSanitizer a buffer that is too small would be seen at once; here its neighbour is overwritten."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "small",
+            "inputs": [
+                {"name": "input", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": "mirror_image"}},
+            ],
+            "stages": [{"name": n, "dims": ["x", "y"], "value": v} for n, v in stages.items()],
+            "outputs": [list(stages)[-1]],
+            "estimates": {list(stages)[-1]: [[0, SIZE], [0, SIZE]]},
+        }
+    )
+    output = pipeline.outputs[0]
+    schedule = by_hand(pipeline, placements, loops)
+    source = source_of(pipeline, schedule, machine())
+    library = build(source, ("-O1", "-march=native"))
+    image = Image(np.random.default_rng(3).integers(-99, 99, (SIZE, SIZE)).astype(np.int32), (0, 0))
+    for region in (((0, SIZE), (0, SIZE)), ((-9, 11), (5, 7))):
+        regions: dict[str, Region] = {output: region}
+        status, got = call(library, source, pipeline, {"input": image}, {}, regions)
+        assert status == 0
+        expected = interpret(pipeline, {"input": image}, {}, regions)[output]
+        np.testing.assert_array_equal(got[output][0], expected[0])
+        run = execute(lower(pipeline, schedule, machine()), pipeline, {**regions, "input": ((0, SIZE), (0, SIZE))})
+        assert run.stored[output] >= region[0][1] * region[1][1]
+
+
+PLAIN = ("x.inner", "y.inner")
+INSIDE = {"compute": "y.inner", "store": "y.inner", "vector": None}
+
+
+def test_a_shifted_clamp_and_a_clamped_shift() -> None:
+    read = "g(x, clamp(y, 0, 5) + 30) + g(x, clamp(y + 30, 0, 5))"
+    assert_computes({"g": "input(x, y) * 2", "out": read}, [sliding("g", **INSIDE)], PLAIN)
+    assert_computes({"g": "input(x, y) * 2", "out": read}, [sliding("g")])
+
+
+@pytest.mark.parametrize("read", ["g(clamp(x, y, y + 2), y)", "g(x, clamp(x, y, y + 9))", "g(x, max(y, x - 8))"])
+def test_a_clamp_to_another_loop(read: str) -> None:
+    assert_computes({"g": "input(x, y) * 2", "out": read}, [sliding("g", **INSIDE)], PLAIN)
+    assert_computes({"g": "input(x, y) * 2", "out": read}, [sliding("g")])
+
+
+def test_a_clamp_to_a_reduction() -> None:
+    read = "sum(g(x, clamp(y, r, r + 2)) for r in range(0, 30))"
+    assert_computes({"g": "input(x, y) * 2", "out": read}, [sliding("g", **INSIDE)], PLAIN)
+
+
+def test_rows_between_those_that_are_read() -> None:
+    """f is read at every second row only: what it reads itself has room for one row of f at a time."""
+    stages = {
+        "e": "input(x, y) * 2",
+        "f": "e(x, y - 2) - e(x, y + 3)",
+        "out": "f(x, 2 * y + 1)",
+    }
+    for vector in (None, Vector("x", 8)):
+        placements = [sliding("e", compute="y.inner", store="y.inner", vector=vector), sliding("f", vector=vector)]
+        assert_computes(stages, placements)
+
+
+def test_a_stage_read_from_its_end() -> None:
+    stages = {
+        "e": "input(x, y) * 2",
+        "f": "e(x, y - 2) - e(x, y + 3)",
+        "out": "f(x, 20 - y) * 2 + f(x, 21 - y)",
+    }
+    assert_computes(stages, [sliding("e", store="y.inner"), sliding("f")])
+    assert_computes(stages, [sliding("e"), sliding("f")])
+
+
+def test_a_stage_read_up_and_down() -> None:
+    stages = {"e": "input(x, y) * 2", "f": "e(x, y) + e(x, y // 2) * 3", "out": "f(x, y) + f(x, 2 * y)"}
+    assert_computes(stages, [sliding("e", store="y.inner"), sliding("f")])
+    assert_computes(stages, [sliding("e"), sliding("f", store="y.inner")])

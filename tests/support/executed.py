@@ -1,0 +1,99 @@
+"""Runs the loops of a loop program without its values: how often each stage's elements are stored, and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.analysis.bounds import bound_symbol
+from scheduler.lang.pipeline import Pipeline
+from scheduler.lower.program import (
+    Allocate,
+    Bind,
+    Comment,
+    CopyOut,
+    Define,
+    Extents,
+    Free,
+    If,
+    Let,
+    Loop,
+    Mutable,
+    Program,
+    Row,
+    Scratch,
+    SetIndex,
+    Statement,
+    Store,
+    VectorSplit,
+)
+
+
+@dataclass
+class Executed:
+    """`stored` counts elements by stage (every lane of a vector), `elements` has the sizes of buffers: (stage,
+    elements per dim, fastest first)."""
+
+    stored: Counter[str] = field(default_factory=Counter)
+    elements: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def execute(program: Program, pipeline: Pipeline, regions: Mapping[str, tuple[tuple[int, int], ...]]) -> Executed:
+    """For these regions of outputs and inputs. Places that data says, and conditions on values, are none of it."""
+    env: dict[str, int] = {}
+    for name, region in regions.items():
+        owner = pipeline.stage(name) if name in pipeline.outputs else pipeline.input(name)
+        for d, (lo, extent) in zip(owner.dims, region, strict=True):
+            env[bound_symbol(name, "min", d)], env[bound_symbol(name, "extent", d)] = lo, extent
+    run = Executed()
+    _block((*program.bounds, *program.body), env, run)
+    return run
+
+
+def _block(statements: tuple[Statement, ...], env: dict[str, int], run: Executed) -> None:
+    for s in statements:
+        match s:
+            case Let() | Mutable() | SetIndex():
+                env[s.name] = s.value.value(env)
+            case VectorSplit():
+                assert s.align == 1
+                env[s.first] = s.lo.value(env)
+                fits = (s.end - s.lanes).value(env)
+                env[s.last] = env[s.first] - s.lanes if fits < env[s.first] else fits
+                env[s.from_], env[s.to] = env[s.first], env[s.last] + s.lanes
+            case Loop():
+                _loop(s, env, run)
+            case If():
+                assert s.condition is None
+                taken = all(x.value(env) >= 0 for x in s.nonnegative)
+                _block(s.body if taken else s.otherwise, env, run)
+            case Store():
+                run.stored[s.buffer.stage] += s.value.lanes
+            case Scratch():
+                for memory in s.buffers:
+                    _extents(memory, env, run)
+            case Allocate():
+                _extents(s.memory, env, run)
+            case Define() | Row() | Bind() | Comment() | Free() | CopyOut():
+                pass
+            case _:
+                raise AssertionError(s)
+
+
+def _loop(s: Loop, env: dict[str, int], run: Executed) -> None:
+    at, hi, step = s.lo.value(env), s.hi.value(env), s.step.value(env)
+    while at <= hi:
+        if s.skip is not None and at == env[s.skip[0]]:
+            at = env[s.skip[1]]
+            if at > hi:
+                return
+        env[s.var] = at
+        if s.last is not None:
+            env[s.last[0]] = min(at, env[s.last[1]])
+        _block(s.body, env, run)
+        at += step
+
+
+def _extents(memory: Extents, env: dict[str, int], run: Executed) -> None:
+    run.elements[memory.buffer.stage] = tuple(x.value(env) for x in memory.extents)
