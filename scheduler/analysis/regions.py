@@ -9,8 +9,10 @@ from scheduler.analysis.bounds import Interval, bound_symbol, interval_of, param
 from scheduler.analysis.graph import stage_graph
 from scheduler.analysis.index import const
 from scheduler.analysis.spans import Span
+from scheduler.errors import ScheduleError
 from scheduler.lang.expr import RVar
 from scheduler.lang.pipeline import Pipeline, Stage
+from scheduler.lang.types import INT32
 
 Bounds = tuple[int, int]
 Region = tuple[Bounds, ...]
@@ -24,6 +26,7 @@ def estimated_regions(
 
     `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
     for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred.
+    Raises ScheduleError where a place is needed that no int32 names.
     """
     live = set(stage_graph(pipeline).stages)
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
@@ -44,9 +47,20 @@ def estimated_regions(
                 here = need.setdefault(a.producer, [None] * len(dims[a.producer]))
                 for d, bounds in enumerate(_footprint(stage, a, env, symbols)):
                     here[d] = _hull(here[d], bounds)
-    return {
-        name: tuple((lo, hi - lo + 1) for lo, hi in _settled(box, estimates.get(name))) for name, box in need.items()
-    }
+    settled = {name: _settled(box, estimates.get(name)) for name, box in need.items()}
+    _check_reach(settled, dims)
+    return {name: tuple((lo, hi - lo + 1) for lo, hi in box) for name, box in settled.items()}
+
+
+def _check_reach(boxes: Mapping[str, tuple[Bounds, ...]], dims: Mapping[str, tuple[str, ...]]) -> None:
+    """Places are int32: a pipeline that needs others at its estimates can never run."""
+    for name, box in boxes.items():
+        for dim, (lo, hi) in zip(dims[name], box, strict=True):
+            if lo < INT32.min or hi > INT32.max:
+                raise ScheduleError(
+                    f"'{name}' is needed from {lo} to {hi} in dim '{dim}' at the estimated sizes, and no image "
+                    "reaches that far; estimate smaller outputs, or scale by less"
+                )
 
 
 def _symbols(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str, int]:

@@ -6,6 +6,7 @@ import pytest
 from machines import machine
 
 from scheduler.compile import compile_pipeline
+from scheduler.errors import ScheduleError
 from scheduler.lang.document import load
 from scheduler.schedule import INLINE
 
@@ -36,6 +37,11 @@ def test_inlining_neither_multiplies_nor_nests_without_end(stages, value):
     assert any(p.compute != INLINE for p in placements)
     assert len(compiled.source.code) < 1_000_000
     assert "a limit of ours" in {d.source for d in compiled.trace.decisions}
+
+
+def test_a_pipeline_that_reaches_beyond_every_image_is_refused():
+    with pytest.raises(ScheduleError, match="no image reaches that far"):
+        compile_pipeline(load(chain(30, MEAN)), machine())
 
 
 def test_short_chains_stay_inline():
