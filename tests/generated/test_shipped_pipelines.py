@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from support.machines import machine
 from support.native import build, call, source_of
+from support.random_stencils import sliding_schedule
 from support.shipped import SIZES, assert_right, loaded, problem
 from support.threads import threads
 
@@ -52,5 +53,20 @@ def test_the_root_schedule_computes_what_the_pipeline_says(name: str, size: str)
     p = problem(name, size)
     with threads(2):
         status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+    assert status == 0
+    assert_right(got, p.expected)
+
+
+CASES = [(name, seed) for name in NAMES for seed in range(4) if name != "interpolate"] + [("interpolate", 2)]
+
+
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_any_legal_schedule_computes_what_the_pipeline_says(name: str, seed: int) -> None:
+    p = problem(name, "shifted")
+    schedule = sliding_schedule(p.pipeline, seed)
+    check(p.pipeline, schedule)
+    source = source_of(p.pipeline, schedule, machine())
+    with threads(2):
+        status, got = call(build(source, FLAGS), source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0
     assert_right(got, p.expected)
