@@ -114,7 +114,8 @@ class GroupLowering:
         plans = {}
         for n, level in enumerate(self.levels):
             here = {s: d for (s, m), d in slides.items() if m == n and self._foldable(s, n, d)}
-            if here and level.step == 1:
+            # ahead of its first row a loop over tiles of one row would have nothing to run inside
+            if here and level.step == 1 and level.name == inner(level.dim):
                 inside = [s for s in self.stages if s.name not in self.members or self._computed_inside(s.name, n)]
                 plans[n] = windows(self.output, inside, self.spans, self.follows, level.dim, here)
         return slides, plans

@@ -126,7 +126,9 @@ def test_a_pyramid_level_slides_at_its_own_rate() -> None:
 SIZE = 40
 
 
-def assert_computes(stages: dict[str, str], placements: Sequence[Placement], loops: tuple[str, ...] = ROWS) -> None:
+def assert_computes(
+    stages: dict[str, str], placements: Sequence[Placement], loops: tuple[str, ...] = ROWS, rows: int = 32
+) -> None:
     """Under AddressSanitizer a buffer that is too small would be seen at once; here its neighbour is overwritten."""
     pipeline = load(
         {
@@ -141,7 +143,7 @@ def assert_computes(stages: dict[str, str], placements: Sequence[Placement], loo
         }
     )
     output = pipeline.outputs[0]
-    schedule = by_hand(pipeline, placements, loops)
+    schedule = by_hand(pipeline, placements, loops, rows)
     source = source_of(pipeline, schedule, machine())
     library = build(source, ("-O1", "-march=native"))
     image = Image(np.random.default_rng(3).integers(-99, 99, (SIZE, SIZE)).astype(np.int32), (0, 0))
@@ -202,3 +204,12 @@ def test_a_stage_read_up_and_down() -> None:
     stages = {"e": "input(x, y) * 2", "f": "e(x, y) + e(x, y // 2) * 3", "out": "f(x, y) + f(x, 2 * y)"}
     assert_computes(stages, [sliding("e", store="y.inner"), sliding("f")])
     assert_computes(stages, [sliding("e"), sliding("f", store="y.inner")])
+
+
+def test_tiles_of_one_row() -> None:
+    """The loop over tiles runs row by row, but the stage is computed in the loop inside."""
+    stages = {"f0": "input(x, y) * 2", "f1": "f0(x, y + 1)", "out": "f1(x, y - 1) + 2 * f1(x, y + 2)"}
+    loops = ("x.inner", "y.inner", "y.outer", "x.outer")
+    placements = [sliding("f0"), sliding("f1", store="y.inner")]
+    for rows in (1, 2, 5):
+        assert_computes(stages, placements, loops, rows)
