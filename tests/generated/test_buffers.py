@@ -273,3 +273,21 @@ def test_stages_with_a_storage_order_of_their_own() -> None:
     assert invoke(library, source, arguments) == OK
     wide = memory.astype(np.uint16)
     np.testing.assert_array_equal(out, ((wide[:, :-1] + wide[:, 1:]) // 2).astype(np.uint8))
+
+
+@pytest.mark.parametrize("far", [(2**31 - 400, -(2**31) + 300), (-(2**31) + 200, 2**31 - 300)], ids=str)
+@pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
+def test_images_at_the_ends_of_the_grid(name: str, far: tuple[int, int]) -> None:
+    """What these pipelines compute does not depend on the place."""
+    library, source = shipped(name)
+    p = problem(name, "shifted")
+
+    def moved(low: list[int]) -> list[int]:
+        return [low[0] + far[0], low[1] + far[1], *low[2:]]
+
+    (only,), (output,) = p.pipeline.inputs, p.pipeline.outputs
+    image, region = p.inputs[only.name], p.regions[output]
+    out = np.zeros(tuple(n for _, n in reversed(region)), p.expected[output][0].dtype)
+    arguments = [view(image.array, moved(list(image.min))), view(out, moved([lo for lo, _ in region]))]
+    assert invoke(library, source, arguments) == OK
+    assert_right({output: (out,)}, p.expected)
