@@ -45,6 +45,37 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateLoops:
+    """How one update of a stage runs: its loops, innermost first: the dims that it uses and the variables of its
+    domain, each once. `vector` and `parallel` name loops whose iterations are proved to be independent (see
+    `analysis.dependence`). Only a group's output may have a `parallel` update, and only outside the group's own
+    parallel loop; it is the outermost loop of the update.
+    """
+
+    loops: tuple[str, ...]
+    vector: Vector | None = None
+    parallel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A reduction cut into partial results (Halide's rfactor), which a stage `partial` of its own holds.
+
+    `reduction` numbers the stage's reductions: first the inline ones of its values, then its updates.
+    `variable` is one of its domain. It is cut into `parts` strips of neighbours, or, `interleaved`, into those with
+    the same remainder by `parts`. The new dim of `partial`, over the parts, is named `variable` too: the slowest in
+    memory of strips, the fastest of interleaved parts.
+    """
+
+    stage: str
+    reduction: int
+    variable: str
+    parts: int
+    partial: str
+    interleaved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where one stage of a group is computed and stored.
 
@@ -54,7 +85,8 @@ class Placement:
     Both are INLINE for a stage that is computed where it is read.
     `fold` asks for a ring of the size of the window instead of the whole region, where that is provable.
     `storage` "registers" keeps the window along the group's vectorised dim in registers (compute level: the
-    vectorised loop). `order` are the stage's own loops, innermost first.
+    vectorised loop). `order` are the stage's own loops, innermost first. `updates` say
+    how each update of the stage runs; without them each runs as it is defined, by one thread.
     """
 
     stage: str
@@ -64,6 +96,7 @@ class Placement:
     storage: Literal["memory", "registers"] = "memory"
     order: tuple[str, ...] = ()
     vector: Vector | None = None
+    updates: tuple[UpdateLoops, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +105,8 @@ class Group:
 
     `loops` is D_m of TACO 2019, innermost first: all intra-tile loops before all inter-tile loops.
     `parallel` names the loop run by threads: the outermost one, or None. `placements` are in
-    topological order, without the output.
+    topological order, without the output. A tile is filled by the output's values and then by its updates, which
+    `updates` schedule: only dims that every update keeps in place can be tiled or have anything computed inside.
     """
 
     output: str
@@ -82,6 +116,7 @@ class Group:
     vector: Vector | None
     unroll: tuple[str, ...]
     placements: tuple[Placement, ...]
+    updates: tuple[UpdateLoops, ...] = ()
 
     def tile(self, dim: str) -> Tile | None:
         """The tile of `dim`, where it has one."""
@@ -94,10 +129,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Groups in the order they run. `degraded` says why the method had to fall back, if it did."""
+    """Groups in the order they run. `factors` come first: the groups schedule the pipeline that has its reductions
+    factored. `degraded` says why the method had to fall back, if it did."""
 
     pipeline: str
     method: str
     groups: tuple[Group, ...]
     strict: bool = False
     degraded: str | None = None
+    factors: tuple[Factor, ...] = ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from scheduler.errors import DocumentError, Problem
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.schedule import INLINE, Factor, Group, Placement, Schedule, Tile, UpdateLoops, Vector
 
 Identifier = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Loop = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)$")]
@@ -35,6 +36,21 @@ class _Vector(_Model):
     lanes: Annotated[int, Field(strict=True, ge=2, le=256)]
 
 
+class _UpdateLoops(_Model):
+    loops: Annotated[tuple[Identifier, ...], Field(max_length=16)]
+    vector: _Vector | None = None
+    parallel: Identifier | None = None
+
+
+class _Factor(_Model):
+    stage: Identifier
+    reduction: Annotated[int, Field(strict=True, ge=0, le=MAX_STAGES)]
+    variable: Identifier
+    parts: Annotated[int, Field(strict=True, ge=2, le=4096)]
+    partial: Identifier
+    interleaved: Flag = False
+
+
 class _Placement(_Model):
     stage: Identifier
     compute: Level
@@ -43,6 +59,7 @@ class _Placement(_Model):
     storage: Literal["memory", "registers"] = "memory"
     order: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
     vector: _Vector | None = None
+    updates: Annotated[tuple[_UpdateLoops, ...], Field(max_length=MAX_STAGES)] = ()
 
 
 class _Group(_Model):
@@ -53,6 +70,7 @@ class _Group(_Model):
     vector: _Vector | None = None
     unroll: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
     placements: Annotated[tuple[_Placement, ...], Field(max_length=MAX_STAGES)] = ()
+    updates: Annotated[tuple[_UpdateLoops, ...], Field(max_length=MAX_STAGES)] = ()
 
 
 class _Schedule(_Model):
@@ -61,6 +79,7 @@ class _Schedule(_Model):
     method: Annotated[str, Field(strict=True, pattern=r"^[a-z0-9_-]{1,32}$")]
     strict: Flag = False
     degraded: Text | None = None
+    factors: Annotated[tuple[_Factor, ...], Field(max_length=MAX_STAGES)] = ()
     groups: Annotated[tuple[_Group, ...], Field(max_length=MAX_STAGES)]
 
 
@@ -72,6 +91,7 @@ def to_document(schedule: Schedule) -> dict[str, Any]:
         "method": schedule.method,
         "strict": schedule.strict,
         "degraded": schedule.degraded,
+        **({"factors": [asdict(f) for f in schedule.factors]} if schedule.factors else {}),
         "groups": [_group_document(g) for g in schedule.groups],
     }
 
@@ -88,7 +108,8 @@ def from_document(document: object) -> Schedule:
     except ValidationError as error:
         raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
     groups = tuple(_group(g) for g in model.groups)
-    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded)
+    factors = tuple(Factor(**f.model_dump()) for f in model.factors)
+    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded, factors)
 
 
 def _group_document(group: Group) -> dict[str, Any]:
@@ -100,6 +121,7 @@ def _group_document(group: Group) -> dict[str, Any]:
         "vector": _vector_document(group.vector),
         "unroll": list(group.unroll),
         "placements": [_placement_document(p) for p in group.placements],
+        **_updates_document(group.updates),
     }
 
 
@@ -112,7 +134,15 @@ def _placement_document(p: Placement) -> dict[str, Any]:
             "order": list(p.order),
             "vector": _vector_document(p.vector),
         }
-    return document
+    return document | _updates_document(p.updates)
+
+
+def _updates_document(updates: tuple[UpdateLoops, ...]) -> dict[str, Any]:
+    """The key `updates`, where there is something to say."""
+    documents = [
+        {"loops": list(u.loops), "vector": _vector_document(u.vector), "parallel": u.parallel} for u in updates
+    ]
+    return {"updates": documents} if documents else {}
 
 
 def _vector_document(vector: Vector | None) -> dict[str, Any] | None:
@@ -128,9 +158,15 @@ def _group(g: _Group) -> Group:
         _vector(g.vector),
         g.unroll,
         tuple(
-            Placement(p.stage, p.compute, p.store, p.fold, p.storage, p.order, _vector(p.vector)) for p in g.placements
+            Placement(p.stage, p.compute, p.store, p.fold, p.storage, p.order, _vector(p.vector), _updates(p.updates))
+            for p in g.placements
         ),
+        _updates(g.updates),
     )
+
+
+def _updates(updates: tuple[_UpdateLoops, ...]) -> tuple[UpdateLoops, ...]:
+    return tuple(UpdateLoops(u.loops, _vector(u.vector), u.parallel) for u in updates)
 
 
 def _vector(v: _Vector | None) -> Vector | None:
