@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from scheduler.analysis.graph import StageGraph, is_plain, stage_graph
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.expr import Access, walk
 from scheduler.lang.pipeline import Pipeline, Stage
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Vector, dim_of, inner, outer
+from scheduler.prepare import prepared
+from scheduler.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector, dim_of, inner, outer
 
 MAX_LANES = 256
 MAX_UNROLL = 32
@@ -21,6 +22,7 @@ MAX_UNROLL = 32
 
 def check(pipeline: Pipeline, schedule: Schedule) -> None:
     """Raises IllegalSchedule, naming stage and rule, unless `schedule` is legal for `pipeline`."""
+    pipeline = prepared(pipeline, schedule)
     graph = stage_graph(pipeline)
     if schedule.pipeline != pipeline.name:
         raise IllegalSchedule(f"the schedule is for pipeline '{schedule.pipeline}', not for '{pipeline.name}'")
@@ -28,7 +30,7 @@ def check(pipeline: Pipeline, schedule: Schedule) -> None:
     _check_group_order(graph, schedule)
     stages = {s.name: s for s in pipeline.stages}
     for group in schedule.groups:
-        _check_group(_Context(pipeline, graph, stages, group))
+        _check_group(_Context(pipeline, graph, stages, group, schedule.strict))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class _Context:
     graph: StageGraph
     stages: dict[str, Stage]
     group: Group
+    strict: bool
 
     @property
     def output(self) -> Stage:
@@ -90,8 +93,7 @@ def _check_group(context: _Context) -> None:
     _check_loops(context)
     _check_unroll(context)
     _check_group_vector(context)
-    if not is_plain(context.output):
-        _check_special_output(context)
+    _check_updates(context, context.output, context.group.updates, is_output=True)
     done: set[str] = set()
     members = {p.stage for p in context.group.placements}
     for placement in context.group.placements:
@@ -100,6 +102,7 @@ def _check_group(context: _Context) -> None:
                 raise context.refuse(placement.stage, f"placed before '{producer}', which it reads")
         done.add(placement.stage)
         _check_placement(context, placement)
+    _check_pure_loops(context)
     _check_nesting(context)
 
 
@@ -153,6 +156,10 @@ def _known_extent(context: _Context, dim: str) -> int | None:
 def _check_vector(context: _Context, stage: Stage, vector: Vector) -> None:
     if vector.dim not in stage.dims:
         raise context.refuse(stage.name, f"vectorised in '{vector.dim}', which is none of its dims")
+    _check_lanes(context, stage, vector)
+
+
+def _check_lanes(context: _Context, stage: Stage, vector: Vector) -> None:
     if not 2 <= vector.lanes <= MAX_LANES or vector.lanes & (vector.lanes - 1):
         raise context.refuse(stage.name, f"{vector.lanes} lanes: it must be a power of two from 2 to {MAX_LANES}")
 
@@ -169,34 +176,67 @@ def _check_group_vector(context: _Context) -> None:
         raise context.refuse(group.output, f"'{group.parallel}' is both vectorised and parallel")
 
 
-def _check_special_output(context: _Context) -> None:
-    """Updates and tuples run as plain loops at root; only the pure values of such a stage may inline others."""
+def _check_pure_loops(context: _Context) -> None:
+    """Around values and updates together there are only loops over dims that every update keeps in place."""
     group, output = context.group, context.output
-    what = "updates" if output.updates else "more than one value"
-    if group.tiles or group.vector is not None or group.parallel is not None or group.unroll:
-        raise context.refuse(output.name, f"it has {what}: it takes no tiles, threads, vectors or unrolling")
-    for placement in group.placements:
-        if placement.compute != INLINE:
+    pure = pure_dims(output)
+    if len(pure) == len(output.dims):
+        return
+    used = [("tiled", outer(t.dim)) for t in group.tiles]
+    used += [("run by threads", group.parallel)] if group.parallel is not None else []
+    for p in group.placements:
+        if p.compute != INLINE and p.compute in group.loops and p.store in group.loops:
+            used += [(f"the level of '{p.stage}'", p.compute), (f"the level of '{p.stage}'", p.store)]
+    for what, loop in used:
+        for outside in group.loops[context.position(loop) :]:
+            if dim_of(outside) not in pure:
+                raise context.refuse(
+                    output.name,
+                    f"'{loop}' is {what}, but '{outside}' runs along a dim that an update does not keep in place",
+                )
+
+
+def _check_updates(context: _Context, stage: Stage, updates: tuple[UpdateLoops, ...], is_output: bool) -> None:
+    """Every loop of every update once, in an order that keeps what depends on what; vectors and threads only over
+    loops whose iterations are independent."""
+    if updates and len(updates) != len(stage.updates):
+        raise context.refuse(stage.name, f"it has {len(stage.updates)} updates, and the schedule {len(updates)}")
+    for n, (update, loops) in enumerate(zip(stage.updates, updates, strict=False)):
+        what = f"update {n}"
+        expected = default_order(stage, update)
+        if sorted(loops.loops) != sorted(expected):
             raise context.refuse(
-                placement.stage, f"'{output.name}' has {what}: what it reads is inline or at root, never inside it"
+                stage.name, f"{what}: its loops must be {', '.join(expected) or 'none'}: each once, no others"
             )
-    inlined = {p.stage for p in group.placements}
-    for update in output.updates:
-        parts = [p for r in update.domain for p in (r.lo, r.extent)]
-        parts += [*update.at, *update.values] + ([] if update.where is None else [update.where])
-        for node in (n for part in parts for n in walk(part)):
-            if isinstance(node, Access) and node.name in inlined:
-                raise context.refuse(node.name, f"inline, but an update of '{output.name}' reads it")
+        if not may_reorder(stage, update, loops.loops, context.strict):
+            raise context.refuse(stage.name, f"{what}: in this order of loops it would read other values")
+        if loops.vector is not None:
+            _check_lanes(context, stage, loops.vector)
+            if loops.vector.dim not in loops.loops:
+                raise context.refuse(stage.name, f"{what}: vectorised in '{loops.vector.dim}', which is no loop of it")
+        if loops.parallel is not None:
+            if not loops.loops or loops.parallel != loops.loops[-1]:
+                raise context.refuse(stage.name, f"{what}: the parallel loop is not its outermost loop")
+            if not is_output or context.group.parallel is not None:
+                raise context.refuse(stage.name, f"{what}: threads inside of what threads may already run")
+            if loops.vector is not None and loops.vector.dim == loops.parallel:
+                raise context.refuse(stage.name, f"{what}: '{loops.parallel}' is both vectorised and parallel")
+        for loop in (loops.parallel, None if loops.vector is None else loops.vector.dim):
+            if loop is not None and not independent(stage, update, loops.loops, loop):
+                raise context.refuse(
+                    stage.name, f"{what}: that iterations of '{loop}' are independent cannot be proved"
+                )
 
 
 def _check_placement(context: _Context, placement: Placement) -> None:
     name, group = placement.stage, context.group
     stage = context.stages[name]
-    if not is_plain(stage):
-        raise context.refuse(name, "a stage with updates or more than one value must be the output of a group")
+    _check_updates(context, stage, placement.updates, is_output=False)
     if (placement.compute == INLINE) != (placement.store == INLINE):
         raise context.refuse(name, "inline must be both its compute and its store level")
     if placement.compute == INLINE:
+        if stage.updates:
+            raise context.refuse(name, "inline, but it has updates, which need memory")
         if placement.vector is not None or placement.storage != "memory":
             raise context.refuse(name, "an inline stage has neither vectors nor storage")
         return
@@ -220,6 +260,8 @@ def _check_placement(context: _Context, placement: Placement) -> None:
 def _check_registers(context: _Context, placement: Placement) -> None:
     """Registers hold the window along the vectorised dim: computed per vector, kept across the row."""
     group = context.group
+    if not is_plain(context.stages[placement.stage]) or not is_plain(context.output):
+        raise context.refuse(placement.stage, "updates and tuples are not kept in registers, nor beside them")
     if group.vector is None:
         raise context.refuse(placement.stage, "registers need a group that is vectorised")
     loop = inner(group.vector.dim)

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from scheduler.analysis.bounds import Box, box_hull, footprint, reads, variables
+from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_box, variables
+from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.analysis.spans import Span
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.fused import RowLoop, fused_row
-from scheduler.lower.nest import Nest, compute, shares_loads
+from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
+from scheduler.lower.updates import run_updates
 from scheduler.lower.windows import Windows, group_follows, group_spans, windows
-from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
+from scheduler.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of, inner
 
 Boxes = dict[str, Box]
 UNROLLED_EXTENT = 16
@@ -242,7 +244,7 @@ class GroupLowering:
                     continue
                 box = tuple(
                     (self._name(lo, f"{stage.name}_{d}_lo"), self._name(hi, f"{stage.name}_{d}_hi"))
-                    for d, (lo, hi) in zip(stage.dims, need[stage.name], strict=True)
+                    for d, (lo, hi) in zip(stage.dims, settled_box(stage, need[stage.name]), strict=True)
                 )
                 if loop is not None and stage.name in held:
                     box = self._slide(stage, box, held[stage.name], n, loop)
@@ -261,6 +263,8 @@ class GroupLowering:
         if len(movers) > 1:
             return box
         d = movers[0]
+        if stage.dims[d] not in pure_dims(stage):
+            return box  # its updates run over the whole of it
         span = self.spans[stage.name][d]
         if span.known and span.rate < 0:
             return box  # it comes from above: nothing is new at the end
@@ -340,7 +344,23 @@ class GroupLowering:
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
         unroll = {} if p.vector is None else self._worth_unrolling(stage, p.vector.dim)
         order = (*unroll, *(d for d in order if d not in unroll))
-        compute(self.builder, sources or self.sources, Nest(stage, buffers, order, p.vector, unroll), box)
+        self._fill(sources or self.sources, stage, buffers, order, p.vector, unroll, p.updates, box)
+
+    def _fill(
+        self,
+        sources: Sources,
+        stage: Stage,
+        buffers: tuple[Buffer, ...],
+        order: tuple[str, ...],
+        vector: Vector | None,
+        unroll: Mapping[str, tuple[int, int]],
+        updates: tuple[UpdateLoops, ...],
+        box: Box,
+    ) -> None:
+        """A box of a stage: its values, then its updates."""
+        b, bounds = self.builder, dict(zip(stage.dims, box, strict=True))
+        run(b, sources, Nest(stage.name, values_of(b, stage, buffers), bounds, order, vector, unroll))
+        run_updates(b, sources, stage, buffers, updates, box)
 
     def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
         """Short dims of a stage that other points share loads over, with the range that they are expected to have:
@@ -358,8 +378,8 @@ class GroupLowering:
         order = (*open_dims, *(d for d in self.output.dims if d not in open_dims))
         ranges = {d: self.expected(self.output.name, d) for d in self.group.unroll}
         unroll = {d: r for d, r in ranges.items() if r[1] <= UNROLLED_EXTENT}
-        nest = Nest(self.output, self.output_buffers, order, self.group.vector, unroll)
-        compute(self.builder, self.sources, nest, box)
+        group = self.group
+        self._fill(self.sources, self.output, self.output_buffers, order, group.vector, unroll, group.updates, box)
 
     def _is_fused(self, level: Level) -> bool:
         """Whether `level` is the vectorised loop of a row with stages in registers."""

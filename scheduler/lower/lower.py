@@ -7,13 +7,12 @@ from math import prod
 
 from platforms.model import Platform
 from scheduler.analysis.bounds import Box, bound_symbol, param_symbol, required_boxes
+from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, maximum, sym
-from scheduler.analysis.normalise import normalise
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.group import GroupLowering
-from scheduler.lower.nest import run_update
 from scheduler.lower.program import (
     Allocate,
     Argument,
@@ -26,6 +25,7 @@ from scheduler.lower.program import (
     Program,
     Statement,
 )
+from scheduler.prepare import prepared
 from scheduler.schedule import INLINE, Group, Schedule
 
 
@@ -41,7 +41,7 @@ def lower(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> Program
 class _Lowering:
     def __init__(self, pipeline: Pipeline, schedule: Schedule, platform: Platform) -> None:
         self.original = pipeline
-        self.pipeline = normalise(pipeline)
+        self.pipeline = prepared(pipeline, schedule)
         self.schedule = schedule
         self.platform = platform
         self.builder = Builder()
@@ -136,7 +136,8 @@ class _Lowering:
             self._argument_buffer(a, n)
             for n, a in enumerate(a for a in self.arguments if a.output and a.name == stage.name)
         ]
-        direct = bool(arguments) and not stage.updates and not self._read_by_others(stage.name)
+        whole = len(pure_dims(stage)) < len(stage.dims)  # its updates may reach beyond what was asked for
+        direct = bool(arguments) and not whole and not self._read_by_others(stage.name)
         if direct:
             buffers = tuple(arguments)
         else:
@@ -154,8 +155,6 @@ class _Lowering:
         lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes, expected)
         for extents in lowering.run():
             self.declared.append((extents.buffer.stage, extents, True))
-        for update in stage.updates:
-            run_update(b, sources, stage, buffers, update, boxes[stage.name])
         if arguments and not direct:
             for argument, buffer in zip(arguments, buffers, strict=True):
                 b.emit(CopyOut(argument, buffer))

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.analysis.accesses import accesses
-from scheduler.analysis.spans import Span, compose, hull, variable
+from scheduler.analysis.dependence import pure_dims
+from scheduler.analysis.spans import UNKNOWN, Span, compose, hull, variable
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 
@@ -23,12 +24,17 @@ FAR = np.int64(1) << 40
 
 
 def group_spans(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[Span, ...]]:
-    """Per stage of the group and dim, the span in terms of the output's dims. `members` in topological order."""
+    """Per stage of the group and dim, the span in terms of the output's dims. `members` in topological order.
+    A dim that updates do not keep in place is computed whole: it follows nothing."""
     spans: dict[str, tuple[Span, ...]] = {output.name: tuple(variable(d) for d in output.dims)}
     inside = {s.name for s in members}
     for stage in (output, *reversed(members)):
         if stage.name not in spans:
             continue
+        pure = pure_dims(stage)
+        spans[stage.name] = tuple(
+            s if d in pure else UNKNOWN for s, d in zip(spans[stage.name], stage.dims, strict=True)
+        )
         via = dict(zip(stage.dims, spans[stage.name], strict=True))
         read: dict[str, list[tuple[Span, ...]]] = {}
         for a in accesses(stage):

@@ -7,11 +7,10 @@ from support.random_schedules import random_schedule
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, unsharp, x, y
 
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.expr import Const, RVar, Var
-from scheduler.lang.pipeline import Pipeline, Update
-from scheduler.lang.types import FLOAT32, INT32
+from scheduler.lang.document import load
+from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
 
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")
 GOOD = Group(
@@ -169,32 +168,84 @@ def test_a_producer_is_not_computed_inside_its_consumer() -> None:
     )
 
 
-def test_updates_run_at_root() -> None:
-    r = RVar("r", Const(0, INT32), Const(4, INT32))
-    value = F("hist")(x).e
-    update = Update((r,), None, (Var("x"),), ((F("hist")(x) + F("data")(x, y)).e,))
-    update = replace(update, domain=(replace(r, name="y"),))
-    special = replace(stage("hist", "x", F("seed")(x)), updates=(update,))
-    graph = pipeline(
-        "blur",
-        [stage("data", "xy", F("input")(x, y)), stage("seed", "x", F("input")(x, 0)), special],
-        {"hist": (8,)},
+def _of(document: dict[str, object]) -> Pipeline:
+    return load({"format": 1, "name": "blur", **document})
+
+
+COLUMNS = _of(
+    {
+        "inputs": [{"name": "input", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "twice", "dims": ["x", "y"], "value": "uint32(input(x, y)) * 2"},
+            {
+                "name": "sums",
+                "dims": ["x", "y"],
+                "value": "twice(x, y)",
+                "updates": [{"domain": {"r": [1, 31]}, "at": ["x", "r"], "value": "sums(x, r - 1) + sums(x, r)"}],
+            },
+            {"name": "out", "dims": ["x", "y"], "value": "sums(x, y) // 2"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 32]]},
+    }
+)
+SUMS = Group(
+    "sums",
+    ("y.inner", "x.inner", "x.outer"),
+    (Tile("x", 16),),
+    "x.outer",
+    Vector("y", 4),
+    (),
+    (Placement("twice", "x.inner", "x.outer"),),
+    (UpdateLoops(("x", "r"), Vector("x", 8)),),
+)
+OUT = Group("out", ("x.inner", "y.inner"), (), None, None, (), ())
+
+
+def _sums(**changes: object) -> Schedule:
+    return _schedule(replace(SUMS, **changes), OUT)
+
+
+def test_updates_are_tiled_vectorised_and_run_by_threads() -> None:
+    check(COLUMNS, _sums())
+    alone = replace(SUMS, tiles=(), loops=("y.inner", "x.inner"), parallel=None, placements=())
+    check(
+        COLUMNS,
+        _schedule(
+            replace(
+                alone, placements=(Placement("twice", INLINE, INLINE),), updates=(UpdateLoops(("r", "x"), None, "x"),)
+            ),
+            OUT,
+        ),
     )
-    assert value.type == FLOAT32
-    data = Group("data", ("x.inner", "y.inner"), (), None, None, (), ())
-    seed = Placement("seed", INLINE, INLINE)
-    hist = Group("hist", ("x.inner",), (), None, None, (), (seed,))
-    check(graph, _schedule(data, hist))
-    _refused(_schedule(data, replace(hist, vector=Vector("x", 4))), "no tiles, threads, vectors", graph)
-    _refused(
-        _schedule(data, replace(hist, placements=(replace(seed, compute="x.inner", store="x.inner"),))),
-        "inline or at root",
-        graph,
-    )
-    both = replace(hist, placements=(Placement("data", INLINE, INLINE), seed))
-    _refused(_schedule(both), "'data' in the group of 'hist': inline, but an update", graph)
-    consumer = pipeline("blur", [*graph.stages, stage("out", "x", F("hist")(x))], {"out": (8,)})
-    out = Group("out", ("x.inner",), (), None, None, (), (Placement("hist", INLINE, INLINE),))
-    _refused(
-        _schedule(data, replace(out, placements=(seed, *out.placements))), "must be the output of a group", consumer
-    )
+    inside = Placement("sums", "x.outer", "x.outer", updates=(UpdateLoops(("x", "r"), Vector("x", 8)),))
+    out = Group(
+        "out", ("x.inner", "y.inner", "x.outer"), (Tile("x", 16),), "x.outer", None, (),
+        (Placement("twice", INLINE, INLINE), inside),
+    )  # fmt: skip
+    check(COLUMNS, _schedule(out))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tiles": (Tile("y", 8),), "loops": ("y.inner", "x.inner", "y.outer"), "parallel": None, "placements": (
+            Placement("twice", INLINE, INLINE),)}, "'y.outer' is tiled, .* an update does not keep in place"),
+        ({"loops": ("x.inner", "y.inner", "x.outer"), "vector": None}, "is the level of 'twice', but 'y.inner'"),
+        ({"updates": (UpdateLoops(("x", "r")), UpdateLoops(("x", "r")))}, "1 updates, and the schedule 2"),
+        ({"updates": (UpdateLoops(("x",)),)}, "update 0: its loops must be r, x"),
+        ({"updates": (UpdateLoops(("x", "r"), Vector("r", 4)),)}, "iterations of 'r' are independent cannot be proved"),
+        ({"updates": (UpdateLoops(("x", "r"), Vector("y", 4)),)}, "vectorised in 'y', which is no loop of it"),
+        ({"updates": (UpdateLoops(("x", "r"), Vector("x", 5)),)}, "power of two"),
+        ({"updates": (UpdateLoops(("r", "x"), None, "x"),)}, "threads inside of what threads"),
+        ({"updates": (UpdateLoops(("r", "x"), None, "r"),)}, "not its outermost loop"),
+    ],
+)  # fmt: skip
+def test_a_bad_schedule_of_updates_is_refused(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(IllegalSchedule, match=words):
+        check(COLUMNS, _sums(**changes))
+
+
+def test_updates_need_memory() -> None:
+    inside = (Placement("twice", INLINE, INLINE), Placement("sums", INLINE, INLINE))
+    _refused(_schedule(replace(OUT, placements=inside)), "inline, but it has updates", COLUMNS)

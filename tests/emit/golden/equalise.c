@@ -232,7 +232,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
         histogram_0[i_0] = 0u;
     }
 
-    /* update of histogram */
+    /* update 0 of histogram: ry, rx */
     for (int64_t ry_0 = 0; ry_0 <= input_0_extent1 - 1; ry_0++) {
         const uint8_t *const input_1 = input_0_data + ((ry_0 - input_0_min1) * input_0_stride1 - input_0_min0);
         for (int64_t rx_0 = 0; rx_0 <= input_0_extent0 - 1; rx_0++) {
@@ -249,7 +249,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
         }
     }
 
-    /* update of histogram */
+    /* update 1 of histogram: r */
     for (int64_t r_0 = 1; r_0 <= 255; r_0++) {
         const uint32_t histogram_2 = histogram_0[r_0];
         const uint32_t histogram_3 = histogram_0[r_0 - 1];

@@ -1,0 +1,212 @@
+"""Schedules of updates written by hand, compiled: updates inside tiles, in vectors, by threads, at inner loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import build, call, source_of
+from support.threads import threads
+
+from scheduler.analysis.bounds import required_regions
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+from scheduler.lang.pipeline import Pipeline
+from scheduler.legality import check
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+
+INPUT = {"name": "input", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")
+TILES = (Tile("x", 24), Tile("y", 5))
+
+
+def pipeline(stages: list[dict[str, object]], outputs: list[str], extent: int = 32) -> Pipeline:
+    dims = {s["name"]: len(s["dims"]) for s in stages}
+    estimates = {o: [[0, extent]] * dims[o] for o in outputs}
+    document = {"format": 1, "name": "updates", "inputs": [INPUT], "stages": stages, "outputs": outputs}
+    return load(document | {"estimates": estimates})
+
+
+COLUMN_SUMS = pipeline(
+    [
+        {"name": "twice", "dims": ["x", "y"], "value": "uint32(input(x, y)) + uint32(input(x + 1, y))"},
+        {
+            "name": "sums",
+            "dims": ["x", "y"],
+            "value": "twice(x, y)",
+            "updates": [{"domain": {"r": [1, 31]}, "at": ["x", "r"], "value": "sums(x, r - 1) + sums(x, r)"}],
+        },
+        {"name": "out", "dims": ["x", "y"], "value": "sums(x - 1, y) // 2 + sums(x + 1, y)"},
+    ],
+    ["out"],
+)
+GRID = pipeline(
+    [
+        {
+            "name": "grid",
+            "dims": ["x", "y", "z"],
+            "value": "int32(0)",
+            "updates": [
+                {
+                    "domain": {"rx": [0, 4], "ry": [0, 4]},
+                    "where": "input(4 * x + rx, 4 * y + ry) > 9",
+                    "at": ["x", "y", "int32(input(4 * x + rx, 4 * y + ry)) // 32"],
+                    "value": "grid(x, y, int32(input(4 * x + rx, 4 * y + ry)) // 32) + input(4 * x + rx, 4 * y + ry)",
+                }
+            ],
+        },
+        {"name": "soft", "dims": ["x", "y", "z"], "value": "grid(x, y - 1, z) + 2 * grid(x, y, z) + grid(x, y + 1, z)"},
+        {"name": "out", "dims": ["x", "y"], "value": "soft(x // 4, y // 4, int32(input(x, y)) // 32)"},
+    ],
+    ["out"],
+)
+LARGEST = pipeline(
+    [
+        {
+            "name": "best",
+            "dims": ["x", "y"],
+            "value": ["int32(0)", "int32(input(x, y))"],
+            "updates": [
+                {
+                    "domain": {"r": [1, 6]},
+                    "at": ["x", "y"],
+                    "where": "int32(input(x + r, y)) > best(x, y)[1]",
+                    "value": ["r", "int32(input(x + r, y))"],
+                },
+                {"domain": {}, "at": ["x", "y"], "value": ["best(x, y)[0] * 2", "best(x, y)[1] + 1"]},
+            ],
+        },
+        {"name": "out", "dims": ["x", "y"], "value": "best(x, y)[0] * 1000 + best(x, y + 1)[1]"},
+    ],
+    ["out", "best"],
+)
+HISTOGRAM = pipeline(
+    [
+        {
+            "name": "hist",
+            "dims": ["i"],
+            "value": "uint32(0)",
+            "updates": [
+                {
+                    "domain": {"rx": [0, "input.extent.x"], "ry": [0, "input.extent.y"]},
+                    "at": ["int32(input(rx + input.min.x, ry + input.min.y))"],
+                    "value": "hist(int32(input(rx + input.min.x, ry + input.min.y))) + 1",
+                },
+                {"domain": {"b": [1, 255]}, "at": ["b"], "value": "hist(b - 1) + hist(b)"},
+                {"domain": {"b": [0, 256]}, "at": ["b"], "value": "hist(b) * 3"},
+            ],
+        },
+        {"name": "out", "dims": ["x", "y"], "value": "hist(int32(input(x, y)))"},
+    ],
+    ["out"],
+)
+ALONE = Group("out", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 8), (), ())
+
+
+def schedule(*groups: Group) -> Schedule:
+    return Schedule("updates", "hand", groups)
+
+
+def tiled(*placements: Placement, output: str = "out", updates: tuple[UpdateLoops, ...] = ()) -> Group:
+    return Group(output, LOOPS, TILES, "y.outer", Vector("x", 8), (), placements, updates)
+
+
+def at(stage: str, compute: str, store: str, *updates: UpdateLoops, dim: str | None = "x") -> Placement:
+    return Placement(stage, compute, store, vector=None if dim is None else Vector(dim, 8), updates=updates)
+
+
+DOWN = UpdateLoops(("x", "r"), Vector("x", 8))
+BLOCK = UpdateLoops(("rx", "ry", "x", "y"), Vector("x", 4))
+PICK = (UpdateLoops(("r", "x", "y"), Vector("x", 8)), UpdateLoops(("x", "y"), Vector("x", 8)))
+CASES = {
+    "scan as a member": (
+        COLUMN_SUMS,
+        schedule(tiled(Placement("twice", INLINE, INLINE), at("sums", "x.outer", "x.outer", DOWN))),
+    ),
+    "scan as a member, its producer beside it": (
+        COLUMN_SUMS,
+        schedule(tiled(at("twice", "y.outer", "y.outer"), at("sums", "x.outer", "y.outer", DOWN))),
+    ),
+    "scan as an output by threads, filled row by row": (
+        COLUMN_SUMS,
+        schedule(
+            Group(
+                "sums", ("y.inner", "x.inner", "x.outer"), (Tile("x", 16),), "x.outer", None, (),
+                (at("twice", "x.outer", "x.outer"),), (DOWN,),
+            ),
+            ALONE,
+        ),
+    ),
+    "scan by threads of its own": (
+        COLUMN_SUMS,
+        schedule(
+            Group(
+                "sums", ("x.inner", "y.inner"), (), None, Vector("x", 8), (), (Placement("twice", INLINE, INLINE),),
+                (UpdateLoops(("r", "x"), None, "x"),),
+            ),
+            ALONE,
+        ),
+    ),
+    "histograms of blocks, sliding": (
+        GRID,
+        schedule(tiled(at("grid", "y.inner", "x.outer", BLOCK), at("soft", "y.inner", "y.inner"))),
+    ),
+    "histograms of blocks, in tiles": (
+        GRID,
+        schedule(
+            Group(
+                "grid", ("z.inner", "x.inner", "y.inner", "y.outer"), (Tile("y", 3),), "y.outer", None, (), (),
+                (UpdateLoops(("x", "rx", "ry", "y"), Vector("x", 8)),),
+            ),
+            tiled(at("soft", "x.outer", "x.outer")),
+        ),
+    ),
+    "argmin of a tuple, both outputs": (
+        LARGEST,
+        schedule(
+            Group("best", LOOPS, TILES, "y.outer", Vector("x", 8), (), (), PICK),
+            ALONE,
+        ),
+    ),
+    "whole histogram, scan of its bins, product in vectors by threads": (
+        HISTOGRAM,
+        schedule(
+            Group(
+                "hist", ("i.inner",), (), None, Vector("i", 8), (), (),
+                (
+                    UpdateLoops(("rx", "ry")),
+                    UpdateLoops(("b",)),
+                    UpdateLoops(("b",), Vector("b", 8)),
+                ),
+            ),
+            ALONE,
+        ),
+    ),
+    "histogram in a tile": (
+        HISTOGRAM,
+        schedule(tiled(Placement("hist", "y.outer", "y.outer"))),
+    ),
+}  # fmt: skip
+SIZES = (((0, 1), (0, 1)), ((0, 7), (0, 3)), ((-3, 61), (5, 23)), ((0, 100), (0, 32)))
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_updates_compute_what_the_pipeline_says(case: str) -> None:
+    of, chosen = CASES[case]
+    check(of, chosen)
+    source = source_of(of, chosen, machine())
+    library = build(source, ("-O1", "-march=native", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    rng = np.random.default_rng(3)
+    for n, region in enumerate(SIZES):
+        regions = dict.fromkeys(of.outputs, region)
+        places = {"input": ((-2, 50 + n), (1, 30 + n))}
+        assert required_regions(of, regions, {}, places)
+        image = Image(rng.integers(0, 256, (30 + n, 50 + n), dtype=np.uint8), (-2, 1))
+        expected = interpret(of, {"input": image}, {}, regions)
+        for count in (1, 3):
+            with threads(count):
+                status, got = call(library, source, of, {"input": image}, {}, regions)
+            assert status == 0
+            for name, arrays in expected.items():
+                for a, b in zip(got[name], arrays, strict=True):
+                    np.testing.assert_array_equal(a, b, err_msg=f"{name} {region}")
