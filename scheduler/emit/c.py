@@ -14,10 +14,10 @@ from scheduler.emit.c_prelude import (
     helpers_used,
 )
 from scheduler.emit.c_statements import Statements
-from scheduler.emit.c_types import Symbols, element, scalar
+from scheduler.emit.c_types import Symbols, element, literal, scalar
 from scheduler.emit.csource import CSource
 from scheduler.lang.types import BOOL, ScalarType
-from scheduler.lower.program import Argument, Program
+from scheduler.lower.program import Argument, Parameter, Program
 from scheduler.lower.prune import prune
 
 FLAGS = ("-std=gnu11",)
@@ -44,7 +44,7 @@ def emit_c(program: Program) -> CSource:
 def _parameters(program: Program) -> list[tuple[str, str]]:
     """(C type, name) of every parameter of the entry, in order."""
     inputs = [("tilesmith_buffer *", a.c_name) for a in program.arguments if not a.output]
-    params = [(_param_type(t), c) for _, c, t in program.params]
+    params = [(_param_type(p.type), p.c_name) for p in program.params]
     outputs = [("tilesmith_buffer *", a.c_name) for a in program.arguments if a.output]
     return [*inputs, *params, *outputs]
 
@@ -56,6 +56,32 @@ def _param_type(t: ScalarType) -> str:
 def _signature(program: Program, entry: str) -> str:
     parts = [f"{t}{n}" if t.endswith("*") else f"{t} {n}" for t, n in _parameters(program)]
     return f"int32_t {entry}({', '.join(parts)})"
+
+
+def _range_text(p: Parameter) -> str:
+    if p.type == BOOL:
+        return ", 0 or 1"
+
+    def text(end: int | float) -> str:
+        return literal(end, p.type).strip("()f") if p.type.is_float else str(end)
+
+    if p.min is not None and p.max is not None:
+        return f", {text(p.min)} to {text(p.max)}"
+    return f", at least {text(p.min)}" if p.min is not None else f", at most {text(p.max)}" if p.max is not None else ""
+
+
+def _outside(p: Parameter) -> str:
+    """The C condition under which a param is none that it may be; empty where it may be anything. NaN is outside of
+    every range. A range that the whole type is within is no range."""
+    if p.type == BOOL:
+        return f"{p.c_name} > 1"
+    whole = (p.type.min, p.type.max) if p.type.is_integer else (None, None)
+    ends = [
+        f"{p.c_name} {sign} {literal(end, p.type)}"
+        for sign, end, own in zip((">=", "<="), (p.min, p.max), whole, strict=True)
+        if end is not None and end != own
+    ]
+    return f"!({' && '.join(ends)})" if ends else ""
 
 
 def _safe_comment(text: str) -> str:
@@ -77,6 +103,8 @@ def _header(program: Program, entry: str) -> str:
         kind = "output" if a.output else "input"
         order = "" if a.storage == a.dims else f", {a.storage[0]} fastest in memory"
         lines.append(f"/* {kind} {a.name}: {a.type} [{', '.join(a.dims)}]{order} */")
+    for p in program.params:
+        lines.append(f"/* param {p.name}: {p.type}{_range_text(p)} */")
     lines += [f"{_signature(program, entry)};", "", "/* The same with an array of pointers to the arguments. */"]
     lines += [f"int32_t {entry}_argv(void **args);", "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""]
     return "\n".join(lines)
@@ -132,8 +160,8 @@ class _Emitter:
                     names[bound_symbol(a.name, "min", d)] = f"{a.c_name}_min{n}"
                     names[bound_symbol(a.name, "extent", d)] = f"{a.c_name}_extent{n}"
             seen.add(a.name)
-        for name, c, _ in self.program.params:
-            names[param_symbol(name)] = f"(int64_t){c}"
+        for p in self.program.params:
+            names[param_symbol(p.name)] = f"(int64_t){p.c_name}"
         return names
 
     # the function ------------------------------------------------------------
@@ -143,7 +171,7 @@ class _Emitter:
         lines = [f"{_signature(p, self.entry)} {{"]
         inputs = [a for a in p.arguments if not a.output]
         outputs = [a for a in p.arguments if a.output]
-        lines += [f"    (void){c};" for _, c, _ in p.params]
+        lines += [f"    (void){param.c_name};" for param in p.params]
         lines.append("    int query = 0;")
         for a in p.arguments:
             lines.append(f"    if ({a.c_name} && !{a.c_name}->data) query = 1;")
@@ -152,6 +180,7 @@ class _Emitter:
         for c in checks:
             lines.append(f"    if ({c}) return TILESMITH_E_ARGUMENT;")
         lines += self._same_regions(outputs)
+        lines += [f"    if ({c}) return TILESMITH_E_ARGUMENT;" for param in p.params if (c := _outside(param))]
         for a in p.arguments:
             for n in range(len(a.dims)):
                 lines.append(f"    const int64_t {a.c_name}_min{n} = {a.c_name}->min[{n}], "

@@ -19,7 +19,8 @@ typedef struct {
 enum {
     TILESMITH_OK = 0,
     TILESMITH_E_REGION = 1,   /* an input does not cover what is required; mins and extents now say what is */
-    TILESMITH_E_ARGUMENT = 2, /* a NULL buffer, wrong dims, an extent below 1 */
+    TILESMITH_E_ARGUMENT = 2, /* a NULL buffer, wrong dims, an extent below 1, a param out of range, coordinates
+                                 beyond 32 bits */
     TILESMITH_E_MEMORY = 3    /* scratch memory could not be allocated */
 };
 #endif

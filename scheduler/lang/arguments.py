@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from scheduler.errors import TilesmithError
 from scheduler.lang import semantics
-from scheduler.lang.pipeline import Pipeline
+from scheduler.lang.pipeline import Param, Pipeline
 from scheduler.lang.semantics import Array
 
 Scalar: TypeAlias = int | float | bool
@@ -58,16 +58,23 @@ def checked_images(pipeline: Pipeline, inputs: Mapping[str, Image]) -> dict[str,
 
 
 def checked_params(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Array]:
-    """Every param's value as a 0-d array, defaults filled in, or ArgumentError."""
+    """Every param's value as a 0-d array of its type, defaults filled in, or ArgumentError: it is not of the type or
+    outside of what the param's `min` and `max` allow, as NaN is wherever there is one of them."""
     given = {p.name: p.default for p in pipeline.params if p.default is not None} | dict(params)
     _same_names("param", {p.name for p in pipeline.params}, set(given))
     for p in pipeline.params:
         value = given[p.name]
-        if p.type.is_integer and (int(value) != value or not p.type.min <= value <= p.type.max):
+        if not p.type.is_float and not (p.type.min <= value <= p.type.max and int(value) == value):
             raise ArgumentError(f"param {p.name} is {p.type}, the value is {value}")
-        if (p.min is not None and value < p.min) or (p.max is not None and value > p.max):
-            raise ArgumentError(f"param {p.name}: {value} is outside of {p.min}..{p.max}")
+        lo, hi = p.ends
+        made = float(semantics.constant(value, p.type)) if p.type.is_float else value
+        if (lo is not None and not made >= lo) or (hi is not None and not made <= hi):
+            raise ArgumentError(f"param {p.name}: {value} is outside of {_range(p)}")
     return {p.name: semantics.constant(given[p.name], p.type) for p in pipeline.params}
+
+
+def _range(p: Param) -> str:
+    return f"{'' if p.min is None else p.min}..{'' if p.max is None else p.max}"
 
 
 def checked_regions(pipeline: Pipeline, regions: Mapping[str, Region]) -> dict[str, Region]:

@@ -70,14 +70,17 @@ def of_type(type: ScalarType) -> Interval:
 
 
 def leaf_interval(leaf: Leaf) -> Interval:
-    """The default for leaves: loops and input bounds are known at run time, data and params by their types only."""
+    """The default for leaves: loops and input bounds are known at run time, params between their declared ends,
+    data by its type only."""
+    if isinstance(leaf, ParamRef) and leaf.min is not None and leaf.max is not None:
+        return Interval(leaf.min, leaf.max)
     return AT_RUN_TIME if isinstance(leaf, Var | InputBound) else of_type(leaf.type)
 
 
 def interval(e: Expr, leaves: Leaves = leaf_interval) -> Interval:
     """An interval that holds every value of `e`, given those of its leaves.
 
-    `leaves` may know more than the default: the range of a loop, a param's min and max, an image's values.
+    `leaves` may know more than the default: the range of a loop, an image's values.
     Does not recurse, so that deep expressions are no danger.
     """
     known: dict[int, Interval] = {}

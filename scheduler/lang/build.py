@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler.errors import Problem
-from scheduler.lang.bounds import Interval, Leaf, interval, leaf_interval, parts_of_value
+from scheduler.lang.bounds import interval, leaf_interval, parts_of_value
 from scheduler.lang.expr import Access, Binary, Const, Expr, InputBound, ParamRef, Var
 from scheduler.lang.functions import FUNCTIONS
 from scheduler.lang.limits import Limits
@@ -173,7 +173,7 @@ class Builder:
         if (variable := self.variables.get(name)) is not None:
             return variable
         if (param := self.names.params.get(name)) is not None:
-            return ParamRef(name, param.type)
+            return ParamRef(name, param.type, *param.ends)
         if name in self.names.broken:
             return None
         if name in self.names.readables:
@@ -334,24 +334,17 @@ class Builder:
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
         if not (value.type is INT32 and (isinstance(value, Const) or _of_loops(value))):
-            found = interval(value, self._leaf)
+            found = interval(value)
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):
                 self._unbounded(node, what, value)
                 return None
         return convert(value, INT32)
 
-    def _leaf(self, leaf: Leaf) -> Interval:
-        if isinstance(leaf, ParamRef):
-            param = self.names.params[leaf.name]
-            if param.min is not None and param.max is not None:
-                return Interval(param.min, param.max)
-        return leaf_interval(leaf)
-
     def _unbounded(self, node: ast.expr, what: str, value: Expr) -> None:
         leaves = list(parts_of_value(value))
         reads = sorted({n.name for n in leaves if isinstance(n, Access)})
-        params = sorted({n.name for n in leaves if isinstance(n, ParamRef) and not self._leaf(n).bounded})
+        params = sorted({n.name for n in leaves if isinstance(n, ParamRef) and not leaf_interval(n).bounded})
         if reads:
             reason = f"depends on the values of {_some(reads)}"
             hint = "bound it with clamp(..., lo, hi), min and max, or %, or convert it to a narrow type"

@@ -37,10 +37,12 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class ParamRef:
-    """The value of a runtime scalar."""
+    """The value of a runtime scalar: one that its declared `min` and `max` allow, where it has them."""
 
     name: str
     type: ScalarType
+    min: int | float | None = None
+    max: int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,15 @@ class Param:
     min: int | float | None = None
     max: int | float | None = None
 
+    @property
+    def ends(self) -> tuple[int | float | None, int | float | None]:
+        """`min` and `max` as values of the type: those of floats are rounded to it."""
+        lo, hi = (
+            float(self.type.numpy.type(end)) if self.type.is_float and end is not None else end
+            for end in (self.min, self.max)
+        )
+        return lo, hi
+
 
 @dataclass(frozen=True, slots=True)
 class Input:

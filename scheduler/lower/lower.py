@@ -22,6 +22,7 @@ from scheduler.lower.program import (
     Free,
     Let,
     Loop,
+    Parameter,
     Program,
     Statement,
 )
@@ -69,7 +70,7 @@ class _Lowering:
             doc=self.pipeline.doc,
             method=self.schedule.method,
             arguments=self.arguments,
-            params=tuple((p.name, self.params[p.name], p.type) for p in self.pipeline.params),
+            params=tuple(Parameter(p.name, self.params[p.name], p.type, *p.ends) for p in self.pipeline.params),
             bounds=bounds,
             required=required,
             buffers=tuple(self.buffers.values()),

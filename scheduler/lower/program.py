@@ -279,6 +279,17 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A scalar of the C function. What is computed relies on `min` <= value <= `max` where they are not None."""
+
+    name: str
+    c_name: str
+    type: ScalarType
+    min: int | float | None
+    max: int | float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A whole C function as a loop program.
 
@@ -291,7 +302,7 @@ class Program:
     doc: str
     method: str
     arguments: tuple[Argument, ...]
-    params: tuple[tuple[str, str, ScalarType], ...]
+    params: tuple[Parameter, ...]
     bounds: tuple[Statement, ...]
     required: tuple[tuple[str, tuple[tuple[Index, Index], ...]], ...]
     buffers: tuple[Buffer, ...]

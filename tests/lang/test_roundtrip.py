@@ -53,6 +53,10 @@ def document(value: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def param(type_: ScalarType) -> ParamRef:
+    return ParamRef(f"p_{type_}", type_, *((0, 9) if type_.is_integer else ()))
+
+
 class Trees:
     """Random typed trees, of the forms that reading a document can give."""
 
@@ -78,7 +82,7 @@ class Trees:
         if type_ == INT32 and kind == 1:
             return InputBound("a_uint8", self.pick("min", "extent"), self.pick("i", "j"))
         if kind == 0:
-            return ParamRef(f"p_{type_}", type_)
+            return param(type_)
         if kind == 1:
             return Access(f"a_{type_}", (self.index(), self.index()), 0, type_)
         return self.literal(type_)
@@ -181,7 +185,7 @@ class Trees:
 
     def range(self) -> tuple[Expr, Expr]:
         lo = Const(self.draw(st.integers(-3, 3)), INT32)
-        runtime = self.pick(ParamRef("p_int32", INT32), InputBound("a_uint8", "extent", "i"))
+        runtime = self.pick(param(INT32), InputBound("a_uint8", "extent", "i"))
         match self.draw(st.integers(0, 4)):
             case 0:
                 return Const(0, INT32), runtime

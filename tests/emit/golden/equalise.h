@@ -20,7 +20,8 @@ typedef struct {
 enum {
     TILESMITH_OK = 0,
     TILESMITH_E_REGION = 1,   /* an input does not cover what is required; mins and extents now say what is */
-    TILESMITH_E_ARGUMENT = 2, /* a NULL buffer, wrong dims, an extent below 1 */
+    TILESMITH_E_ARGUMENT = 2, /* a NULL buffer, wrong dims, an extent below 1, a param out of range, coordinates
+                                 beyond 32 bits */
     TILESMITH_E_MEMORY = 3    /* scratch memory could not be allocated */
 };
 #endif
@@ -28,6 +29,7 @@ enum {
 /* input input: uint8 [x, y] */
 /* output output: float32 [x, y] */
 /* output output: uint8 [x, y] */
+/* param gain: float32 */
 int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_buffer *output_0, tilesmith_buffer *output_1);
 
 /* The same with an array of pointers to the arguments. */
