@@ -9,7 +9,7 @@ import pytest
 from support.machines import machine
 from support.native import build, call, source_of
 from support.random_stencils import sliding_schedule
-from support.shipped import SIZES, assert_right, loaded, problem
+from support.shipped import assert_right, cases, loaded, problem
 from support.threads import threads
 
 from scheduler import pipelines
@@ -34,8 +34,7 @@ def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
     return build(source, FLAGS), source
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "size"), cases(NAMES))
 def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: str) -> None:
     library, source = library_of(name, "taco2019")
     p = problem(name, size)
@@ -46,8 +45,7 @@ def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: s
         assert_right(got, p.expected)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "size"), cases(NAMES))
 def test_the_root_schedule_computes_what_the_pipeline_says(name: str, size: str) -> None:
     library, source = library_of(name, "root")
     p = problem(name, size)

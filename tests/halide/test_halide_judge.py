@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.modules import require_module
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
+from support.shipped import LIGHT
 from support.tools import require_tool
 
 from app.workers.compile import BuiltLibrary, build
@@ -106,6 +107,8 @@ C_REGIONS: dict[str, tuple[Region | None, int]] = {
     "1021x769": (((0, 1021), (0, 769)), 5),
     "estimates": (None, 2),
 }
+# Every stage in full, as the judge computes them, is too much for the others at large sizes.
+C_CASES = [(n, r) for n in pipelines.names() for r in C_REGIONS if n in LIGHT or r not in ("1021x769", "estimates")]
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +124,7 @@ def library_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Buil
     return made
 
 
-@pytest.mark.parametrize("region", C_REGIONS)
-@pytest.mark.parametrize("name", pipelines.names())
+@pytest.mark.parametrize(("name", "region"), C_CASES)
 def test_generated_c_computes_what_halide_computes(
     name: str, region: str, library_of: Callable[[str], BuiltLibrary]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,6 +26,9 @@ SIZES: dict[str, Region | None] = {
     "1021x769": ((0, 1021), (0, 769)),
     "full": None,
 }
+LARGE = ("1021x769", "full")
+LIGHT = ("blur", "gaussian3x3", "harris", "interpolate", "laplacian_sharpen", "sobel", "unsharp")
+"""The pipelines that the interpreter computes at large sizes in a second or two."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ def loaded(name: str) -> Pipeline:
     return pipelines.load(name)
 
 
+def cases(names: Iterable[str], sizes: Iterable[str] = tuple(SIZES)) -> list[tuple[str, str]]:
+    """Every pipeline with every size that the interpreter computes in reasonable time."""
+    return [(name, size) for name in names for size in sizes if name in LIGHT or size not in LARGE]
+
+
 @cache
 def problem(name: str, size: str) -> Problem:
     """Inputs without boundary have what is required, the others are as large as the output."""
@@ -47,7 +56,8 @@ def problem(name: str, size: str) -> Problem:
     plane = SIZES[size]
     regions = {o: _region(pipeline, o, pipeline.stage(o).dims, plane) for o in pipeline.outputs}
     whole = {i.name: _region(pipeline, i.name, i.dims, plane) for i in pipeline.inputs}
-    required = required_regions(pipeline, regions, {}, whole)
+    params = {p.name: p.default for p in pipeline.params if p.default is not None}
+    required = required_regions(pipeline, regions, params, whole)
     rng = np.random.default_rng(7)
     inputs = {}
     for i in pipeline.inputs:
