@@ -116,7 +116,7 @@ def windows(
     they move both ends of a footprint together or closer.
     """
     moving = _moving_dims(output, stages, spans, follows, dim)
-    hidden = _hidden(stages, follows, moving, dim)
+    hidden = _hidden(stages, spans, follows, moving, dim)
     provable = {s for s, d in slid.items() if moving.get(s) == d and spans[s][d].rate > 0 and s not in hidden}
     period = 1
     for name, d in moving.items():
@@ -163,12 +163,19 @@ def _moving_dims(
 
 
 def _hidden(
-    stages: Sequence[Stage], follows: Mapping[str, tuple[frozenset[str], ...]], moving: Mapping[str, int], dim: str
+    stages: Sequence[Stage],
+    spans: Mapping[str, tuple[Span, ...]],
+    follows: Mapping[str, tuple[frozenset[str], ...]],
+    moving: Mapping[str, int],
+    dim: str,
 ) -> set[str]:
-    """Stages with a reader whose rows are not followed (several dims move, or an unknown one)."""
+    """Stages with a reader whose rows are not followed: several dims move, or an unknown one, or backwards."""
     hidden: set[str] = set()
     for stage in reversed(stages):
-        lost = stage.name not in moving and any(dim in names for names in follows.get(stage.name, ()))
+        if stage.name in moving:
+            lost = spans[stage.name][moving[stage.name]].rate < 0
+        else:
+            lost = any(dim in names for names in follows.get(stage.name, ()))
         if lost or stage.name in hidden:
             hidden.update(a.producer for a in accesses(stage))
     return hidden

@@ -200,6 +200,14 @@ def test_a_stage_read_from_its_end() -> None:
     assert_computes(stages, [sliding("e"), sliding("f")])
 
 
+def test_a_stage_turned_around_twice() -> None:
+    """What lies between runs backwards, in place: the rows of `e` are followed through it or not at all."""
+    stages = {"e": "input(x, y) * 2", "f": "e(x, 2 - y)", "out": "f(x, 1 - y) - f(x, 2 - y)"}
+    inline = Placement("f", INLINE, INLINE)
+    assert_computes(stages, [sliding("e", vector=None), inline])
+    assert_computes(stages, [sliding("e"), sliding("f", store="y.inner")])
+
+
 def test_a_stage_read_up_and_down() -> None:
     stages = {"e": "input(x, y) * 2", "f": "e(x, y) + e(x, y // 2) * 3", "out": "f(x, y) + f(x, 2 * y)"}
     assert_computes(stages, [sliding("e", store="y.inner"), sliding("f")])
