@@ -233,6 +233,10 @@ class Evaluator:
         if a.vector is not None or b.vector is not None:
             return self._from_value(e, frame)
         if a.pattern is None and b.pattern is None:
+            least = self._least(b.base - a.base), self._least(a.base - b.base)
+            for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):
+                if less.is_const and less.const >= 0:
+                    return side
             return Lane((minimum if kind == "min" else maximum)(a.base, b.base))
         if self.exact:
             return self._from_value(e, frame)
@@ -247,6 +251,7 @@ class Evaluator:
 
     def _require(self, nonnegative: Index) -> None:
         assert self.axis is not None
+        nonnegative = self._least(nonnegative)
         if nonnegative.is_const and nonnegative.const >= 0:
             return
         moving = nonnegative.coefficient(self.axis.q)
@@ -255,6 +260,15 @@ class Evaluator:
             raise NotUniformBound
         if nonnegative not in self.constraints:
             self.constraints.append(nonnegative)
+
+    def _least(self, x: Index) -> Index:
+        """The least that `x` is in the loops inside: their variables at the worse of their ends."""
+        ranges = self.builder.ranges
+        for atom, k in x.terms:
+            if atom.kind == "sym" and atom.key in ranges:
+                lo, hi = ranges[atom.key]
+                x = x - sym(atom.key).scaled(k) + (lo if k > 0 else hi).scaled(k)
+        return x
 
     # values ------------------------------------------------------------
 
@@ -389,6 +403,9 @@ class Evaluator:
             if left.vector is not None or right.vector is not None:
                 return None
             if left.pattern is None and right.pattern is None:
+                above = self._least((left.base - right.base).scaled(1 if c.op == ">=" else -1))
+                if above.is_const and above.const >= 0:
+                    continue
                 term = self.value(c, frame)
                 uniform = term if uniform is None else self.builder.define("and", (uniform, term), BOOL)
                 continue

@@ -197,6 +197,7 @@ def _vector_body(b: Builder, evaluator: Evaluator, nest: Nest, env: dict[str, La
         return
     with b.scope() as body:
         var = b.fresh(dim)
+        b.ranges[var] = (lo, hi)
         _vector_body(b, evaluator, nest, {**env, dim: Lane(b.declare(var))}, rest[1:])
     b.emit(Loop(var, lo, hi, const(1), tuple(body)))
 

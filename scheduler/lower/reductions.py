@@ -65,6 +65,7 @@ def _looped(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
         lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
         with b.scope() as body:
             var = b.fresh(r.name)
+            b.ranges[var] = (lo, lo + extent - 1)
             nest(n + 1, ev.extended(inner, r.name, Lane(b.declare(var))))
         b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
 
@@ -88,7 +89,10 @@ def _lanes(ev: Evaluator, e: Reduce, frame: Frame) -> int:
     with b.scope():
         point = frame
         for r in e.domain:
-            point = ev.extended(point, r.name, Lane(b.declare(b.fresh(r.name))))
+            lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+            var = b.fresh(r.name)
+            b.ranges[var] = (lo, lo + extent - 1)
+            point = ev.extended(point, r.name, Lane(b.declare(var)))
         values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
     b.rollback(mark)
     ev.constraints = noted
