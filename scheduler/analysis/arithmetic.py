@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cost_models.counts import Operations
 from scheduler.lang.expr import (
     Access,
@@ -13,13 +15,14 @@ from scheduler.lang.expr import (
     Expr,
     Logical,
     Reduce,
+    RVar,
     Select,
     Unary,
     Var,
     children,
     walk,
 )
-from scheduler.lang.pipeline import Stage
+from scheduler.lang.pipeline import Stage, Update
 
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
@@ -38,27 +41,46 @@ COSTS = {
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
 
 
-def operations(stage: Stage) -> Operations:
+Trips = Callable[[RVar], int]
+"""How many iterations a reduction variable has."""
+
+
+def constant_trips(r: RVar) -> int:
+    """Iterations where the document says them, else 1."""
+    return max(1, int(r.extent.value)) if isinstance(r.extent, Const) else 1
+
+
+def operations(stage: Stage, trips: Trips = constant_trips) -> Operations:
     """Operations of one point of the pure values of `stage`.
 
     Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
-    inline reduction counts its body once a term (once in all where their number is known at run time only).
+    inline reduction counts its body once a term.
     """
     counts: dict[str, float] = {}
     for value in stage.values:
-        _count(value, 1, counts)
+        _count(value, 1, counts, trips)
+    return Operations(**counts)
+
+
+def update_operations(update: Update, trips: Trips = constant_trips) -> Operations:
+    """Operations of one iteration of `update`: its values, its condition, and where it writes."""
+    counts: dict[str, float] = {}
+    for part in (*update.values, *(() if update.where is None else (update.where,))):
+        _count(part, 1, counts, trips)
+    for index in update.at:
+        _count_index(index, 1, counts)
     return Operations(**counts)
 
 
 def element_bytes_used(stage: Stage) -> int:
-    """Bytes of the widest type that the values of `stage` compute with: what decides how many fit a vector.
+    """Bytes of the widest type that the values and updates of `stage` compute with: what decides how many fit a vector.
 
     Parts that read nothing (dims, params, literals) are the same for a whole row or cheap to convert, and
     left out.
     """
     widest = [max((t.bytes for t in stage.types), default=1)]
-    for value in stage.values:
+    for value in (*stage.values, *(v for u in stage.updates for v in u.values)):
         _widen(value, widest)
     return max(widest)
 
@@ -72,7 +94,7 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-def _count(e: Expr, times: float, counts: dict[str, float]) -> None:
+def _count(e: Expr, times: float, counts: dict[str, float], trips: Trips) -> None:
     """Adds `times` the operations of `e` to `counts`."""
     pending = [(e, times)]
     while pending:
@@ -85,7 +107,7 @@ def _count(e: Expr, times: float, counts: dict[str, float]) -> None:
             continue
         if isinstance(node, Reduce):
             for r in node.domain:
-                n *= max(1, int(r.extent.value)) if isinstance(r.extent, Const) else 1
+                n *= trips(r)
             kind = {"sum": "add", "product": "multiply"}.get(node.op, "select")
             counts[kind] = counts.get(kind, 0) + n
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)

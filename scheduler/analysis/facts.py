@@ -4,34 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
 
 from cost_models.counts import Operations
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.arithmetic import element_bytes_used, operations
+from scheduler.analysis.arithmetic import element_bytes_used, operations, update_operations
+from scheduler.analysis.dependence import free_dims, pure_dims
 from scheduler.analysis.graph import StageGraph, stage_graph
 from scheduler.analysis.normalise import normalise
-from scheduler.analysis.regions import Region, estimated_regions
-from scheduler.analysis.spans import Span, compose, hull
-from scheduler.lang.pipeline import Input, Pipeline, Stage
+from scheduler.analysis.overlap import overlap_in
+from scheduler.analysis.regions import Estimates, Region, estimates
+from scheduler.analysis.spans import Span, compose, constant, hull, span_of, variable
+from scheduler.lang.expr import Var, walk
+from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """What one stage reads of one producer, all its accesses together.
 
-    `spans` has one span per dim of the producer, in the stage's own dims; not known where the accesses do not
-    move together. `points` counts the different elements read for one point of the stage, at most.
+    `spans` has one span per dim of the producer, in the stage's own pure dims; not known where the accesses do not
+    move together. A dim that is not pure stands for all of itself: of the reader, whose updates run through the
+    whole of it, and of the producer, which is computed on the whole of it. `points` counts the different elements
+    read for one point of the stage, at most (of updates their share of a point). `reuse` has the loops of the stage
+    in which two neighbouring iterations read the same, with the overlap: its dims, and the variables of its updates.
     """
 
     producer: str
     spans: tuple[Span, ...]
-    points: int
+    points: float
+    reuse: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFacts:
+    """One update at the estimates: the iterations of each of its loops (its domain's variables, then the dims that it
+    runs through), and the operations of one iteration."""
+
+    loops: tuple[tuple[str, int], ...]
+    operations: Operations
+
+    @property
+    def iterations(self) -> int:
+        return prod(n for _, n in self.loops)
+
+    def trips(self, loop: str) -> int:
+        return dict(self.loops)[loop]
 
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
-    values in memory, `computed_bytes` those of the widest type that it computes with."""
+    values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
+    point, updates with their share. A slice in the dims of `pure` can be computed alone."""
 
     name: str
     is_input: bool
@@ -42,6 +68,8 @@ class StageFacts:
     computed_bytes: int
     operations: Operations
     reads: tuple[Read, ...]
+    pure: frozenset[str]
+    updates: tuple[UpdateFacts, ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -61,33 +89,56 @@ class StageFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read."""
+    """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
+    stages that hold the partial results of a factored reduction."""
 
     pipeline: Pipeline
     graph: StageGraph
     stages: dict[str, StageFacts]
     definitions: dict[str, Stage]
+    partial: frozenset[str] = frozenset()
 
 
-def gather(pipeline: Pipeline) -> Facts:
+def gather(pipeline: Pipeline, partial: frozenset[str] = frozenset()) -> Facts:
     """The facts of `pipeline` (with boundaries or without: they are normalised here)."""
     pipeline = normalise(pipeline)
     graph = stage_graph(pipeline)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
-    regions = estimated_regions(pipeline, found)
+    at = estimates(pipeline, found)
     definitions = {s.name: s for s in pipeline.stages}
-    stages = {i.name: _of_input(i, regions[i.name]) for i in pipeline.inputs if i.name in regions}
+    wholes = {name: _whole(definitions[name], at.regions[name]) for name in graph.stages if definitions[name].updates}
+    stages = {i.name: _of_input(i, at.regions[i.name]) for i in pipeline.inputs if i.name in at.regions}
     for name in graph.stages:
-        stages[name] = _of_stage(definitions[name], regions[name], found[name])
-    return Facts(pipeline, graph, stages, definitions)
+        stages[name] = _of_stage(definitions[name], at, found[name], wholes)
+    return Facts(pipeline, graph, stages, definitions, partial)
+
+
+def _whole(stage: Stage, region: Region) -> dict[str, Span]:
+    """The dims of `stage` that are not pure, each with its whole range."""
+    pure = pure_dims(stage)
+    return {
+        d: constant(lo, lo + extent - 1) for d, (lo, extent) in zip(stage.dims, region, strict=True) if d not in pure
+    }
 
 
 def _of_input(image: Input, region: Region) -> StageFacts:
     size = image.type.bytes
-    return StageFacts(image.name, True, image.dims, image.storage, region, size, size, Operations(), ())
+    return StageFacts(
+        image.name, True, image.dims, image.storage, region, size, size, Operations(), (), frozenset(image.dims)
+    )
 
 
-def _of_stage(stage: Stage, region: Region, found: tuple[StageAccess, ...]) -> StageFacts:
+def _of_stage(
+    stage: Stage, at: Estimates, found: tuple[StageAccess, ...], wholes: dict[str, dict[str, Span]]
+) -> StageFacts:
+    region = at.regions[stage.name]
+    extents = {d: extent for d, (_, extent) in zip(stage.dims, region, strict=True)}
+    updates = tuple(_of_update(stage, u, extents, at) for u in stage.updates)
+    points = prod(extents.values())
+    arithmetic = operations(stage, at.trips)
+    for update in updates:
+        arithmetic = arithmetic + update.operations.scaled(update.iterations / points)
+    reader = _Reader(stage, extents, at, wholes, updates)
     return StageFacts(
         stage.name,
         False,
@@ -96,19 +147,107 @@ def _of_stage(stage: Stage, region: Region, found: tuple[StageAccess, ...]) -> S
         region,
         sum(t.bytes for t in stage.types),
         element_bytes_used(stage),
-        operations(stage),
-        _merged(a for a in found if a.producer != stage.name),
+        arithmetic,
+        reader.merged(a for a in found if a.producer != stage.name),
+        pure_dims(stage),
+        updates,
     )
 
 
-def _merged(found: Iterable[StageAccess]) -> tuple[Read, ...]:
-    """One read a producer. Clamps are left out: what the search wants is where an index goes inside the image."""
-    merged: dict[str, Read] = {}
-    for a in found:
+def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estimates) -> UpdateFacts:
+    loops = [(r.name, at.trips(r)) for r in update.domain]
+    loops += [(d, extents[d]) for d in free_dims(stage, update)]
+    return UpdateFacts(tuple(loops), update_operations(update, at.trips))
+
+
+class _Reader:
+    """Merges the accesses of one stage to one read a producer."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        extents: dict[str, int],
+        at: Estimates,
+        wholes: dict[str, dict[str, Span]],
+        updates: tuple[UpdateFacts, ...],
+    ) -> None:
+        self.stage, self.extents, self.at, self.wholes, self.updates = stage, extents, at, wholes, updates
+        self.own = wholes.get(stage.name, {})
+
+    def merged(self, found: Iterable[StageAccess]) -> tuple[Read, ...]:
+        """One read a producer. Clamps are left out: what the search wants is where an index goes inside the image."""
+        accesses_of: dict[str, list[StageAccess]] = {}
+        for a in found:
+            accesses_of.setdefault(a.producer, []).append(a)
+        return tuple(self._read(producer, those) for producer, those in accesses_of.items())
+
+    def _read(self, producer: str, those: list[StageAccess]) -> Read:
+        read: Read | None = None
+        for a in those:
+            here = Read(producer, self._spans(a), self._points(a))
+            read = here if read is None else together(read, here)
+        assert read is not None
+        return replace(read, reuse=self._reuse(read, those))
+
+    def _spans(self, a: StageAccess) -> tuple[Span, ...]:
+        """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
         spans = tuple(replace(s, clamps=()) if s.clamps else s for s in a.spans)
-        read = Read(a.producer, spans, a.points if a.points is not None else 1)
-        merged[a.producer] = together(merged[a.producer], read) if a.producer in merged else read
-    return tuple(merged.values())
+        if self.own:
+            spans = tuple(compose(s, self.own[s.var]) if s.var in self.own else s for s in spans)
+        if any(not s.known for s in spans) and a.reductions:
+            spans = tuple(s if s.known else self._ranged(a, d) for d, s in enumerate(spans))
+        whole = self.wholes.get(a.producer)
+        if whole:
+            dims = self.at.dims[a.producer]
+            spans = tuple(whole.get(d, s) for d, s in zip(dims, spans, strict=True))
+        return spans
+
+    def _ranged(self, a: StageAccess, d: int) -> Span:
+        """The span of an index whose reduction runs over bounds known at run time: their estimates."""
+        env = {name: variable(name) for name in self.stage.dims} | self.own
+        for r in a.reductions:
+            lo, extent = self.at.range_of(r)
+            env[r.name] = constant(lo, lo + extent - 1)
+        span = span_of(a.access.indices[d], env)
+        return replace(span, clamps=()) if span.clamps else span
+
+    def _points(self, a: StageAccess) -> float:
+        used = {v.name for i in a.access.indices for v in walk(i) if isinstance(v, Var)}
+        points = float(prod(self.at.trips(r) for r in a.reductions if r.name in used))
+        if a.definition == 0:
+            return points
+        loops = dict(self.updates[a.definition - 1].loops)
+        for d, extent in self.extents.items():
+            if d not in loops:
+                points /= extent  # the update runs once for all points along the dim
+        return points
+
+    def _reuse(self, read: Read, those: list[StageAccess]) -> tuple[tuple[str, float], ...]:
+        """The loops in which neighbouring iterations read the same. Dims that are not pure are loops of the values, and
+        of the updates that run through them; there, and along the domains, an access is looked at by itself."""
+        found: dict[str, float] = {}
+        for dim, extent in self.extents.items():
+            if extent > 1 and dim not in self.own:
+                found[dim] = overlap_in(read.spans, dim)
+        for n in sorted({a.definition for a in those}) if self.stage.updates else ():
+            inside = [a for a in those if a.definition == n]
+            loops = self.updates[n - 1].loops if n else tuple(self.extents.items())
+            for loop, trips in loops:
+                if trips > 1 and (loop in self.own or loop not in self.extents):
+                    found[loop] = max(found.get(loop, 0.0), self._along(inside, loop))
+        return tuple((loop, amount) for loop, amount in found.items() if amount > 0)
+
+    def _along(self, those: list[StageAccess], loop: str) -> float:
+        """Overlap in `loop`, all other loops held: FULL where no place that is read moves with it."""
+        whole = self.wholes.get(those[0].producer, {})
+        env = {name: constant(0, 0) for a in those for name in (*self.stage.dims, *(r.name for r in a.reductions))}
+        env[loop] = variable(loop)
+        spans: list[Span] = []
+        for d, dim in enumerate(self.at.dims[those[0].producer]):
+            if dim not in whole:
+                here = [replace(span_of(a.access.indices[d], env), clamps=()) for a in those]
+                spans.append(reduce(hull, here))
+        return overlap_in(tuple(spans), loop)
 
 
 def together(a: Read, b: Read) -> Read:
@@ -122,7 +261,7 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
     whose own read `read` is. Distinct positions: at most the product, and at most the box."""
     own = dict(zip(dims, via.spans, strict=True))
     spans = composed(read.spans, own)
-    return Read(read.producer, spans, int(min(read.points * via.points, box_points(spans))))
+    return Read(read.producer, spans, min(read.points * via.points, box_points(spans)))
 
 
 def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:

@@ -15,7 +15,8 @@ class Members:
     """The stages of one group: `names` in topological order, the output last.
 
     `follows` maps every stage to the span of each of its dims in the output's dims: through the whole chain
-    of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN.
+    of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN; one that is not
+    pure (`StageFacts.pure`) stands for the whole of itself and follows nothing.
     `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
     too: they are inline in all of them. `lines` are spans in integers, kept as they are made.
     """
@@ -65,7 +66,7 @@ class Effective:
     themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point."""
 
     reads: tuple[Read, ...]
-    inlined: dict[str, int]
+    inlined: dict[str, float]
 
 
 def effective(members: Members, inlined: frozenset[str]) -> dict[str, Effective]:
@@ -80,7 +81,7 @@ def effective(members: Members, inlined: frozenset[str]) -> dict[str, Effective]
         if name in inlined:
             continue
         found = {r.producer: r for r in members.facts.stages[name].reads}
-        evaluations: dict[str, int] = {}
+        evaluations: dict[str, float] = {}
         pending = [p for p in found if p in inlined]
         while pending:
             via = found[max(pending, key=order.__getitem__)]
@@ -91,7 +92,7 @@ def effective(members: Members, inlined: frozenset[str]) -> dict[str, Effective]
                 reached = inlined_read(read, via, stage.dims)
                 if reached.producer in found:
                     both = together(found[reached.producer], reached)
-                    reached = Read(both.producer, both.spans, int(min(both.points, box_points(both.spans))))
+                    reached = Read(both.producer, both.spans, min(both.points, box_points(both.spans)))
                 elif reached.producer in inlined:
                     pending.append(reached.producer)
                 found[reached.producer] = reached

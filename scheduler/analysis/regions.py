@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.bounds import Interval, bound_symbol, interval_of, param_symbol
+from scheduler.analysis.bounds import Interval, bound_symbol, interval_of, param_symbol, settled_box
 from scheduler.analysis.graph import stage_graph
-from scheduler.analysis.index import const
+from scheduler.analysis.index import Index, const
 from scheduler.analysis.spans import Span
 from scheduler.errors import ScheduleError
-from scheduler.lang.expr import RVar
+from scheduler.lang.expr import Const, RVar
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.lang.types import INT32
 
@@ -19,26 +20,77 @@ Region = tuple[Bounds, ...]
 WIDEST = 1 << 30
 
 
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What is estimated: the `regions` of stages and inputs, (min, extent) per dim, and the runtime `symbols` that
+    bounds are made of. `dims` are those of every stage and input."""
+
+    regions: dict[str, Region]
+    symbols: dict[str, int]
+    dims: dict[str, tuple[str, ...]]
+
+    def range_of(self, r: RVar) -> Bounds:
+        """(min, extent) of a reduction variable; extent 1 where nothing says how many there are."""
+        if isinstance(r.lo, Const) and isinstance(r.extent, Const):
+            return int(r.lo.value), max(int(r.extent.value), 1)
+        try:
+            lo, extent = interval_of(r.lo, {})[0].value(self.symbols), interval_of(r.extent, {})[1].value(self.symbols)
+        except KeyError:
+            return 0, 1
+        return lo, max(extent, 1)
+
+    def trips(self, r: RVar) -> int:
+        """Iterations of a reduction variable."""
+        return self.range_of(r)[1]
+
+
 def estimated_regions(
     pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None
 ) -> dict[str, Region]:
-    """(min, extent) per dim of every live stage and every input that is read, at the estimated output sizes.
+    """The `regions` of `estimates`."""
+    return estimates(pipeline, stage_accesses).regions
+
+
+def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None) -> Estimates:
+    """The boxes of every live stage and every input that is read, at the estimated output sizes; stages with updates
+    are computed on their settled boxes.
 
     `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
-    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred.
+    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred. Where
+    reductions run over an input whose size the document does not estimate, it is the size that other reads need.
     Raises ScheduleError where a place is needed that no int32 names.
     """
+    symbols = _symbols(pipeline, dict(pipeline.estimates))
+    found, unknown = _boxes(pipeline, stage_accesses, symbols)
+    if unknown:
+        for image in pipeline.inputs:
+            for dim, (lo, hi) in zip(image.dims, found.get(image.name, ()), strict=False):
+                symbols.setdefault(bound_symbol(image.name, "min", dim), lo)
+                symbols.setdefault(bound_symbol(image.name, "extent", dim), hi - lo + 1)
+        found, _ = _boxes(pipeline, stage_accesses, symbols)
+    dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
+    _check_reach(found, dims)
+    return Estimates({name: tuple((lo, hi - lo + 1) for lo, hi in box) for name, box in found.items()}, symbols, dims)
+
+
+def _boxes(
+    pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None, symbols: Mapping[str, int]
+) -> tuple[dict[str, tuple[Bounds, ...]], bool]:
+    """(first, last) per dim of everything, and whether some range followed from nothing known."""
     live = set(stage_graph(pipeline).stages)
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
-    estimates = dict(pipeline.estimates)
-    symbols = _symbols(pipeline, estimates)
+    known = dict(pipeline.estimates)
+    unknown = False
     need: dict[str, list[Bounds | None]] = {
-        name: [(lo, lo + extent - 1) for lo, extent in estimates[name]] for name in pipeline.outputs
+        name: [(lo, lo + extent - 1) for lo, extent in known[name]] for name in pipeline.outputs
     }
     for stage in reversed(pipeline.stages):
         if stage.name not in live:
             continue
-        box = _settled(need.setdefault(stage.name, [None] * len(stage.dims)), estimates.get(stage.name))
+        box = _settled(need.setdefault(stage.name, [None] * len(stage.dims)), known.get(stage.name))
+        if stage.updates:
+            box, open_ = _updated(stage, box, symbols)
+            unknown = unknown or open_
         need[stage.name] = list(box)
         found = accesses(stage) if stage_accesses is None else stage_accesses[stage.name]
         env: dict[str, Bounds] = dict(zip(stage.dims, box, strict=True))
@@ -47,9 +99,28 @@ def estimated_regions(
                 here = need.setdefault(a.producer, [None] * len(dims[a.producer]))
                 for d, bounds in enumerate(_footprint(stage, a, env, symbols)):
                     here[d] = _hull(here[d], bounds)
-    settled = {name: _settled(box, estimates.get(name)) for name, box in need.items()}
-    _check_reach(settled, dims)
-    return {name: tuple((lo, hi - lo + 1) for lo, hi in box) for name, box in settled.items()}
+                    unknown = unknown or bounds is None
+    return {name: _settled(box, known.get(name)) for name, box in need.items()}, unknown
+
+
+def _updated(stage: Stage, box: tuple[Bounds, ...], symbols: Mapping[str, int]) -> tuple[tuple[Bounds, ...], bool]:
+    """The settled box (`bounds.settled_box`) of a stage with updates, and whether a part of it is not known."""
+    result: list[Bounds] = []
+    unknown = False
+    settled = settled_box(stage, tuple((const(lo), const(hi)) for lo, hi in box))
+    for (lo, hi), (first, last) in zip(box, settled, strict=True):
+        low, high = _value(first, symbols), _value(last, symbols)
+        unknown = unknown or low is None or high is None
+        low, high = lo if low is None else low, hi if high is None else high
+        result.append((low, high) if high - low < WIDEST else (lo, hi))
+    return tuple(result), unknown
+
+
+def _value(bound: Index, symbols: Mapping[str, int]) -> int | None:
+    try:
+        return bound.value(symbols)
+    except KeyError:
+        return None
 
 
 def _check_reach(boxes: Mapping[str, tuple[Bounds, ...]], dims: Mapping[str, tuple[str, ...]]) -> None:

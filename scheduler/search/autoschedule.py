@@ -10,12 +10,13 @@ from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from cost_models.model import Breakdown, CostModel, combined
 from cost_models.taco2019 import Taco2019
 from platforms.model import Platform
-from scheduler.analysis.facts import Facts, gather
+from scheduler.analysis.facts import Facts, StageFacts, gather
+from scheduler.analysis.members import effective, members_of
 from scheduler.errors import ScheduleError
 from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Group, Schedule
+from scheduler.schedule import Group, Schedule, UpdateLoops
 from scheduler.search.final import finished, root_group
-from scheduler.search.grouping import Grouping, is_special
+from scheduler.search.grouping import AtRoot, Found, Grouping
 from scheduler.search.tiling import Tiling
 from scheduler.search.trace import Decision, Infeasible, Rejected, Trace
 
@@ -76,21 +77,24 @@ def taco2019(
     at_root: dict[str, list[str]] = {}
     decisions = list(grouping.decisions)
     tilings = [t for t in found.values() if isinstance(t, Tiling)]
-    grouped = {name for t in tilings for name in t.members.names}
+    inside = {name for t in tilings for name in t.members.names}
+    inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
     shared = frozenset(name for t in tilings for name in t.members.shared)
     for name in facts.graph.stages:
-        tiling = found.get(name)
-        if isinstance(tiling, Tiling):
-            group = finished(tiling, platform)
+        here = found.get(name)
+        if isinstance(here, Tiling):
+            group = finished(here, platform, options.strict)
             groups.append(group)
-            costs.append(tiling.cost)
-            decisions += _explained(tiling, group)
-        elif name not in grouped:
-            groups.append(root_group(facts, name, platform, shared))
-            costs.append(model.price(_root_counts(facts, name, platform), platform))
-            decisions.append(_at_root(facts, name, tiling))
-            if isinstance(tiling, Infeasible):
-                at_root.setdefault(tiling.reason, []).append(name)
+            costs.append(here.cost)
+            decisions += _explained(here, group)
+        elif here is not None or name not in inside:
+            inlined = shared | here.inlined if isinstance(here, AtRoot) else shared
+            group = root_group(facts, name, platform, inlined, options.strict)
+            groups.append(group)
+            costs.append(model.price(root_counts(facts, group, platform), platform))
+            decisions += _at_root(name, here, group)
+            if isinstance(here, Infeasible):
+                at_root.setdefault(here.reason, []).append(name)
     degraded = _degraded(at_root, options.deadline_ms if expired() else None)
     schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), options.strict, degraded)
     return schedule, Trace("taco2019", model.unit, tuple(decisions)), combined(costs)
@@ -105,13 +109,37 @@ def _degraded(at_root: dict[str, list[str]], deadline_ms: float | None) -> str |
     return "; ".join(reasons) or None
 
 
-def _at_root(facts: Facts, name: str, tiling: Infeasible | None) -> Decision:
+def _at_root(name: str, here: Found | None, group: Group) -> list[Decision]:
     rejected: tuple[Rejected, ...] = ()
-    if tiling is not None:
-        reason, rejected = "no candidate is valid", (Rejected("a group", tiling.reason),)
+    if isinstance(here, Infeasible):
+        reason, rejected = "no candidate is valid", (Rejected("a group", here.reason),)
     else:
-        reason = "it has updates, several values or no dims" if is_special(facts, name) else "no group has it"
-    return Decision("group", name, "computed at root, alone", reason, "METHOD: an answer always", rejected=rejected)
+        reason = here.reason if isinstance(here, AtRoot) else "no group has it"
+    inlined = [p.stage for p in group.placements]
+    chosen = "computed at root, alone" + (f", {', '.join(inlined)} inline in it" if inlined else "")
+    return [
+        Decision("group", name, chosen, reason, "METHOD: an answer always", rejected=rejected),
+        *_updates_explained(name, group.updates),
+    ]
+
+
+def _updates_explained(name: str, updates: tuple[UpdateLoops, ...]) -> list[Decision]:
+    """One decision an update: its loops from the outermost, vectors and threads."""
+    found = []
+    for n, update in enumerate(updates):
+        vector = "no vectors" if update.vector is None else f"{update.vector.lanes} lanes along {update.vector.dim}"
+        threads = "" if update.parallel is None else f", threads over {update.parallel}"
+        loops = " ".join(update.loops) or "none"
+        found.append(
+            Decision(
+                "final",
+                name,
+                f"update {n}: loops {loops}; {vector}{threads}",
+                "loops that are proved to be independent",
+                "TACO 2019, 4.4",
+            )
+        )
+    return found
 
 
 def _explained(tiling: Tiling, group: Group) -> list[Decision]:
@@ -142,6 +170,8 @@ def _explained(tiling: Tiling, group: Group) -> list[Decision]:
             decisions.append(Decision("level", name, chosen, choice.reason, choice.source))
         else:
             decisions.append(Decision("inline", name, "inline", choice.reason, choice.source))
+    for p in group.placements:
+        decisions += _updates_explained(p.stage, p.updates)
     vector = "no vectors" if group.vector is None else f"{group.vector.lanes} lanes along {group.vector.dim}"
     threads = "no threads" if group.parallel is None else f"threads over {group.parallel}"
     decisions.append(
@@ -149,14 +179,18 @@ def _explained(tiling: Tiling, group: Group) -> list[Decision]:
             "final", members.output, f"{vector}, {threads}", "the innermost and the outermost loop", "TACO 2019, 4.4"
         )
     )
-    return decisions
+    return decisions + _updates_explained(members.output, group.updates)
 
 
-def _root_counts(facts: Facts, name: str, platform: Platform) -> GroupCounts:
-    """Counts of a stage at root: every point once, every producer's region once, row by row."""
+def root_counts(facts: Facts, group: Group, platform: Platform) -> GroupCounts:
+    """Counts of a stage at root: every point once, every producer's region once, row by row; what is inline in it as
+    often as it is read."""
+    name = group.output
+    inlined = tuple(p.stage for p in group.placements)
+    reads = effective(members_of(facts, name, (*inlined, name)), frozenset(inlined))[name]
     stage = facts.stages[name]
     loads = []
-    for read in stage.reads:
+    for read in reads.reads:
         producer = facts.stages[read.producer]
         points = float(producer.root_points)
         row = producer.extent(producer.storage[0]) if producer.storage else 1
@@ -166,5 +200,11 @@ def _root_counts(facts: Facts, name: str, platform: Platform) -> GroupCounts:
     own = StageCounts(
         name, False, points, points, stage.operations, tuple(loads), stage.bytes_per_point, False, 0.0, 0.0
     )
+    others = tuple(_inline_counts(facts.stages[n], points * reads.inlined[n]) for n in inlined)
     sizes: tuple[tuple[str, Any], ...] = tuple((d, float(e)) for d, e in zip(stage.dims, stage.extents, strict=True))
-    return GroupCounts(name, platform.threads, sizes, tuple((d, 1.0) for d in stage.dims), (own,))
+    return GroupCounts(name, platform.threads, sizes, tuple((d, 1.0) for d in stage.dims), (*others, own))
+
+
+def _inline_counts(stage: StageFacts, points: float) -> StageCounts:
+    size = stage.bytes_per_point
+    return StageCounts(stage.name, True, points, stage.root_points, stage.operations, (), size, False, 0.0, 0.0)

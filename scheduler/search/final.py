@@ -5,22 +5,22 @@ from __future__ import annotations
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Facts, StageFacts, gather
-from scheduler.analysis.graph import is_plain
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
 from scheduler.search.tiling import Tiling, few_iterations
+from scheduler.search.updates import update_loops
 
 
-def finished(tiling: Tiling, platform: Platform) -> Group:
+def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
     """The group that was decided: the innermost loop that is not unrolled is vectorised where it runs along memory,
-    the outermost inter-tile loop is run by threads."""
+    the outermost inter-tile loop is run by threads. Updates: see `search.updates`."""
     members, order = tiling.members, tiling.order
     output = members.facts.stages[members.output]
     inlined = {name for name, choice in tiling.choices.items() if choice.levels is None}
-    innermost = dim_of(order.loops[order.innermost])
+    computed_bytes = _computed_bytes(tiling, output.name, inlined)
     vector = None
-    if innermost == output.storage[0]:
-        vector = vector_of(output, _computed_bytes(tiling, output.name, inlined), platform)
+    if dim_of(order.loops[order.unrolled]) == output.storage[0]:
+        vector = vector_of(output, computed_bytes, platform)
     rings = {s.stage: s.folded for s in tiling.counts.stages}
     placements = []
     for name in members.names[:-1]:
@@ -29,7 +29,7 @@ def finished(tiling: Tiling, platform: Platform) -> Group:
             placements.append(Placement(name, INLINE, INLINE))
         else:
             size = _computed_bytes(tiling, name, inlined)
-            placements.append(_placement(tiling, name, levels, rings[name], size, platform))
+            placements.append(_placement(tiling, name, levels, rings[name], size, platform, strict))
     outermost = order.loops[-1]
     iterations = dict(tiling.counts.tile_counts)[dim_of(outermost)]
     return Group(
@@ -40,11 +40,12 @@ def finished(tiling: Tiling, platform: Platform) -> Group:
         vector,
         tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
         tuple(placements),
+        update_loops(members.facts, members.output, computed_bytes, platform, strict),
     )
 
 
 def _placement(
-    tiling: Tiling, name: str, levels: Levels, folded: bool, computed_bytes: int, platform: Platform
+    tiling: Tiling, name: str, levels: Levels, folded: bool, computed_bytes: int, platform: Platform, strict: bool
 ) -> Placement:
     """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost."""
     members, loops = tiling.members, tiling.order.loops
@@ -55,7 +56,8 @@ def _placement(
     vector = vector_of(stage, computed_bytes, platform)
     if vector is not None and order[0] != vector.dim:
         vector = None
-    return Placement(name, loops[levels.compute], loops[levels.store], folded, "memory", order, vector)
+    updates = update_loops(members.facts, name, computed_bytes, platform, strict)
+    return Placement(name, loops[levels.compute], loops[levels.store], folded, "memory", order, vector, updates)
 
 
 def _computed_bytes(tiling: Tiling, name: str, inlined: set[str]) -> int:
@@ -81,20 +83,45 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
     return Vector(stage.storage[0], lanes)
 
 
-def root_group(facts: Facts, name: str, platform: Platform, inlined: frozenset[str] = frozenset()) -> Group:
+def root_group(
+    facts: Facts,
+    name: str,
+    platform: Platform,
+    inlined: frozenset[str] = frozenset(),
+    strict: bool = False,
+) -> Group:
     """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory; those of `inlined`
-    that it reads are computed in it. Stages with updates or several values are plain loops."""
+    that it reads are computed in it. Threads share a dim that all updates keep in place, or else each update has
+    threads of its own."""
     stage = facts.stages[name]
-    if not is_plain(facts.definitions[name]) or not stage.dims:
-        return Group(name, tuple(map(inner, stage.storage)), (), None, None, (), ())
-    unrolled = few_iterations(stage)
-    tiled = [d for d in stage.storage if d not in unrolled]
-    loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, tiled))
-    parallel = loops[-1] if len(tiled) > 1 and stage.extent(tiled[-1]) > 1 else None
-    here = [p for p in facts.graph.producers[name] if p in inlined]
+    here = _read_inline(facts, name, inlined)
     computed_bytes = max(facts.stages[n].computed_bytes for n in (name, *here))
     placements = tuple(Placement(p, INLINE, INLINE) for p in here)
-    return Group(name, loops, (), parallel, vector_of(stage, computed_bytes, platform), unrolled, placements)
+    if not stage.dims:
+        updates = update_loops(facts, name, computed_bytes, platform, strict, threads=True)
+        return Group(name, (), (), None, None, (), placements, updates)
+    unrolled = few_iterations(stage)
+    whole = [d for d in stage.storage if d not in stage.pure]
+    others = [d for d in stage.storage if d in stage.pure and d not in unrolled]
+    first = [d for d in others if d == stage.storage[0]]
+    looped = [*first, *whole, *(d for d in others if d not in first)]
+    loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, looped))
+    shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None
+    parallel = inner(shared) if shared is not None and stage.extent(shared) > 1 else None
+    vector = vector_of(stage, computed_bytes, platform)
+    updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
+    return Group(name, loops, (), parallel, vector, unrolled, placements, updates)
+
+
+def _read_inline(facts: Facts, name: str, inlined: frozenset[str]) -> tuple[str, ...]:
+    """The stages of `inlined` that `name` reads, itself or through others of them, in topological order."""
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        new = [p for p in facts.graph.producers[pending.pop()] if p in inlined and p not in found]
+        found.update(new)
+        pending += new
+    return tuple(n for n in facts.graph.stages if n in found)
 
 
 def root_schedule(
@@ -106,5 +133,5 @@ def root_schedule(
 
 def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:
     """As `root_schedule`, of facts that are there already."""
-    groups = tuple(root_group(facts, name, platform) for name in facts.graph.stages)
+    groups = tuple(root_group(facts, name, platform, strict=strict) for name in facts.graph.stages)
     return Schedule(facts.pipeline.name, method, groups, strict, degraded)

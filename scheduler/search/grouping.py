@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 
 from cost_models.model import CostModel
 from platforms.model import Platform
-from scheduler.analysis.facts import Facts
-from scheduler.analysis.graph import is_plain
+from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import members_of
 from scheduler.search.inlining import is_trivial_shared
-from scheduler.search.tiling import Tiling, tile_group
+from scheduler.search.levels import read_of
+from scheduler.search.tiling import Tiling, no_loop_to_tile, tile_group
 from scheduler.search.trace import Decision, Infeasible, Rejected
 
 SEGMENTATIONS = 16
 """Alg. 5 cuts at multiples of max_split; it is chosen so that a group has about this many places to cut."""
+
+AS_OFTEN = 1.05
+"""A stage is computed where a stage without tiles reads it, if that computes it no more often than this times once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,18 @@ class Segment:
     output: str
     names: tuple[str, ...]
     shared: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AtRoot:
+    """A group of one stage that has no loop to tile, computed whole; `inlined` are computed where it reads them."""
+
+    inlined: frozenset[str]
+    reason: str
+
+
+Found = Tiling | Infeasible | AtRoot
+"""What is known of a group: its tiles, why it has none, or that it needs none."""
 
 
 @dataclass
@@ -49,18 +64,20 @@ class Grouping:
             found = self.cache[segment] = tile_group(members, self.platform, self.model, self.expired)
         return found
 
-    def group(self) -> dict[str, Tiling | Infeasible]:
+    def group(self) -> dict[str, Found]:
         """Every group of the pipeline by its output, in the order that they run.
 
-        The whole pipeline is one group where it can be: outputs, updates, tuples, scalars and what these read
-        are outputs of groups in any case. A group that does not fit is cut by Alg. 4, then by Alg. 5.
+        The whole pipeline is one group where it can be: outputs, and stages without a loop to tile and what these
+        read, are outputs of groups in any case. A group that does not fit is cut by Alg. 4, then by Alg. 5.
         An Infeasible group is one of a single stage, or of a segment that no cut made fit.
         """
-        result: dict[str, Tiling | Infeasible] = {}
+        result: dict[str, Found] = {}
         for segment in segments(self.facts, self.facts.graph.stages, forced_outputs(self.facts)):
-            if is_special(self.facts, segment.output):
-                continue
-            result.update(self._fitted(segment))
+            output = self.facts.stages[segment.output]
+            if is_special(output):
+                result[segment.output] = AtRoot(frozenset(segment.names[:-1]), no_loop_to_tile(output))
+            else:
+                result.update(self._fitted(segment))
         order = {name: n for n, name in enumerate(self.facts.graph.stages)}
         return dict(sorted(result.items(), key=lambda item: order[item[0]]))
 
@@ -197,17 +214,38 @@ class _Splitter:
         return sum(t.total for t in groups.values()), groups
 
 
-def is_special(facts: Facts, name: str) -> bool:
-    """Whether the stage is computed at root by plain loops: it has updates, several values, or no dims."""
-    stage = facts.definitions[name]
-    return not is_plain(stage) or not stage.dims
+def is_special(stage: StageFacts) -> bool:
+    """Whether the stage has no loop to tile: no dims, or none that all its updates keep in place."""
+    return not stage.pure
 
 
 def forced_outputs(facts: Facts) -> set[str]:
-    """Stages that are the output of a group in any schedule: outputs, special stages and what these read."""
+    """Stages that are the output of a group in any schedule: outputs, stages without a loop to tile, and what these
+    read unless they can compute it where they read it."""
     graph = facts.graph
-    special = [name for name in graph.stages if is_special(facts, name)]
-    return {*graph.outputs, *special, *(p for name in special for p in graph.producers[name])}
+    forced = set(graph.outputs)
+    evaluations: dict[str, float] = {}
+    for name in reversed(graph.stages):
+        stage, readers = facts.stages[name], graph.consumers[name]
+        if is_special(stage):
+            forced.add(name)
+        elif any(is_special(facts.stages[c]) or c in evaluations for c in readers):
+            inline = sum(_evaluations(facts, c, name, evaluations) for c in readers)
+            if len(readers) > 1 or not _may_be_inline(facts, name) or inline > stage.root_points * AS_OFTEN:
+                forced.add(name)
+            else:
+                evaluations[name] = inline
+    return forced
+
+
+def _evaluations(facts: Facts, reader: str, name: str, evaluations: dict[str, float]) -> float:
+    """How often `reader` would compute `name` if it did so wherever it reads it."""
+    stage = facts.stages[reader]
+    return evaluations.get(reader, float(stage.root_points)) * read_of(stage, name).points
+
+
+def _may_be_inline(facts: Facts, name: str) -> bool:
+    return not facts.stages[name].updates and name not in facts.partial and name not in facts.graph.outputs
 
 
 def shared_stages(facts: Facts, segment: Segment) -> set[str]:
@@ -228,6 +266,7 @@ def trivial_shared(facts: Facts, shared: set[str]) -> frozenset[str]:
     for name in facts.graph.stages:
         if (
             name in shared
+            and _may_be_inline(facts, name)
             and is_trivial_shared(facts.stages[name])
             and not found.intersection(facts.graph.producers[name])
         ):

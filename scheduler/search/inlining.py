@@ -9,7 +9,7 @@ from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
-from scheduler.search.levels import Choice, LoopOrder, nested
+from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested
 
 ALG2 = "TACO 2019, Alg. 2"
 MOST_PLACES = 100
@@ -34,6 +34,8 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         stage = members.facts.stages[name]
         if levels is None or not is_cheap(stage) or inlined.intersection(members.consumers[name]):
             continue
+        if needs_memory(members, name) is not None:
+            continue
         producers = [
             r.producer for r in stage.reads if members.is_local(r.producer) and r.producer not in members.shared
         ]
@@ -42,7 +44,7 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         for producer in producers:
             result[producer] = _taken_over(result[producer], levels, name, order)
         arithmetic, loads = arithmetic_cost(stage.operations), load_points(stage)
-        result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads} loads", ALG2)
+        result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads:g} loads", ALG2)
         inlined.add(name)
     return nested(members, _bounded(members, result, order), order)
 
@@ -55,7 +57,7 @@ def _bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> 
     places grow fourfold from stage to stage.
     """
     result = dict(choices)
-    places: dict[str, int] = {}
+    places: dict[str, float] = {}
     depth: dict[str, int] = {}
     for name in reversed(members.names[:-1]):
         if result[name].levels is not None:
@@ -66,13 +68,13 @@ def _bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> 
         if name in members.shared or (places[name] <= MOST_PLACES and depth[name] <= LONGEST_CHAIN):
             continue
         many = (
-            f"inline it would be computed at {places[name]} places"
+            f"inline it would be computed at {places[name]:g} places"
             if places[name] > MOST_PLACES
             else (f"inline it would end a chain of {depth[name]} stages")
         )
         del places[name], depth[name]
         at = order.innermost + 1
-        result[name] = Choice(Levels(at, at), f"{many}: computed once a row", "a limit of ours")
+        result[name] = Choice(order.levels(at, at), f"{many}: computed once a row", "a limit of ours")
     return result
 
 
@@ -87,7 +89,7 @@ def is_trivial_shared(stage: StageFacts) -> bool:
     return arithmetic_cost(replace(stage.operations, index=0)) <= load_points(stage)
 
 
-def load_points(stage: StageFacts) -> int:
+def load_points(stage: StageFacts) -> float:
     """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded
     once, and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
     return sum(r.points for r in stage.reads if any(s.var is not None or not s.known for s in r.spans))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler.analysis.counts import Levels
+from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Members
-from scheduler.analysis.overlap import FULL, overlap_in
+from scheduler.analysis.overlap import FULL
+from scheduler.schedule import dim_of, inner
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +21,34 @@ class Choice:
     source: str = "TACO 2019, Alg. 1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoopOrder:
     """D_m, innermost first: `loops` as the group has them. The first `unrolled` of them are loops of few iterations,
-    which are no level: they are unrolled inside the innermost real loop."""
+    which are no level: they are unrolled inside the innermost real loop. Dims of `whole` are those that an update does
+    not keep in place: nothing can be computed inside a loop with one of theirs around it.
+
+    `innermost` is the position of the innermost real loop, `least` the first that may be a level.
+    """
 
     loops: tuple[str, ...]
     unrolled: int
+    whole: frozenset[str] = frozenset()
+    innermost: int = field(init=False)
+    least: int = field(init=False)
 
-    @property
-    def innermost(self) -> int:
-        return self.unrolled
+    def __post_init__(self) -> None:
+        inside = [n for n, loop in enumerate(self.loops) if dim_of(loop) in self.whole]
+        innermost = next(n for n in range(self.unrolled, len(self.loops)) if n not in inside)
+        object.__setattr__(self, "innermost", innermost)
+        object.__setattr__(self, "least", max((innermost, *(n + 1 for n in inside))))
 
     def intra(self, dim: str) -> int:
-        """Position of the intra-tile loop of `dim`."""
-        return self.loops.index(f"{dim}.inner")
+        """Position of the intra-tile loop of `dim`; those inside the innermost real loop count as that."""
+        return self.innermost if dim in self.whole else max(self.loops.index(inner(dim)), self.innermost)
+
+    def levels(self, compute: int, store: int) -> Levels:
+        """These levels, or the nearest that may be."""
+        return Levels(max(compute, self.least), max(store, self.least))
 
     def name(self, levels: Levels) -> str:
         """The levels as people read them."""
@@ -45,7 +60,7 @@ class _Reuse:
     """Overlap of a stage in one loop of a consumer: `position` in D_m, None where the loop is not one of D_m."""
 
     consumer: str
-    dim: str
+    loop: str
     position: int | None
     overlap: float
 
@@ -70,36 +85,49 @@ def _by_reuse(members: Members, order: LoopOrder, name: str) -> Choice:
             "trivial, and read by several stages that are cut apart: computed where it is read",
             "TACO 2019, Alg. 4",
         )
-    reuse = [r for r in _reuses(members, order, name) if r.overlap > 0]
+    reuse = list(_reuses(members, order, name))
     if not reuse:
-        return Choice(None, "no value is read by two iterations of any loop of a consumer")
+        kept = needs_memory(members, name)
+        if kept is None:
+            return Choice(None, "no value is read by two iterations of any loop of a consumer")
+        row = order.innermost + 1
+        return Choice(order.levels(row, row), f"{kept}: computed once a row", "a limit of ours")
     mapped = [r for r in reuse if r.position is not None]
     if not mapped:
-        loop = f"{reuse[0].consumer}'s loop over {reuse[0].dim}"
+        loop = f"{reuse[0].consumer}'s loop over {reuse[0].loop}"
         at = order.innermost
-        return Choice(Levels(at, at), f"reused in {loop}, which is no loop of the group: innermost loop")
-    outermost = max(max(r.position or 0, order.innermost) for r in mapped)
-    there = [r for r in mapped if max(r.position or 0, order.innermost) == outermost]
+        return Choice(order.levels(at, at), f"reused in {loop}, which is no loop of the group: innermost loop")
+    outermost = max(r.position or 0 for r in mapped)
+    there = [r for r in mapped if r.position == outermost]
     full = all(r.overlap == FULL for r in there)
     first = there[0]
     amount = "all of it" if full else f"{int(max(r.overlap for r in there if r.overlap != FULL))} of its extent"
-    reason = f"{amount} is read again by the next iteration of {first.consumer} over {first.dim}"
+    reason = f"{amount} is read again by the next iteration of {first.consumer} over {first.loop}"
     if outermost == order.innermost or full:
         why = "it does not move with that loop" if full else "that is the innermost loop"
-        return Choice(Levels(outermost + 1, outermost + 1), f"{reason}; {why}: computed one loop further out")
-    return Choice(Levels(outermost, outermost + 1), f"{reason}: slides along it")
+        return Choice(order.levels(outermost + 1, outermost + 1), f"{reason}; {why}: computed one loop further out")
+    return Choice(order.levels(outermost, outermost + 1), f"{reason}: slides along it")
+
+
+def needs_memory(members: Members, name: str) -> str | None:
+    """Why the stage cannot be computed where it is read, or should not be; None where it can."""
+    if members.facts.stages[name].updates:
+        return "it has updates, which need memory"
+    return "it holds partial results" if name in members.facts.partial else None
 
 
 def _reuses(members: Members, order: LoopOrder, name: str) -> Iterator[_Reuse]:
     """Overlaps of `name` in the loops of its consumers (W_i)."""
     for consumer in members.consumers[name]:
         stage = members.facts.stages[consumer]
-        read = next(r for r in stage.reads if r.producer == name)
-        for dim in stage.dims:
-            if stage.extent(dim) > 1:
-                followed = members.followed(consumer, dim)
-                position = None if followed is None else order.intra(followed)
-                yield _Reuse(consumer, dim, position, overlap_in(read.spans, dim))
+        for loop, amount in read_of(stage, name).reuse:
+            followed = members.followed(consumer, loop) if loop in stage.dims else None
+            yield _Reuse(consumer, loop, None if followed is None else order.intra(followed), amount)
+
+
+def read_of(stage: StageFacts, producer: str) -> Read:
+    """What `stage` reads of `producer`, which it does."""
+    return next(r for r in stage.reads if r.producer == producer)
 
 
 def largest_overlaps(members: Members) -> dict[str, int]:
@@ -108,9 +136,8 @@ def largest_overlaps(members: Members) -> dict[str, int]:
     for name in members.names[:-1]:
         for consumer in members.consumers[name]:
             stage = members.facts.stages[consumer]
-            read = next(r for r in stage.reads if r.producer == name)
-            for dim in stage.dims:
-                followed, amount = members.followed(consumer, dim), overlap_in(read.spans, dim)
+            for loop, amount in read_of(stage, name).reuse:
+                followed = members.followed(consumer, loop) if loop in stage.dims else None
                 if followed is not None and amount != FULL:
                     largest[followed] = max(largest[followed], int(amount))
     return largest

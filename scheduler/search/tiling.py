@@ -57,15 +57,15 @@ def tile_group(
     order whose fastest dim is innermost. When `expired`, the best of the orders that were costed."""
     output = members.facts.stages[members.output]
     unrolled = few_iterations(output)
-    tiled = tuple(d for d in output.storage if d not in unrolled)
+    tiled = tuple(d for d in output.storage if d in output.pure and d not in unrolled)
     if not tiled:
-        return Infeasible(f"'{members.output}' has no loop to tile")
+        return Infeasible(no_loop_to_tile(output))
     best: _Candidate | None = None
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
-    axes = _Axes(output, tiled, unrolled, platform, overlaps)
-    for order in _orders(tiled, unrolled):
+    axes = _Axes(output, tiled, platform, overlaps)
+    for order in _orders(output, tiled, unrolled):
         if best is not None and expired():
             break
         found = _tile_order(members, platform, model, order, axes)
@@ -82,30 +82,42 @@ def tile_group(
     return _settled(members, platform, model, best, (*beaten, *failed))
 
 
+def no_loop_to_tile(output: StageFacts) -> str:
+    """Why a stage without pure dims is no group of tiles."""
+    why = "has no dims" if not output.dims else "has updates that keep none of its dims in place"
+    return f"'{output.name}' {why}: it has no loop to tile"
+
+
 def few_iterations(output: StageFacts) -> tuple[str, ...]:
     """Dims of the output that are unrolled: channels and the like, of at most 16 iterations together.
 
-    Never the fastest dim in memory, and never all the others: of these the largest stays a loop.
+    Never the fastest dim in memory, and never all the others: of these the largest stays a loop. Nor dims that an
+    update does not keep in place.
     """
-    others = [d for d in output.storage[1:] if output.extent(d) <= SMALL_EXTENT]
-    if others and len(others) == len(output.storage) - 1:
-        others.remove(max(others, key=output.extent))
+    others = [d for d in output.storage[1:] if d in output.pure]
+    small = [d for d in others if output.extent(d) <= SMALL_EXTENT]
+    if small and len(small) == len(others):
+        small.remove(max(small, key=output.extent))
     found: list[str] = []
     iterations = 1
-    for dim in sorted(others, key=output.extent):
+    for dim in sorted(small, key=output.extent):
         iterations *= output.extent(dim)
         if iterations <= MAX_UNROLLED:
             found.append(dim)
     return tuple(d for d in output.storage if d in found)
 
 
-def _orders(tiled: tuple[str, ...], unrolled: tuple[str, ...]) -> Iterator[LoopOrder]:
+def _orders(output: StageFacts, tiled: tuple[str, ...], unrolled: tuple[str, ...]) -> Iterator[LoopOrder]:
     """Orders of the tiled loops, those of few iterations innermost; the memory order first. Groups of more than
-    three tiled dims have the first 36 orders only."""
+    three tiled dims have the first 36 orders only. Loops over dims that an update does not keep in place are inside
+    all others but one that runs along memory."""
     few = tuple(inner(d) for d in reversed(unrolled))
+    whole = tuple(d for d in output.storage if d not in output.pure)
     pairs = ((a, b) for a in permutations(tiled) for b in permutations(tiled))
     for intra, inter in islice(pairs, MAX_ORDERS):
-        yield LoopOrder((*few, *map(inner, intra), *map(outer, inter)), len(few))
+        first = intra[:1] if intra[0] == output.storage[0] else ()
+        held = (*first, *whole, *(d for d in intra if d not in first)) if whole else intra
+        yield LoopOrder((*few, *map(inner, held), *map(outer, inter)), len(few), frozenset(whole))
 
 
 class _Axes:
@@ -115,11 +127,10 @@ class _Axes:
         self,
         output: StageFacts,
         tiled: tuple[str, ...],
-        unrolled: tuple[str, ...],
         platform: Platform,
         overlaps: dict[str, int],
     ) -> None:
-        self.output, self.tiled, self.unrolled = output, tiled, unrolled
+        self.output, self.tiled = output, tiled
         self.overlaps = overlaps
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
@@ -133,7 +144,7 @@ class _Axes:
             found = {}
             for dim in self.output.dims:
                 extent = self.output.extent(dim)
-                if dim in self.unrolled:
+                if dim not in self.tiled:
                     found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
                 else:
                     multiple = self.multiple if dim == innermost else 1

@@ -31,7 +31,7 @@ from scheduler.lang.expr import Cast, Const, RVar, Var
 from scheduler.lang.pipeline import Pipeline, Update
 from scheduler.lang.types import FLOAT32, INT32, UINT8, UINT16
 from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Schedule, Tile, Vector
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
 from scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
 from scheduler.search.inlining import inline_trivial
 from scheduler.search.levels import LoopOrder, choose_levels, largest_overlaps
@@ -326,18 +326,21 @@ def test_several_outputs_are_outputs_of_groups() -> None:
     assert [p.stage for p in groups[2].placements] == ["b_half"]
 
 
-def test_updates_and_what_they_read_are_at_root() -> None:
-    value = F("bright")(x, y)
-    update = Update((RVar("y", Const(0, INT32), Const(64, INT32)),), None, (Var("x"),), ((F("sums")(x) + value).e,))
+def test_a_stage_with_updates_is_a_member() -> None:
+    value = F("bright")(x, _k("r"))
+    update = Update((RVar("r", Const(0, INT32), Const(64, INT32)),), None, (Var("x"),), ((F("sums")(x) + value).e,))
     sums = stage("sums", "x", F("input")(x, 0), (update,))
     bright = stage("bright", "xy", exp(F("input")(x, y)) * 2.0)
     out = stage("out", "xy", F("input")(x, y) / F("sums")(x))
     of = pipeline("sums", [bright, sums, out], {"out": (64, 64)})
     schedule = _schedule(of)
-    assert [g.output for g in schedule.groups] == ["bright", "sums", "out"]
-    special = schedule.groups[1]
-    assert (special.tiles, special.vector, special.parallel, special.placements) == ((), None, None, ())
+    (group,) = schedule.groups
+    sums_placed = group.placement("sums")
+    assert sums_placed is not None
+    assert sums_placed.updates == (UpdateLoops(("r", "x"), Vector("x", 16)),)
+    assert group.placement("bright") == Placement("bright", "inline", "inline")
     assert schedule.degraded is None
+    check(of, schedule)
 
 
 def test_scalars_are_at_root() -> None:
