@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,7 +58,10 @@ def output_regions(pipeline: Pipeline) -> dict[str, Region]:
 
 
 def images(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Image]:
-    """A random image for every input: floats in [0, 1), integers over their whole range, seeded by the names."""
+    """A random image for every input: floats in [0, 1), integers over their whole range, seeded by the names.
+
+    A float input of more than three dims is taken for the weights of layers of a network.
+    """
     made = {}
     for name, region in input_regions(pipeline, params).items():
         digest = hashlib.sha256(f"{pipeline.name}/{name}".encode()).digest()
@@ -67,7 +71,15 @@ def images(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Image]
     return made
 
 
+def largest_weight(shape: tuple[int, ...]) -> float:
+    """Weights from its negative to it keep the magnitude from layer to layer, where the last three axes are summed over
+    (He et al. 2015, Delving Deep into Rectifiers)."""
+    return math.sqrt(6 / math.prod(shape[-3:]))
+
+
 def _random(rng: np.random.Generator, type_: ScalarType, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[Any]]:
+    if type_.is_float and len(shape) > 3:
+        return (largest_weight(shape) * (2 * rng.random(shape, dtype=np.float32) - 1)).astype(type_.numpy)
     if type_.is_float:
         return rng.random(shape, dtype=np.float32).astype(type_.numpy)
     if type_.kind == "bool":

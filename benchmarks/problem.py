@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.estimates import largest_weight
 from scheduler.analysis.bounds import required_regions
 from scheduler.lang.pipeline import Input, Pipeline
 from scheduler.lang.types import ScalarType
@@ -77,8 +78,14 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
 
 
 def random_array(t: ScalarType, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Uniform values: all of an integer type of up to 16 bits, 16 bits of a wider one, [0, 1) of floats."""
+    """Uniform values: all of an integer type of up to 16 bits, 16 bits of a wider one, [0, 1) of floats.
+
+    Floats of more than three dims are taken for the weights of layers of a network: small, of either sign.
+    """
     rng = np.random.default_rng(seed)
+    if t.is_float and len(shape) > 3:
+        limit = largest_weight(shape)
+        return rng.uniform(-limit, limit, shape).astype(t.numpy)
     if t.is_float:
         return rng.random(shape, dtype=t.numpy.type)  # type: ignore[arg-type]
     if t.kind == "bool":

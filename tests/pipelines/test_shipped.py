@@ -41,7 +41,8 @@ def test_names():
     assert list(pipelines.names()) == sorted(pipelines.names())
     assert set(pipelines.names()) >= {
         "bilateral_grid", "blur", "camera_pipe", "gaussian3x3", "harris", "interpolate", "laplacian_sharpen",
-        "max_filter", "nl_means", "sobel", "unsharp",
+        "lens_blur", "local_laplacian", "machado_blur", "machado_interpolation", "max_filter", "nl_means",
+        "pyramid_blend", "sobel", "unsharp", "vdsr",
     }  # fmt: skip
     with pytest.raises(KeyError):
         pipelines.load("../blur")

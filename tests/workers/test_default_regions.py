@@ -130,7 +130,8 @@ def test_shipped_pipelines(name: str, size: tuple[int, int]) -> None:
     extent_of = {"x": size[0], "y": size[1], "c": 4}
     inputs = {}
     for i in pipeline.inputs:
-        extents = [extent_of[d] for d in i.dims]
+        planned = pipeline.estimate(i.name) or ((0, 4),) * len(i.dims)
+        extents = [extent_of.get(d, extent) for d, (_, extent) in zip(i.dims, planned, strict=True)]
         inputs[i.name] = Image(np.zeros(extents[::-1], i.type.numpy), (0,) * len(i.dims))
     params = {p.name: p.default if p.default is not None else 1 for p in pipeline.params}
     found = largest_regions(pipeline, inputs, params)
