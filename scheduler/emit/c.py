@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
-from scheduler.emit.c_operations import Operations
+from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_prelude import (
     ABI,
     BUFFER_HELPERS,
@@ -116,8 +116,8 @@ class _Emitter:
         self.entry = entry
         self.header_name = header_name
         self.symbols = Symbols(self._names())
-        self.operations = Operations(self.symbols)
-        self.statements = Statements(self.symbols, self.operations)
+        self.operands = Operands(self.symbols, program.strict)
+        self.statements = Statements(self.symbols, self.operands)
         self.statements.outputs = frozenset(a.name for a in program.arguments if a.output)
 
     def run(self) -> str:
@@ -141,7 +141,7 @@ class _Emitter:
             BUFFER_HELPERS,
             DENSE_HELPERS if "tilesmith_dense" in text else "",
             helpers_used(text),
-            self.operations.typedefs(),
+            self.operands.declarations(),
             "",
         ]
         return "\n".join([*prelude, text])

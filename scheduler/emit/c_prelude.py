@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from scheduler.emit.c_vectors import is_function_name
+
 ABI = """\
 #ifndef TILESMITH_BUFFER
 #define TILESMITH_BUFFER
@@ -272,4 +274,4 @@ _OURS = frozenset(
 def entry_name(pipeline: str) -> str:
     """The exported function of a pipeline of that name: never one of the names that every file has."""
     name = f"tilesmith_{pipeline}"
-    return f"{name}_" if name in _OURS else name
+    return f"{name}_" if name in _OURS or is_function_name(name) else name

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import assert_never
 
 from scheduler.analysis.index import Index
-from scheduler.emit.c_operations import Operations
+from scheduler.emit.c_addresses import lane_index, offset
+from scheduler.emit.c_operands import Operands
+from scheduler.emit.c_operations import expression
 from scheduler.emit.c_types import Symbols, element
 from scheduler.lang.types import BOOL
 from scheduler.lower.program import (
@@ -35,9 +37,9 @@ from scheduler.lower.program import (
 class Statements:
     """Prints statements. `memory` counts the blocks that the function may have to free."""
 
-    def __init__(self, symbols: Symbols, operations: Operations) -> None:
+    def __init__(self, symbols: Symbols, operands: Operands) -> None:
         self.symbols = symbols
-        self.operations = operations
+        self.operands = operands
         self.memory = 0
         self._slots: dict[str, int] = {}
         self._scratch: dict[int, tuple[str, int]] = {}
@@ -60,8 +62,8 @@ class Statements:
             case SetIndex():
                 return [f"{s.name} = {bare(s.value)};"]
             case Define():
-                c_type = "int64_t" if s.op == "to_index" else self.operations.type_of(s.result)
-                return [f"const {c_type} {s.result.name} = {self.operations.expression(s)};"]
+                c_type = "int64_t" if s.op == "to_index" else self.operands.type_of(s.result)
+                return [f"const {c_type} {s.result.name} = {expression(self.operands, s)};"]
             case Accumulator():
                 return [self._accumulator(s)]
             case Assign():
@@ -78,7 +80,7 @@ class Statements:
             case If():
                 conditions = [f"{text(x)} >= 0" for x in s.nonnegative]
                 if s.condition is not None:
-                    conditions.append(self.operations.name(s.condition))
+                    conditions.append(self.operands.name(s.condition))
                 lines = [f"if ({' && '.join(conditions)}) {{", *self._inner(s.body)]
                 return [*lines, *(["} else {", *self._inner(s.otherwise)] if s.otherwise else []), "}"]
             case Comment():
@@ -108,7 +110,7 @@ class Statements:
     # values ------------------------------------------------------------
 
     def _accumulator(self, s: Accumulator) -> str:
-        r, o = s.result, self.operations
+        r, o = s.result, self.operands
         if r.lanes == 1:
             start = o.name(s.start)
         else:
@@ -116,22 +118,22 @@ class Statements:
         return f"{o.type_of(r)} {r.name} = {start};"
 
     def _fitted(self, s: Assign) -> str:
-        o, t = self.operations, s.target
+        o, t = self.operands, s.target
         if t.lanes == 1:
             return o.name(s.value)
         return o.mask(s.value, t.mask_bits, t.lanes) if t.type == BOOL else o.wide(s.value, t.lanes)
 
     def _store(self, s: Store) -> list[str]:
-        o, v = self.operations, s.value
+        o, v = self.operands, s.value
         if v.lanes == 1:
             return [f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"]
         if s.scatter:
             one = " & 1" if v.type == BOOL else ""
-            lines = [f"{s.row}[{o.offset(s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+            lines = [f"{s.row}[{offset(o, s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
             if s.within is None:
                 return lines
             lo, hi = (self.symbols.text(x) for x in s.within)
-            at = [o.lane_index(s.scatter[0].lane, n) for n in range(v.lanes)]
+            at = [lane_index(o, s.scatter[0].lane, n) for n in range(v.lanes)]
             return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
         kind = "uint" if v.type == BOOL else v.type.kind
         target = o.unaligned(kind, v.type.bits, v.lanes)

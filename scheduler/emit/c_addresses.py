@@ -1,0 +1,88 @@
+"""Loads, gathers, shuffles and index vectors as C expressions."""
+
+from __future__ import annotations
+
+from scheduler.analysis.index import Index
+from scheduler.emit.c_operands import Operands
+from scheduler.lang.types import BOOL, INT32
+from scheduler.lower.program import Define, Gathered, Lane, Value
+
+OPS = ("load", "gather", "shuffle", "lanes", "from_index", "to_index")
+
+
+def address(o: Operands, d: Define) -> str:
+    """The C expression of a definition with one of OPS."""
+    r, first = d.result, d.args[0]
+    match d.op:
+        case "from_index":
+            assert isinstance(first, Index)
+            return f"(int32_t){o.symbols.text(first)}"
+        case "to_index":
+            assert isinstance(first, Value)
+            return f"(int64_t){o.name(first)}"
+        case "lanes":
+            assert isinstance(first, Index)
+            pattern = d.attrs[0]
+            assert isinstance(pattern, tuple)
+            t = o.of(INT32, r.lanes)
+            return f"(int32_t){o.symbols.text(first)} + ({t}){{{', '.join(map(str, pattern))}}}"
+        case "load":
+            return _load(o, d)
+        case "shuffle":
+            return _shuffle(d)
+    return _gather(o, d)
+
+
+def _load(o: Operands, d: Define) -> str:
+    r, row, at = d.result, d.attrs[0], d.args[0]
+    assert isinstance(at, Index)
+    if r.lanes == 1:
+        text = f"{row}[{o.symbols.bare(at)}]"
+        return f"{text} != 0" if r.type == BOOL else text
+    kind = "uint" if r.type == BOOL else r.type.kind
+    text = f"*(const {o.unaligned(kind, r.type.bits, r.lanes)} *)({row} + {o.symbols.text(at)})"
+    return f"{text} != 0" if r.type == BOOL else text
+
+
+def _shuffle(d: Define) -> str:
+    picks = d.attrs[0]
+    assert isinstance(picks, tuple)
+    a, b = d.args
+    assert isinstance(a, Value)
+    assert isinstance(b, Value)
+    return f"__builtin_shufflevector({a.name}, {b.name}, {', '.join(map(str, picks))})"
+
+
+def _gather(o: Operands, d: Define) -> str:
+    r, row, dims = d.result, d.attrs[0], d.attrs[1]
+    assert isinstance(dims, tuple)
+    lanes = ", ".join(f"{row}[{offset(o, dims, n)}]" for n in range(r.lanes))
+    text = f"({o.of(r.type, r.lanes)}){{{lanes}}}"
+    return f"{text} != 0" if r.type == BOOL else text
+
+
+def offset(o: Operands, dims: tuple[Gathered, ...], n: int) -> str:
+    """The offset of lane n in an address that differs from lane to lane."""
+    return " + ".join(_one_offset(o, g, n) for g in dims)
+
+
+def _one_offset(o: Operands, g: Gathered, n: int) -> str:
+    at = lane_index(o, g.lane, n)
+    if g.within is not None:
+        lo, hi = (o.symbols.bare(x) for x in g.within)
+        at = f"tilesmith_max(tilesmith_min({at}, {hi}), {lo})"
+    if g.ring is not None:
+        at = f"({at} & {g.ring - 1})"
+    elif g.origin.terms or g.origin.const:
+        at = f"({at} - {o.symbols.text(g.origin)})"
+    if g.stride.is_const and g.stride.const == 1:
+        return at
+    return f"{at} * {o.symbols.text(g.stride)}"
+
+
+def lane_index(o: Operands, lane: Lane, n: int) -> str:
+    """The index of lane n."""
+    if lane.vector is not None:
+        return f"(int64_t){o.lane(lane.vector, n)}"
+    shift = lane.pattern[n] if lane.pattern is not None else 0
+    return o.symbols.text(lane.base + shift)

@@ -1,0 +1,144 @@
+"""Functions of whole vectors: held to NumPy and the interpreter on all kinds of values, special ones among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import build, call, source_of
+
+from scheduler.emit.csource import CSource
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+from scheduler.lang.pipeline import Pipeline
+from scheduler.schedule import Group, Schedule, Vector
+
+FLAGS = {"gcc": ("-O2", "-march=native"), "clang": ("-O1",)}
+SPECIAL = np.array(
+    [0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 255, -255.99, 88.7, 88.8, -87.4, -103.9, -105, 1e-45, 1e-40, 1e-38, 1e30, -1e30,
+     2**24, 2**31, -(2.0**31), 2**31 - 128, 2**32 - 256, 2**32, np.inf, -np.inf, np.nan], np.float32,
+)  # fmt: skip
+
+
+def pointwise(value: str, types: Sequence[str], lanes: int, strict: bool = False) -> tuple[Pipeline, CSource]:
+    """A row of `value` of inputs a, b, ... of these types, in vectors."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "pointwise",
+            "inputs": [{"name": n, "type": t, "dims": ["x"]} for n, t in zip("abc", types, strict=False)],
+            "stages": [{"name": "out", "dims": ["x"], "value": value}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 4096]]},
+        }
+    )
+    group = Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ())
+    return pipeline, source_of(pipeline, Schedule("pointwise", "by hand", (group,), strict), machine())
+
+
+def computed(compiler: str, pipeline: Pipeline, source: CSource, *columns: np.ndarray) -> np.ndarray:
+    library = build(source, FLAGS[compiler], compiler)
+    inputs = {n: Image(c, (0,)) for n, c in zip("abc", columns, strict=False)}
+    status, got = call(library, source, pipeline, inputs, {}, {"out": ((0, len(columns[0])),)})
+    assert status == 0
+    return got["out"][0]
+
+
+def pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.repeat(values, len(values)), np.tile(values, len(values))
+
+
+def floats(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of special values, and ordinary ones of many magnitudes."""
+    a, b = pairs(SPECIAL)
+    size = np.exp(rng.uniform(-60, 60, 3000)) * rng.choice([-1, 1], 3000)
+    a = np.concatenate([a, size, rng.uniform(-100, 100, 3000), rng.uniform(0, 4, 3000)])
+    b = np.concatenate([b, rng.uniform(-1, 1, 3000), rng.uniform(-8, 8, 3000).round(), rng.uniform(-9, 9, 3000)])
+    return a.astype(np.float32), b.astype(np.float32)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(
+    ("value", "function"), [("exp(a(x))", np.exp), ("log(a(x))", np.log), ("a(x) ** b(x)", np.power)]
+)
+def test_elementary_functions(value: str, function: np.ufunc, compiler: str) -> None:
+    """Within 5e-6 of what double precision gives, wherever that is a float; the ends are those of the C library."""
+    columns = floats(np.random.default_rng(1))[: function.nin]
+    got = computed(compiler, *pointwise(value, ["float32"] * function.nin, 16), *columns)
+    with np.errstate(all="ignore"):
+        exact = function(*(c.astype(np.float64) for c in columns))
+        expected = exact.astype(np.float32)
+    ends = ~np.isfinite(expected)
+    if function is np.power:  # signs of infinities are a matter of signed zeros, and of odd powers
+        got, expected = np.where(ends, np.abs(got), got), np.where(ends, np.abs(expected), expected)
+    np.testing.assert_array_equal(got[ends], expected[ends])
+    np.testing.assert_allclose(got[~ends].astype(np.float64), exact[~ends], rtol=5e-6, atol=2e-45)
+
+
+def test_strict_functions_are_those_of_the_c_library() -> None:
+    _, source = pointwise("exp(a(x))", ["float32"], 16, strict=True)
+    assert "expf(a[15])" in source.code
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("to", ["int32", "uint32", "uint16", "int8"])
+def test_floats_become_integers(to: str, compiler: str) -> None:
+    column, _ = floats(np.random.default_rng(2))
+    column = np.concatenate([column, np.float32(1 << 31) * np.linspace(-1.1, 2.2, 999, dtype=np.float32)])
+    pipeline, source = pointwise(f"{to}(a(x))", ["float32"], 16)
+    expected = interpret(pipeline, {"a": Image(column, (0,))}, {}, {"out": ((0, len(column)),)})["out"][0]
+    np.testing.assert_array_equal(computed(compiler, pipeline, source, column), expected)
+
+
+IDIOMS = (
+    "sat_add(a(x), b(x))", "sat_sub(a(x), b(x))", "halving_add(a(x), b(x))", "rounding_halving_add(a(x), b(x))",
+    "absd(a(x), b(x))", "sat_add(a(x), 5)", "min(a(x), b(x))", "max(b(x), a(x))",
+)  # fmt: skip
+SHIFTS = ("rounding_shift_right(a(x), 3)", "rounding_shift_right(a(x), 0)", "a(x) << 2", "a(x) >> 1")
+COUNTED = ("a(x) << b(x)", "a(x) >> b(x)")
+
+
+def values_of(type_: str) -> np.ndarray:
+    info = np.iinfo(type_)
+    if info.bits == 8:
+        return np.arange(info.min, info.max + 1).astype(type_)
+    ends = [info.min, info.min + 1, info.max - 1, info.max, 0, 1, 2, 7, info.max // 2, info.max // 2 + 1]
+    some = np.random.default_rng(3).integers(info.min, info.max, 50, dtype=type_, endpoint=True)
+    return np.concatenate([np.array(ends, type_), some])
+
+
+@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32"])
+def test_integer_idioms(type_: str) -> None:
+    """Every pair of bytes; of wider types those at the ends. All in one pipeline, as a tuple."""
+    values = IDIOMS + SHIFTS + (COUNTED if type_.startswith("u") else ())
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "idioms",
+            "inputs": [{"name": n, "type": type_, "dims": ["x"]} for n in "ab"],
+            "stages": [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(values)],
+            "outputs": [f"s{n}" for n in range(len(values))],
+            "estimates": {f"s{n}": [[0, 4096]] for n in range(len(values))},
+        }
+    )
+    lanes = Vector("x", 64 // np.dtype(type_).itemsize)
+    groups = tuple(Group(o, ("x.inner",), (), None, lanes, (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("idioms", "by hand", groups), machine())
+    assert not re.search(r"[ab]_\d+\[\d+\]", source.code), "lane by lane"
+    a, b = pairs(values_of(type_))
+    inputs, regions = {"a": Image(a, (0,)), "b": Image(b, (0,))}, {o: ((0, len(a)),) for o in pipeline.outputs}
+    expected = interpret(pipeline, inputs, {}, regions)
+    status, got = call(build(source, FLAGS["gcc"]), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for output, value in zip(pipeline.outputs, values, strict=True):
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
+def test_random_numbers_are_the_same_in_vectors() -> None:
+    column = np.random.default_rng(4).integers(-(1 << 31), 1 << 31, 300, dtype=np.int64).astype(np.int32)
+    pipeline, source = pointwise("random(7, a(x), 3, x)", ["int32"], 16)
+    expected = interpret(pipeline, {"a": Image(column, (0,))}, {}, {"out": ((0, 300),)})["out"][0]
+    np.testing.assert_array_equal(computed("gcc", pipeline, source, column), expected)
