@@ -1,7 +1,7 @@
 """Ours against the peers: the same pipeline, the same data, the same timing loop, in one run.
 
     python -m benchmarks.compare [--pipelines blur harris ...] [--peers Mullapudi2016 ...] [--threads 2] [--rounds 15]
-                                 [--method taco2019] [--json FILE]
+                                 [--method taco2019] [--limit 120] [--json FILE]
 
 `ratio` is our time over the peer's, the median over the rounds: below 1 we are faster.
 """
@@ -23,8 +23,14 @@ from benchmarks.problem import Problem, at_estimates
 from benchmarks.python_peers import PEERS as PYTHON_PEERS
 from benchmarks.python_peers import supports
 
-PIPELINES = ("blur", "unsharp", "harris", "interpolate", "gaussian3x3", "sobel", "laplacian_sharpen")
+PIPELINES = (
+    "blur", "unsharp", "harris", "interpolate", "bilateral_grid", "camera_pipe", "nl_means", "max_filter",
+    "gaussian3x3", "sobel", "laplacian_sharpen",
+)  # fmt: skip
 OURS = "tilesmith"
+LIMIT_S = 120.0
+"""What a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part whatever
+it took."""
 PEERS = (*halide_peers.METHODS, halide_peers.EXPERT, *PYTHON_PEERS)
 
 
@@ -48,7 +54,9 @@ def ours(problem: Problem, method: str, threads: int) -> Entry:
     return Entry(OURS, "tilesmith", str(library.path), compiled.source.entry, about)
 
 
-def entries(problem: Problem, peers: Sequence[str], method: str, threads: int) -> tuple[list[Entry], list[Result]]:
+def entries(
+    problem: Problem, peers: Sequence[str], method: str, threads: int, limit_s: float = LIMIT_S
+) -> tuple[list[Entry], list[Result]]:
     """Those who can take part, ours first, and those who cannot, with the reason."""
     able, unable = [ours(problem, method, threads)], []
     for name in peers:
@@ -59,7 +67,7 @@ def entries(problem: Problem, peers: Sequence[str], method: str, threads: int) -
         if name == halide_peers.EXPERT and problem.pipeline.name not in halide_peers.HAND_WRITTEN:
             continue
         try:
-            peer = halide_peers.build(problem.document, name, threads)
+            peer = halide_peers.build(problem.document, name, threads, limit_s)
         except halide_peers.PeerError as e:
             unable.append(Result(name, error=str(e)))
             continue
@@ -68,10 +76,10 @@ def entries(problem: Problem, peers: Sequence[str], method: str, threads: int) -
     return able, unable
 
 
-def compare(name: str, peers: Sequence[str], method: str, threads: int, rounds: int) -> dict:
+def compare(name: str, peers: Sequence[str], method: str, threads: int, rounds: int, limit_s: float = LIMIT_S) -> dict:
     """One pipeline's contest as data: what was measured, in milliseconds, and the ratios."""
     problem = replace(at_estimates(pipeline_of(name)), document=name)
-    able, unable = entries(problem, peers, method, threads)
+    able, unable = entries(problem, peers, method, threads, limit_s)
     results = contest.run(problem, able, threads, rounds) + unable
     bound_ms = machine.copy_ms(threads, problem.moved_bytes)
     return {
@@ -138,13 +146,18 @@ def losses(contests: Sequence[dict], against: Collection[str] | None = None) -> 
 
 
 def run(
-    pipelines: Sequence[str], peers: Sequence[str], method: str = "taco2019", threads: int = 2, rounds: int = 15
+    pipelines: Sequence[str],
+    peers: Sequence[str],
+    method: str = "taco2019",
+    threads: int = 2,
+    rounds: int = 15,
+    limit_s: float = LIMIT_S,
 ) -> dict:
     """All contests, with the machine they ran on."""
     contests = []
     for name in pipelines:
         report.progress(f"compare: {name}")
-        contests.append(compare(name, peers, method, threads, rounds))
+        contests.append(compare(name, peers, method, threads, rounds, limit_s))
     return {
         "machine": machine.describe(),
         "threads": threads,
@@ -177,12 +190,15 @@ def main() -> None:
     parser.add_argument("--method", default="taco2019")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="to make a peer in")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     unknown = set(arguments.peers) - set(PEERS)
     if unknown:
         parser.error(f"no such peer: {', '.join(sorted(unknown))}")
-    figures = run(arguments.pipelines, arguments.peers, arguments.method, arguments.threads, arguments.rounds)
+    figures = run(
+        arguments.pipelines, arguments.peers, arguments.method, arguments.threads, arguments.rounds, arguments.limit
+    )
     show(figures)
     report.write(arguments.json, figures)
     sys.exit(1 if any(c["contenders"][0]["error"] for c in figures["contests"]) else 0)

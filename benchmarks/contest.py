@@ -218,6 +218,8 @@ def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: in
         if len(quiet) == rounds:
             break
         tired = {n for n in alive if results[n].slow and sum(n in r for r in quiet + disturbed) >= SLOW_ROUNDS}
+        if len(tired) == len(alive):
+            break
         start, busy = time.monotonic(), others_cpu_s(alive)
         figures = one_round([alive[n] for n in alive if n not in tired], results, attempt)
         share = (others_cpu_s(alive) - busy) / (time.monotonic() - start)

@@ -43,7 +43,7 @@ METHODS: dict[str, dict[str, str]] = {
 }
 EXPERT = "expert"
 """Not a scheduler: the schedule that an expert wrote, where `experts` has one."""
-HAND_WRITTEN = ("blur", "unsharp", "harris", "interpolate")
+HAND_WRITTEN = ("bilateral_grid", "blur", "camera_pipe", "harris", "interpolate", "max_filter", "nl_means", "unsharp")
 SYMBOL = "peer"
 
 
@@ -74,7 +74,7 @@ def build(pipeline: str, method: str, threads: int, timeout_s: float = 1200, nic
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired as e:
-        raise PeerError(f"no schedule in {timeout_s:.0f} s") from e
+        raise PeerError(f"none in {timeout_s:.0f} s") from e
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise PeerError(f"exit status {done.returncode}: {' / '.join(lines[-3:])[-400:]}")

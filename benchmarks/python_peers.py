@@ -40,9 +40,13 @@ def opencv_peer(spec: dict) -> Run:
     return _OPENCV[spec["pipeline"]](image)
 
 
+HEAVY = ("camera_pipe", "max_filter", "nl_means")
+"""The pipelines that take the interpreter minutes, or gigabytes, at the sizes of their estimates."""
+
+
 def supports(peer: str, pipeline: str) -> bool:
     """Whether the peer can do that pipeline."""
-    return peer != "opencv" or pipeline in _OPENCV
+    return pipeline in _OPENCV if peer == "opencv" else pipeline not in HEAVY
 
 
 def _unsharp(image: np.ndarray) -> Run:
