@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.builds import BUILDS, environment
 from support.random_cases import judged_in_children
 from support.tools import require_tool
 
-FLAGS = ("-O0", "-march=native", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+BUILD = BUILDS["memory"]
 CASES, CHUNK = range(40), 10
 
 
 def watched() -> dict[str, str]:
     """The environment in which Python itself runs under AddressSanitizer, so that NumPy's blocks have guards."""
-    gcc = require_tool("gcc")
-    found = subprocess.run([gcc, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    library = Path(found.stdout.strip())
-    assert library.is_absolute(), "GCC has no AddressSanitizer"
-    return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1"}
+    require_tool("gcc")
+    return {**os.environ, **environment(BUILD)}
 
 
 @pytest.mark.parametrize("start", CASES[::CHUNK])
 def test_random_cases_are_clean(start: int) -> None:
-    assert judged_in_children(range(start, start + CHUNK), FLAGS, env=watched()) == {}
+    assert judged_in_children(range(start, start + CHUNK), "memory") == {}
 
 
 SHIPPED = """
@@ -49,11 +48,9 @@ print("clean")
 
 @pytest.mark.parametrize("name", ["blur", "harris", "unsharp", "interpolate", "gaussian3x3"])
 def test_shipped_pipelines_are_clean(name: str) -> None:
-    import os
-
     tests = Path(__file__).parents[1]
-    command = [sys.executable, "-c", SHIPPED, str(tests), str(tests.parent), name, *FLAGS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **watched()})
+    command = [sys.executable, "-c", SHIPPED, str(tests), str(tests.parent), name, *BUILD.flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=watched())
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "clean\n"
 
@@ -80,10 +77,8 @@ invoke(library, source, [view(data, (0, 0)), b])
 
 def test_the_watch_is_awake() -> None:
     """A buffer that is smaller than it says."""
-    import os
-
     tests = Path(__file__).parents[1]
-    command = [sys.executable, "-c", OVERFLOW, str(tests), str(tests.parent), *FLAGS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **watched()})
+    command = [sys.executable, "-c", OVERFLOW, str(tests), str(tests.parent), *BUILD.flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=watched())
     assert done.returncode != 0
     assert "heap-buffer-overflow" in done.stderr

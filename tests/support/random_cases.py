@@ -3,38 +3,49 @@ a crash is a finding, not the end of the run."""
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import subprocess
 import sys
+import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
+from support.builds import BUILDS, Build, environment
 from support.machines import machine
 from support.native import Region, build, call, source_of
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
+from support.random_updates import random_updates
 
 from scheduler.analysis.bounds import required_regions
-from scheduler.errors import TilesmithError
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.schedule import Schedule
+from scheduler.schedule_document import from_document
+from scheduler.search import SearchOptions, autoschedule
 
 LARGEST_CODE = 500_000
 """Characters. Inlined into each other, stencils of stencils grow beyond what a compiler does in seconds."""
+SECONDS = 300
+"""The most that one case may take before it counts as one that does not end."""
 
+FAMILIES = (random_updates, random_pipeline, random_stencils, random_updates)
+METHODS = ("random", "random", "taco2019")
 Values = Mapping[str, int | float | bool]
 
 
@@ -49,15 +60,38 @@ class Case:
     inputs: Mapping[str, Image]
 
 
+class TooLong(Exception):
+    """The code is longer than LARGEST_CODE."""
+
+
 def random_case(seed: int) -> Case:
-    """The same case for the same seed: of odd seeds stencils that slide, of even ones whatever the language has.
-    Inputs without boundary have exactly the region that is required."""
-    if seed % 2:
-        pipeline = load(random_stencils(seed))
+    """The same case for the same seed. Four seeds in a row are pipelines of updates, of whatever the language has, and
+    stencils that slide; of every twelve, four have the schedule that the method makes."""
+    make = FAMILIES[seed % len(FAMILIES)]
+    pipeline = load(make(seed))
+    if METHODS[seed // len(FAMILIES) % len(METHODS)] == "taco2019":
+        schedule = planned_schedule(pipeline, seed)
+    elif make is random_stencils:
         schedule = sliding_schedule(pipeline, seed)
     else:
-        pipeline = load(random_pipeline(seed))
-        schedule = random_schedule(pipeline, seed, registers=seed % 4 == 0)
+        schedule = random_schedule(pipeline, seed, registers=seed % 8 == 1)
+    return case_of(pipeline, schedule, seed)
+
+
+def planned_schedule(pipeline: Pipeline, seed: int) -> Schedule:
+    """The method's, for a machine as it is, or for one with tiny caches and a small image as if it were large: then
+    there are tiles in it."""
+    random = Random(seed)
+    host = machine(threads=random.choice((1, 2, 8)), vector_bytes=random.choice((16, 32, 64)))
+    if random.random() < 0.7:
+        caches = tuple(c.model_copy(update={"size_bytes": max(c.size_bytes // 32, 512)}) for c in host.caches)
+        host = host.model_copy(update={"caches": caches})
+    options = SearchOptions(strict=random.random() < 0.3)
+    return replace(autoschedule(pipeline, host, options).schedule, method="planned")
+
+
+def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
+    """A call with random data. Inputs without boundary have exactly the region that is required."""
     params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
     some = random_inputs(pipeline, seed, regions, params)
     places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in some.items()}
@@ -68,12 +102,12 @@ def random_case(seed: int) -> Case:
 
 
 def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
-    """What the generated code does wrong."""
+    """What the generated code does wrong. Raises TooLong where there is too much of it."""
     check(case.pipeline, case.schedule)
     expected = interpret(case.pipeline, case.inputs, case.params, case.regions)
     source = source_of(case.pipeline, case.schedule, machine())
     if len(source.code) > LARGEST_CODE:
-        return None
+        raise TooLong(f"{len(source.code)} characters of code")
     library = build(source, tuple(flags), compiler)
     status, got = call(library, source, case.pipeline, case.inputs, case.params, case.regions)
     if status:
@@ -86,47 +120,78 @@ def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None
     return None
 
 
-def judged_in_children(
-    seeds: range, flags: Sequence[str], compiler: str = "gcc", env: Mapping[str, str] | None = None
-) -> dict[int, str]:
-    """What is wrong, by seed: nothing, if all is well. Two children at a time, one where pytest itself runs several."""
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong, by seed, and the seeds whose code is too long to be compiled."""
+
+    wrong: dict[int, str]
+    skipped: tuple[int, ...]
+
+
+def judged_in_children(seeds: range, how: str | Build) -> dict[int, str]:
+    """What is wrong, by seed: nothing, if all is well. Two children at a time, one where pytest itself runs several.
+    Of a hundred seeds one may be skipped because its code is too long."""
     jobs = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
     with ThreadPoolExecutor(jobs) as pool:
         parts = [range(seeds.start + n, seeds.stop, jobs) for n in range(jobs)]
-        found = pool.map(lambda part: _judged(part, flags, compiler, dict(env or {})), parts)
-        return {seed: wrong for part in found for seed, wrong in part.items()}
-
-
-def _judged(seeds: range, flags: Sequence[str], compiler: str, env: dict[str, str]) -> dict[int, str]:
-    wrong: dict[int, str] = {}
-    while seeds:
-        command = [sys.executable, __file__, str(seeds.start), str(seeds.stop), str(seeds.step), compiler, *flags]
-        # no address space of more than 8 GiB would be fair to AddressSanitizer, so time is the only limit
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=600, env={**os.environ, **env}
-        )
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        wrong.update((line["seed"], line["wrong"]) for line in lines if line.get("wrong"))
-        if done.returncode == 0:
-            break
-        last = lines[-1]["seed"] if lines else seeds.start
-        wrong[last] = f"died with {done.returncode}: {done.stderr[-3000:]}"
-        seeds = range(last + seeds.step, seeds.stop, seeds.step)
+        found = list(pool.map(lambda part: judged(part, how), parts))
+    wrong = {seed: what for verdict in found for seed, what in verdict.wrong.items()}
+    skipped = [seed for verdict in found for seed in verdict.skipped]
+    if len(skipped) > max(1, len(seeds) // 100):
+        wrong.update(dict.fromkeys(skipped, "skipped, with too many others: the code is too long"))
     return wrong
 
 
+def judged(seeds: range, how: str | Build) -> Verdict:
+    """Judges the cases of `seeds` in a process of its own, and in another one after each crash."""
+    wrong: dict[int, str] = {}
+    skipped: list[int] = []
+    build_ = BUILDS[how] if isinstance(how, str) else how
+    env = {**os.environ, **environment(build_)}
+    while seeds:
+        numbers = [str(n) for n in (seeds.start, seeds.stop, seeds.step)]
+        command = [sys.executable, __file__, *numbers, build_.compiler, *build_.flags]
+        # no address space of more than 8 GiB would be fair to AddressSanitizer, so time is the only limit
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        wrong.update((line["seed"], line["wrong"]) for line in lines if line.get("wrong"))
+        skipped += [line["seed"] for line in lines if line.get("skipped")]
+        if done.returncode == 0:
+            break
+        last = lines[-1]["seed"] if lines else seeds.start
+        wrong[last] = f"died with {done.returncode}: {done.stderr[:3000]}"
+        seeds = range(last + seeds.step, seeds.stop, seeds.step)
+    return Verdict(wrong, tuple(skipped))
+
+
+def saved_case(folder: Path) -> Case:
+    """The case whose pipeline.json, schedule.json and case.json `make fuzz` has left in `folder`."""
+    pipeline = load(json.loads((folder / "pipeline.json").read_text()))
+    schedule = from_document(json.loads((folder / "schedule.json").read_text()))
+    return case_of(pipeline, schedule, json.loads((folder / "case.json").read_text())["seed"])
+
+
+def told(case: Callable[[], Case], flags: Sequence[str], compiler: str) -> dict[str, object]:
+    """What there is to say about a case, for JSON."""
+    try:
+        with np.errstate(all="ignore"):
+            return {"wrong": judge(case(), flags, compiler)}
+    except TooLong:
+        return {"skipped": True}
+    except Exception as e:  # the end of a process: whatever happens to a case is what is told of it
+        return {"wrong": "".join(traceback.format_exception(e))[-3000:]}
+
+
 def main(arguments: Sequence[str]) -> None:
-    """`start stop step compiler flags...`: a line of JSON before and after each seed."""
-    start, stop, step = (int(a) for a in arguments[:3])
+    """`start stop step compiler flags...`: a line of JSON before and after each seed; or `folder compiler flags...`."""
     warnings.simplefilter("ignore")
-    for seed in range(start, stop, step):
+    if not arguments[0].isdigit():
+        print(json.dumps(told(lambda: saved_case(Path(arguments[0])), arguments[2:], arguments[1]), indent=2))
+        return
+    for seed in range(*map(int, arguments[:3])):
         print(json.dumps({"seed": seed}), flush=True)
-        try:
-            with np.errstate(all="ignore"):
-                wrong = judge(random_case(seed), arguments[4:], arguments[3])
-        except (TilesmithError, AssertionError, LookupError, ValueError, TypeError, subprocess.SubprocessError) as e:
-            wrong = f"{type(e).__name__}: {str(e)[-2000:]}"
-        print(json.dumps({"seed": seed, "wrong": wrong}), flush=True)
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        print(json.dumps({"seed": seed, **told(partial(random_case, seed), arguments[4:], arguments[3])}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,190 +1,251 @@
-"""Random legal schedules of a pipeline, as broad as the rules of legality allow; the same seed gives the same one."""
+"""Random legal schedules of a pipeline, as broad as the rules of legality allow; the same seed gives the same one.
+
+All is drawn from a `Random`, the plainest choice by the smallest draw, so that Hypothesis can be that `Random`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field
 from random import Random
 
-from scheduler.analysis.graph import StageGraph, expressions, is_plain, stage_graph
-from scheduler.lang.expr import Access, walk
+from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
+from scheduler.analysis.graph import StageGraph, is_plain, stage_graph
+from scheduler.errors import IllegalSchedule
 from scheduler.lang.pipeline import Pipeline, Stage
-from scheduler.legality import MAX_UNROLL
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, inner, outer
+from scheduler.legality import MAX_UNROLL, check
+from scheduler.prepare import prepared
+from scheduler.schedule import (
+    INLINE,
+    Factor,
+    Group,
+    Placement,
+    Schedule,
+    Tile,
+    UpdateLoops,
+    Vector,
+    dim_of,
+    inner,
+    outer,
+)
 
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
 LANES = (2, 4, 8, 16)
+ATTEMPTS = 20
 
 
 def random_schedule(pipeline: Pipeline, seed: int, registers: bool = False) -> Schedule:
-    """A legal schedule of `pipeline`: grouping, levels, stores, tiles, orders, vectors, unrolling, threads,
-    folding and inlining are all drawn; `registers` draws registers as storage too."""
-    random = Random(seed)
-    graph = stage_graph(pipeline)
-    stages = {s.name: s for s in pipeline.stages}
-    members, shared = _groups(random, graph, stages)
-    groups = tuple(
-        _group(random, pipeline, graph, stages, output, members[output], shared, registers) for output in members
-    )
-    return Schedule(pipeline.name, "random", groups, strict=random.random() < 0.3)
+    """A legal schedule of `pipeline`: grouping, levels, stores, tiles, orders, vectors, unrolling, threads, folding,
+    inlining, the loops of updates and factors are all drawn; `registers` draws registers as storage too."""
+    return drawn_schedule(pipeline, Random(seed), registers)
 
 
-def _groups(
-    random: Random, graph: StageGraph, stages: dict[str, Stage]
-) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """Group outputs in order, each with its members; and the stages that are inline in several groups. Other stages
-    that two groups read are outputs of their own."""
-    cut = random.choice((0.0, 0.2, 0.5, 1.0))
-    owners: dict[str, set[str]] = {}
-    shared: set[str] = set()
-    for name in reversed(graph.stages):
-        readers = {o for c in graph.consumers[name] for o in owners[c]}
-        alone = not is_plain(stages[name]) or name in graph.outputs or random.random() < cut
-        alone = alone or not all(_may_hold(stages[o], name) for o in readers)
-        if not alone and len(readers) > 1:
-            alone = random.random() < 0.6
-            if not alone:
-                shared.add(name)
-        owners[name] = {name} if alone else readers
-    members: dict[str, list[str]] = {name: [] for name in graph.stages if owners[name] == {name}}
-    for name in graph.stages:
-        for owner in sorted(owners[name] - {name}):
-            members[owner].append(name)
-    return {output: tuple(names) for output, names in members.items()}, frozenset(shared)
-
-
-def _may_hold(output: Stage, name: str) -> bool:
-    """Whether `name` may be in the group of `output`: inside its loops, or inline in its pure values."""
-    if is_plain(output):
-        return True
-    updates = replace(output, values=()) if output.updates else None
-    return updates is None or not any(
-        isinstance(node, Access) and node.name == name for e in expressions(updates) for node in walk(e)
-    )
-
-
-def _group(
-    random: Random,
-    pipeline: Pipeline,
-    graph: StageGraph,
-    stages: dict[str, Stage],
-    output: str,
-    members: tuple[str, ...],
-    shared: frozenset[str],
-    registers: bool,
-) -> Group:
-    stage = stages[output]
-    if not is_plain(stage):
-        inlined = tuple(Placement(name, INLINE, INLINE) for name in members)
-        return Group(output, tuple(inner(d) for d in stage.storage), (), None, None, (), inlined)
-    tiles = tuple(Tile(d, random.choice(TILE_SIZES)) for d in stage.dims if random.random() < 0.7)
-    unroll = _unroll(random, pipeline, stage, tiles)
-    vector = _vector(random, [d for d in stage.storage if d not in unroll])
-    loops = _loops(random, stage, tiles, unroll, vector)
-    free = [loop for loop in loops if loop not in {inner(d) for d in unroll}]
-    parallel = None
-    if free and loops[-1] == free[-1] and not (vector and loops[-1] == inner(vector.dim)) and random.random() < 0.6:
-        parallel = loops[-1]
-    placements: dict[str, Placement] = {}
-    for name in reversed(members):
-        if name in shared:
-            placements[name] = Placement(name, INLINE, INLINE)
+def drawn_schedule(pipeline: Pipeline, random: Random, registers: bool = False) -> Schedule:
+    """A legal schedule drawn from `random`. What legality refuses is drawn again: the draws follow all of its rules
+    but those that take an analysis, and `test_random_schedules` counts that few are refused."""
+    for _ in range(ATTEMPTS):
+        try:
+            schedule = attempt(pipeline, random, registers)
+            check(pipeline, schedule)
+        except IllegalSchedule:
             continue
-        consumers = _real_consumers(graph, name, placements, {*members, output})
-        placements[name] = _placement(random, stages[name], free, loops, consumers, vector, registers)
-    ordered = tuple(placements[name] for name in members)
-    return Group(output, loops, tiles, parallel, vector, unroll, ordered)
+        return schedule
+    raise AssertionError(f"no legal schedule of '{pipeline.name}' was drawn in {ATTEMPTS} attempts")
 
 
-def _unroll(random: Random, pipeline: Pipeline, stage: Stage, tiles: tuple[Tile, ...]) -> tuple[str, ...]:
-    estimate = pipeline.estimate(stage.name)
-    sizes = {d: 1 if estimate is None else estimate[n][1] for n, d in enumerate(stage.dims)}
-    sizes.update({t.dim: t.size for t in tiles if t.size is not None})
-    return tuple(d for d in stage.dims if sizes[d] <= min(8, MAX_UNROLL) and random.random() < 0.4)
+def attempt(pipeline: Pipeline, random: Random, registers: bool = False) -> Schedule:
+    """A schedule drawn from `random`, legal most of the time."""
+    return _Drawing(pipeline, random, registers).schedule()
 
 
-def _vector(random: Random, dims: list[str]) -> Vector | None:
-    if not dims or random.random() < 0.3:
-        return None
-    dim = dims[0] if random.random() < 0.85 else random.choice(dims)
-    return Vector(dim, random.choice(LANES))
+@dataclass
+class _Nest:
+    """A group while it is drawn. `levels` are the loops where members may be, innermost first."""
+
+    stage: Stage
+    loops: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    parallel: str | None
+    vector: Vector | None
+    unroll: tuple[str, ...]
+    levels: list[str]
+    updates: tuple[UpdateLoops, ...] = ()
+    placements: dict[str, Placement] = field(default_factory=dict)
 
 
-def _loops(
-    random: Random, stage: Stage, tiles: tuple[Tile, ...], unroll: tuple[str, ...], vector: Vector | None
-) -> tuple[str, ...]:
-    intra = [inner(d) for d in stage.storage]
-    inter = [outer(t.dim) for t in tiles]
-    if random.random() < 0.6:
-        random.shuffle(intra)
-    if random.random() < 0.6:
-        random.shuffle(inter)
-    if random.random() < 0.6:  # unrolled loops innermost, as the search has them; anywhere otherwise
-        intra.sort(key=lambda loop: loop not in {inner(d) for d in unroll})
-    if vector is not None:
-        loop = inner(vector.dim)
-        intra.remove(loop)
-        first = next((n for n, other in enumerate(intra) if other not in {inner(d) for d in unroll}), len(intra))
-        intra.insert(random.randint(0, first), loop)
-    return (*intra, *inter)
+class _Drawing:
+    def __init__(self, pipeline: Pipeline, random: Random, registers: bool) -> None:
+        self.r = random
+        self.registers = registers
+        self.strict = self.chance(0.3)
+        empty = Schedule(pipeline.name, "random", (), self.strict)
+        self.factors = _factors(prepared(pipeline, empty), random, self.strict)
+        self.pipeline = prepared(pipeline, Schedule(pipeline.name, "random", (), self.strict, factors=self.factors))
+        self.graph: StageGraph = stage_graph(self.pipeline)
+        self.stages = {s.name: s for s in self.pipeline.stages}
+        self.nests: dict[str, _Nest] = {}
+
+    def chance(self, p: float) -> bool:
+        """With the smallest draw: no."""
+        return self.r.random() >= 1 - p
+
+    def schedule(self) -> Schedule:
+        """Readers first: every stage is put where all its readers can have it, or into a group of its own."""
+        inside = self.r.choice((0.0, 1.0, 0.8, 0.5))
+        owners: dict[str, set[str]] = {}
+        for name in reversed(self.graph.stages):
+            readers = {o for c in self.graph.consumers[name] for o in owners[c]}
+            owners[name] = readers
+            member = name not in self.graph.outputs and self.chance(inside) and self._placed(name, readers)
+            if not member:
+                owners[name] = {name}
+                self.nests[name] = self._nest(self.stages[name])
+        groups = tuple(self._group(self.nests[name]) for name in self.graph.stages if name in self.nests)
+        return Schedule(self.pipeline.name, "random", groups, self.strict, factors=self.factors)
+
+    def _group(self, n: _Nest) -> Group:
+        placements = tuple(n.placements[name] for name in self.graph.stages if name in n.placements)
+        return Group(n.stage.name, n.loops, n.tiles, n.parallel, n.vector, n.unroll, placements, n.updates)
+
+    # the loops of a group
+
+    def _nest(self, stage: Stage) -> _Nest:
+        pure = pure_dims(stage)
+        tiles = tuple(Tile(d, self.r.choice(TILE_SIZES)) for d in stage.dims if d in pure and self.chance(0.7))
+        unroll = self._unroll(stage, tiles)
+        vector = self._vector([d for d in stage.storage if d not in unroll])
+        loops = self._loops(stage, tiles, unroll, vector)
+        levels = []
+        for loop in reversed(loops):
+            if dim_of(loop) not in pure:
+                break
+            if loop not in {inner(d) for d in unroll}:
+                levels.insert(0, loop)
+        parallel = None
+        if levels and loops[-1] == levels[-1] and not (vector and loops[-1] == inner(vector.dim)) and self.chance(0.6):
+            parallel = loops[-1]
+        updates = self._updates(stage, threads=parallel is None)
+        return _Nest(stage, loops, tiles, parallel, vector, unroll, levels, updates)
+
+    def _unroll(self, stage: Stage, tiles: tuple[Tile, ...]) -> tuple[str, ...]:
+        estimate = self.pipeline.estimate(stage.name)
+        sizes = {d: 1 if estimate is None else estimate[n][1] for n, d in enumerate(stage.dims)}
+        sizes.update({t.dim: t.size for t in tiles if t.size is not None})
+        return tuple(d for d in stage.dims if sizes[d] <= min(8, MAX_UNROLL) and self.chance(0.4))
+
+    def _vector(self, dims: list[str]) -> Vector | None:
+        if not dims or not self.chance(0.7):
+            return None
+        dim = dims[0] if not self.chance(0.15) else self.r.choice(dims)
+        return Vector(dim, self.r.choice(LANES))
+
+    def _loops(
+        self, stage: Stage, tiles: tuple[Tile, ...], unroll: tuple[str, ...], vector: Vector | None
+    ) -> tuple[str, ...]:
+        pure = pure_dims(stage)
+        intra = [inner(d) for d in stage.storage]
+        inter = [outer(t.dim) for t in tiles]
+        unrolled = {inner(d) for d in unroll}
+        if self.chance(0.6):
+            self.r.shuffle(intra)
+        if self.chance(0.6):
+            self.r.shuffle(inter)
+        if self.chance(0.6):  # unrolled loops innermost, as the search has them; anywhere otherwise
+            intra.sort(key=lambda loop: loop not in unrolled)
+        if len(pure) < len(stage.dims) and self.chance(0.6):  # so that something may be computed inside
+            intra.sort(key=lambda loop: dim_of(loop) in pure)
+        if vector is not None:
+            loop = inner(vector.dim)
+            intra.remove(loop)
+            first = next((n for n, other in enumerate(intra) if other not in unrolled), len(intra))
+            intra.insert(self.r.randint(0, first), loop)
+        return (*intra, *inter)
+
+    def _updates(self, stage: Stage, threads: bool) -> tuple[UpdateLoops, ...]:
+        """The loops of every update, in any order that is proved to be right; nothing now and then."""
+        if not stage.updates or not self.chance(0.8):
+            return ()
+        found = []
+        for update in stage.updates:
+            loops = default_order(stage, update)
+            for _ in range(3):
+                other = tuple(self.r.sample(loops, len(loops)))
+                if may_reorder(stage, update, other, self.strict):
+                    loops = other
+                    break
+            free = [loop for loop in loops if independent(stage, update, loops, loop)]
+            parallel = loops[-1] if threads and loops and loops[-1] in free and self.chance(0.6) else None
+            free = [loop for loop in free if loop != parallel]
+            vector = Vector(self.r.choice(free), self.r.choice(LANES)) if free and self.chance(0.7) else None
+            found.append(UpdateLoops(loops, vector, parallel))
+        return tuple(found)
+
+    # members
+
+    def _placed(self, name: str, readers: set[str]) -> bool:
+        """Whether `name` became a member of the groups in `readers`."""
+        stage = self.stages[name]
+        if len(readers) == 1:
+            nest = self.nests[next(iter(readers))]
+            placement = self._placement(stage, nest)
+            if placement is not None:
+                nest.placements[name] = placement
+            return placement is not None
+        if stage.updates or not self.chance(0.6):
+            return False
+        for reader in sorted(readers):
+            self.nests[reader].placements[name] = Placement(name, INLINE, INLINE)
+        return True
+
+    def _real_consumers(self, name: str, nest: _Nest) -> list[Placement | None]:
+        """Placements of the readers of `name` that are not inline, None for the group's output."""
+        found: list[Placement | None] = []
+        pending, seen = [name], {name}
+        while pending:
+            for consumer in self.graph.consumers[pending.pop()]:
+                if consumer in seen or (consumer != nest.stage.name and consumer not in nest.placements):
+                    continue
+                seen.add(consumer)
+                placement = nest.placements.get(consumer)
+                if placement is not None and placement.compute == INLINE:
+                    pending.append(consumer)
+                else:
+                    found.append(placement)
+        return found
+
+    def _placement(self, stage: Stage, nest: _Nest) -> Placement | None:
+        loops, consumers = nest.loops, self._real_consumers(stage.name, nest)
+        least = max(-1 if c is None else loops.index(c.compute) for c in consumers)
+        levels = [loop for loop in nest.levels if loops.index(loop) >= least]
+        if not stage.updates and (not levels or self.chance(0.25)):
+            return Placement(stage.name, INLINE, INLINE)
+        if not levels:
+            return None
+        if self.registers and nest.vector is not None and is_plain(stage) and is_plain(nest.stage) and self.chance(0.5):
+            row = inner(nest.vector.dim)
+            at = loops.index(row)
+            together = all(c is None or c.compute == row for c in consumers)
+            further = loops[at + 1] if at + 1 < len(loops) else None
+            if together and further in nest.levels:
+                vector = nest.vector if nest.vector.dim in stage.dims else None
+                return Placement(stage.name, row, further, storage="registers", vector=vector)
+        at = self.r.randrange(len(levels))
+        store = at if self.chance(0.3) else self.r.randrange(at, min(len(levels), at + 3))
+        own = self._vector(list(stage.storage))
+        order = list(stage.storage)
+        if self.chance(0.5):
+            self.r.shuffle(order)
+        if own is not None:
+            order.sort(key=lambda d: d != own.dim)
+        return Placement(
+            stage.name,
+            levels[at],
+            levels[store],
+            fold=not self.chance(0.2),
+            order=tuple(order) if own is not None or self.chance(0.8) else (),
+            vector=own,
+            updates=self._updates(stage, threads=False),
+        )
 
 
-def _real_consumers(
-    graph: StageGraph, name: str, placements: dict[str, Placement], inside: set[str]
-) -> list[Placement | None]:
-    """Placements of the readers of `name` that are not inline, None for the group's output."""
-    found: list[Placement | None] = []
-    pending, seen = [name], {name}
-    while pending:
-        for consumer in graph.consumers[pending.pop()]:
-            if consumer in seen or consumer not in inside:
-                continue
-            seen.add(consumer)
-            placement = placements.get(consumer)
-            if placement is not None and placement.compute == INLINE:
-                pending.append(consumer)
-            else:
-                found.append(placement)
-    return found
-
-
-def _placement(
-    random: Random,
-    stage: Stage,
-    free: list[str],
-    loops: tuple[str, ...],
-    consumers: list[Placement | None],
-    vector: Vector | None,
-    registers: bool,
-) -> Placement:
-    """`free` are the loops of the group that are not unrolled: a level is one of these."""
-    least = max(-1 if c is None else loops.index(c.compute) for c in consumers)
-    levels = [loop for loop in free if loops.index(loop) >= least]
-    if not levels or random.random() < 0.25:
-        return Placement(stage.name, INLINE, INLINE)
-    if registers and vector is not None and random.random() < 0.5:
-        row = inner(vector.dim)
-        at = loops.index(row)
-        together = all(c is None or c.compute == row for c in consumers)
-        further = loops[at + 1] if at + 1 < len(loops) else None
-        if together and further in free:
-            return Placement(stage.name, row, further, storage="registers", vector=_same(stage, vector))
-    at = random.randrange(len(levels))
-    store = at if random.random() < 0.3 else random.randrange(at, min(len(levels), at + 3))
-    own = _vector(random, list(stage.storage))
-    order = list(stage.storage)
-    if random.random() < 0.5:
-        random.shuffle(order)
-    if own is not None:
-        order.sort(key=lambda d: d != own.dim)
-    return Placement(
-        stage.name,
-        levels[at],
-        levels[store],
-        fold=random.random() < 0.8,
-        order=tuple(order) if own is not None or random.random() < 0.8 else (),
-        vector=own,
-    )
-
-
-def _same(stage: Stage, vector: Vector) -> Vector | None:
-    return Vector(vector.dim, vector.lanes) if vector.dim in stage.dims else None
+def _factors(pipeline: Pipeline, random: Random, strict: bool) -> tuple[Factor, ...]:
+    return ()

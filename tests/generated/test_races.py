@@ -1,0 +1,53 @@
+"""No two iterations of a parallel loop touch a place that one of them writes: ThreadSanitizer watches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.builds import BUILDS, environment
+from support.random_cases import judged_in_children
+from support.tools import require_tool
+
+CASES, CHUNK = range(2000, 2036), 18
+
+
+@pytest.mark.parametrize("start", CASES[::CHUNK])
+def test_iterations_keep_to_themselves(start: int) -> None:
+    require_tool("gcc")
+    assert judged_in_children(range(start, start + CHUNK), "threads") == {}
+
+
+RACE = """
+#include <stdint.h>
+void sums(float *total, const float *data, int64_t rows, int together) {
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t y = 0; y < rows; y++) total[together ? 0 : y] += data[y];
+}
+"""
+
+CALL = """
+import ctypes, sys
+data, total = (ctypes.c_float * 20)(), (ctypes.c_float * 20)()
+ctypes.CDLL(sys.argv[1]).sums(total, data, ctypes.c_int64(20), int(sys.argv[2]))
+print("done")
+"""
+
+
+@pytest.mark.parametrize("together", [0, 1])
+def test_the_watch_is_awake(together: int, tmp_path: Path) -> None:
+    """Each iteration into a place of its own, and all into one."""
+    build = BUILDS["threads"]
+    source, library = tmp_path / "sums.c", tmp_path / "sums.so"
+    source.write_text(RACE)
+    command = [require_tool("gcc"), *build.flags, "-fopenmp", "-shared", "-fPIC", source, "-o", library]
+    subprocess.run(command, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, library, str(together)],
+        capture_output=True, text=True, check=False, env={**os.environ, **environment(build)},
+    )  # fmt: skip
+    assert (done.stdout == "done\n") == (not together), done.stderr[-3000:]
+    assert ("data race" in done.stderr) == bool(together)
