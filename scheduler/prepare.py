@@ -9,4 +9,4 @@ from scheduler.schedule import Schedule
 
 def prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     """*Before*: a checked pipeline. *After*: the stages that the groups of `schedule` name; the same values."""
-    return normalise(pipeline)
+    return normalise(pipeline, schedule.strict)

@@ -99,9 +99,9 @@ class Facts:
     partial: frozenset[str] = frozenset()
 
 
-def gather(pipeline: Pipeline, partial: frozenset[str] = frozenset()) -> Facts:
-    """The facts of `pipeline` (with boundaries or without: they are normalised here)."""
-    pipeline = normalise(pipeline)
+def gather(pipeline: Pipeline, partial: frozenset[str] = frozenset(), strict: bool = False) -> Facts:
+    """The facts of `pipeline` (with boundaries or without: it is normalised here, with `strict` floats or without)."""
+    pipeline = normalise(pipeline, strict)
     graph = stage_graph(pipeline)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
     at = estimates(pipeline, found)

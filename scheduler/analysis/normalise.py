@@ -1,10 +1,11 @@
-"""Boundaries become arithmetic: a pipeline whose accesses say themselves what happens beyond an edge."""
+"""Boundaries become arithmetic, and updates that are no more than an expression become one: what is left to analyse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
+from scheduler.analysis.folding import folded
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -24,13 +25,22 @@ from scheduler.lang.types import INT32
 Domain = tuple[tuple[Expr, Expr], ...]
 
 
-def normalise(pipeline: Pipeline) -> Pipeline:
-    """*Before*: inputs and stages may have a boundary. *After*: none has; every access to one of them indexes
-    inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one.
+def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
+    """*Before*: a checked pipeline. *After*: no input and no stage has a boundary; every access to one that had
+    indexes inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one. No stage's
+    first update is one that could be part of its value (see `folding`).
 
-    Computes the same values. A boundary's index arithmetic is wrapped in a clamp to the domain even where
-    the modulo implies it, so that interval arithmetic sees the bound.
+    Computes the same values; floats are added up in the same order if `strict`. Normalising again changes nothing,
+    and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
+    domain even where the modulo implies it, so that interval arithmetic sees the bound.
     """
+    pipeline = _without_boundaries(pipeline)
+    stages = tuple(folded(s, strict) for s in pipeline.stages)
+    same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
+    return pipeline if same else replace(pipeline, stages=stages)
+
+
+def _without_boundaries(pipeline: Pipeline) -> Pipeline:
     owners: dict[str, tuple[Boundary, Domain]] = {}
     for image in pipeline.inputs:
         if image.boundary is not None:

@@ -135,7 +135,7 @@ class _Names:
 
 
 def _calls(pipeline: Pipeline, schedule: Schedule) -> tuple[list[_Call], list[str]]:
-    facts = gather(pipeline)
+    facts = gather(pipeline, strict=schedule.strict)
     names = _Names(pipeline)
     calls: list[_Call] = []
     for group in schedule.groups:

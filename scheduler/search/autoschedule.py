@@ -55,7 +55,7 @@ def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions 
         raise ScheduleError(f"there is no method '{options.method}'; methods: {', '.join(METHODS)}")
     clock = options.now or (lambda: 0.0)
     start = clock()
-    facts = gather(pipeline)
+    facts = gather(pipeline, strict=options.strict)
     analysed = clock()
 
     def expired() -> bool:

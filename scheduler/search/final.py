@@ -128,7 +128,7 @@ def root_schedule(
     pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
 ) -> Schedule:
     """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
-    return roots(gather(pipeline), platform, method, strict, degraded)
+    return roots(gather(pipeline, strict=strict), platform, method, strict, degraded)
 
 
 def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:

@@ -328,7 +328,7 @@ def test_several_outputs_are_outputs_of_groups() -> None:
 
 def test_a_stage_with_updates_is_a_member() -> None:
     value = F("bright")(x, _k("r"))
-    update = Update((RVar("r", Const(0, INT32), Const(64, INT32)),), None, (Var("x"),), ((F("sums")(x) + value).e,))
+    update = Update((RVar("r", Const(0, INT32), Const(64, INT32)),), None, (Var("x"),), ((F("sums")(x) * 0.5 + value).e,))
     sums = stage("sums", "x", F("input")(x, 0), (update,))
     bright = stage("bright", "xy", exp(F("input")(x, y)) * 2.0)
     out = stage("out", "xy", F("input")(x, y) / F("sums")(x))
