@@ -30,6 +30,7 @@ from scheduler.lang.expr import (
 from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, INT32, INT64, ScalarType
 from scheduler.lower.builder import Builder, literal
+from scheduler.lower.lanes import chosen, classes_of, spread, truths
 from scheduler.lower.memory import load
 from scheduler.lower.program import Buffer, Lane, Value
 from scheduler.lower.reductions import reduced
@@ -285,6 +286,10 @@ class Evaluator:
         self.builder.remember(depth, key, lambda: result)
         return result
 
+    def done(self, e: Expr, frame: Frame, result: Value) -> None:
+        """Makes `result` the value of `e` in the open scope."""
+        self.builder.remember(self.builder.depth, (self._token, id(e), frame.number), lambda: result)
+
     def _memo_depth(self) -> int:
         return self.builder.depth if self.own else 0
 
@@ -300,9 +305,12 @@ class Evaluator:
             case Access():
                 return self._access(e, frame)
             case Select():
-                chosen = self._boundary_select(e, frame)
-                if chosen is not None:
-                    return chosen
+                inside = self._boundary_select(e, frame)
+                if inside is not None:
+                    return inside
+                known = None if self.axis is None else truths(self, e.condition, frame)
+                if known is not None:
+                    return chosen(self, known, e.if_true, e.if_false, frame)
                 args = (self.value(e.if_true, frame), self.value(e.if_false, frame))
                 condition = self.value(e.condition, frame)
                 if condition.literal is not None:
@@ -427,13 +435,24 @@ class Evaluator:
                 return found
         if stage is not None:
             self._check_size(stage)
-            inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})
-            inner.env.update(zip(stage.dims, lanes, strict=True))
-            return self.value(stage.values[e.component], inner)
+            classes = classes_of(lanes)
+            if classes is not None and e.type != BOOL:
+                values = [self.value(stage.values[e.component], self._frame_of(stage, c)) for c in classes]
+                return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))
+            return self.value(stage.values[e.component], self._frame_of(stage, lanes))
         buffer = self.sources.buffers[(e.name, e.component)]
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
         at_least = max(at_least, self.builder.guard)
         return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.exact)
+
+    def _frame_of(self, stage: Stage, lanes: tuple[Lane, ...]) -> Frame:
+        inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})
+        inner.env.update(zip(stage.dims, lanes, strict=True))
+        return inner
+
+    def inlined_frame(self, e: Access, frame: Frame) -> Frame:
+        """The frame that the inlined stage of `e` is evaluated in."""
+        return self._frame_of(self.sources.inlined[e.name], tuple(self.lane(i, frame) for i in e.indices))
 
     def _check_size(self, stage: Stage) -> None:
         """Refuses to inline without end: into each other too deeply, or at more and more places."""

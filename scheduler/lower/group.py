@@ -20,6 +20,7 @@ from scheduler.lower.evaluate import Sources
 from scheduler.lower.fused import RowLoop, fused_row
 from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
+from scheduler.lower.reductions import has_long_reduction
 from scheduler.lower.updates import run_updates
 from scheduler.lower.windows import Windows, group_follows, group_spans, windows
 from scheduler.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of, inner
@@ -29,6 +30,8 @@ UNROLLED_EXTENT = 16
 """A longer loop is not unrolled, whatever the schedule says."""
 SHARED_EXTENT = 4
 """A longer dim is not unrolled for the sake of shared loads: the vectors would not fit the registers."""
+SIDE_BY_SIDE = 8
+"""As many sums in registers hide the latency of an addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +362,8 @@ class GroupLowering:
     ) -> None:
         """A box of a stage: its values, then its updates."""
         b, bounds = self.builder, dict(zip(stage.dims, box, strict=True))
-        run(b, sources, Nest(stage.name, values_of(b, stage, buffers), bounds, order, vector, unroll))
+        blocks = {} if vector is None else self._blocks(stage, vector.dim, unroll)
+        run(b, sources, Nest(stage.name, values_of(b, stage, buffers), bounds, order, vector, unroll, blocks))
         run_updates(b, sources, stage, buffers, updates, box)
 
     def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
@@ -372,6 +376,16 @@ class GroupLowering:
             and 1 < (expected := self.expected(stage.name, d))[1] <= SHARED_EXTENT
             and shares_loads(stage, d, along, self.sources.inlined)
         }
+
+    def _blocks(self, stage: Stage, along: str, unroll: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+        """A dim of many iterations over which long reductions share what they load: some are summed side by side."""
+        if unroll or not has_long_reduction(stage):
+            return {}
+        for d in stage.dims:
+            many = d != along and self.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE
+            if many and shares_loads(stage, d, along, self.sources.inlined):
+                return {d: SIDE_BY_SIDE}
+        return {}
 
     def _compute_output(self, n: int, box: Box) -> None:
         open_dims = [dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim)]

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Interval
-from scheduler.analysis.index import const, divide, maximum, minimum, sym
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformBound, Sources
 from scheduler.lower.memory import store
 from scheduler.lower.program import Buffer, If, Lane, Loop, VectorSplit
+from scheduler.lower.reductions import together
 from scheduler.schedule import Vector
 
-Body = Callable[[Evaluator, Mapping[str, Lane]], None]
-"""Emits what is done at a point, or at a vector of them: the evaluator of the open scope, and the loops' variables."""
+Body = Callable[[Evaluator, Sequence[Mapping[str, Lane]]], None]
+"""Emits what is done at a point, or at a vector of them: the evaluator of the open scope, and the loops' variables;
+several of these where points are computed side by side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
     """What runs how: `body` over `bounds` (inclusive), its loops innermost first, the loop to vectorise, the loop run
-    by threads, and the loops to unroll with the (min, extent) that they are expected to have. `name` is the stage's.
+    by threads, and the loops to unroll with the (min, extent) that they are expected to have. Of a loop of `blocks` so
+    many iterations are computed side by side. `name` is the stage's.
 
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice.
     """
@@ -34,6 +37,7 @@ class Nest:
     order: tuple[str, ...]
     vector: Vector | None = None
     unroll: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    blocks: Mapping[str, int] = field(default_factory=dict)
     parallel: str | None = None
     own: str = ""
     once: bool = False
@@ -42,11 +46,15 @@ class Nest:
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
     """The body that computes the stage's values into its buffers."""
 
-    def body(evaluator: Evaluator, env: Mapping[str, Lane]) -> None:
-        frame = evaluator.frame(env)
-        values = [evaluator.value(v, frame) for v in stage.values]
-        for buffer, value in zip(buffers, values, strict=True):
-            store(b, buffer, tuple(env[d] for d in stage.dims), value)
+    def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        frames = [evaluator.frame(env) for env in envs]
+        if len(frames) > 1:
+            for v in stage.values:
+                together(evaluator, v, frames)
+        for env, frame in zip(envs, frames, strict=True):
+            values = [evaluator.value(v, frame) for v in stage.values]
+            for buffer, value in zip(buffers, values, strict=True):
+                store(b, buffer, tuple(env[d] for d in stage.dims), value)
 
     return body
 
@@ -91,7 +99,7 @@ def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
     while True:
         mark = b.mark()
         try:
-            _nest(b, sources, nest, {}, nest.order[::-1], vector, align)
+            _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
             return
         except NeedAlignment as need:
             b.rollback(mark)
@@ -110,38 +118,75 @@ def _nest(
     b: Builder,
     sources: Sources,
     nest: Nest,
-    env: dict[str, Lane],
+    envs: list[dict[str, Lane]],
     dims: tuple[str, ...],
     vector: Vector | None,
     align: int,
 ) -> None:
-    """`dims` are the loops still to open, outermost first; `env` the variables of those that are open."""
+    """`dims` are the loops still to open, outermost first; `envs` the variables of those that are open."""
     if not dims:
-        nest.body(Evaluator(b, sources, None, own=nest.own), env)
+        nest.body(Evaluator(b, sources, None, own=nest.own), envs)
         return
     dim, rest = dims[0], dims[1:]
-    lo, hi = nest.bounds[dim]
     if vector is not None and vector.dim == dim:
-        _row(b, sources, nest, env, rest, vector, align)
+        _row(b, sources, nest, envs, rest, vector, align)
         return
+
+    def inside(opened: list[dict[str, Lane]]) -> None:
+        _nest(b, sources, nest, opened, rest, vector, align)
+
+    _open(b, nest, envs, dim, inside)
+
+
+def _open(
+    b: Builder,
+    nest: Nest,
+    envs: list[dict[str, Lane]],
+    dim: str,
+    inside: Callable[[list[dict[str, Lane]]], None],
+) -> None:
+    """The loop over `dim`, or what stands for it: nothing, its iterations written out, or blocks of them."""
+    lo, hi = nest.bounds[dim]
     if lo == hi:
-        _nest(b, sources, nest, {**env, dim: Lane(lo)}, rest, vector, align)
+        inside([{**env, dim: Lane(lo)} for env in envs])
         return
     if dim in nest.unroll:
-        for n in range(lo.const, hi.const + 1):
-            _nest(b, sources, nest, {**env, dim: Lane(const(n))}, rest, vector, align)
+        inside([{**env, dim: Lane(const(n))} for n in range(lo.const, hi.const + 1) for env in envs])
         return
+    size = nest.blocks.get(dim, 1)
+    parallel = dim == nest.parallel
+    if size > 1:
+        whole = divide(hi - lo + 1, size).scaled(size)
+        _loop(b, dim, lo, lo + whole - 1, size, envs, inside, parallel)
+        lo = b.let(lo + whole, f"{dim}_rest")
+        if lo == hi + 1:
+            return
+    _loop(b, dim, lo, hi, 1, envs, inside, parallel)
+
+
+def _loop(
+    b: Builder,
+    dim: str,
+    lo: Index,
+    hi: Index,
+    size: int,
+    envs: list[dict[str, Lane]],
+    inside: Callable[[list[dict[str, Lane]]], None],
+    parallel: bool,
+) -> None:
     with b.scope() as body:
         var = b.fresh(dim)
-        _nest(b, sources, nest, {**env, dim: Lane(b.declare(var))}, rest, vector, align)
-    b.emit(Loop(var, lo, hi, const(1), tuple(body), parallel=dim == nest.parallel))
+        b.ranges[var] = (lo, hi - (size - 1))
+        at = b.declare(var)
+        inside([{**env, dim: Lane(at + k)} for k in range(size) for env in envs])
+    b.emit(Loop(var, lo, hi, const(size), tuple(body), parallel=parallel))
 
 
 def _row(
     b: Builder,
     sources: Sources,
     nest: Nest,
-    env: dict[str, Lane],
+    envs: list[dict[str, Lane]],
     rest: tuple[str, ...],
     vector: Vector,
     align: int,
@@ -156,7 +201,7 @@ def _row(
         axis = Axis(q, align, lanes, b.depth)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         evaluator = Evaluator(b, sources, axis, own=nest.own)
-        _vector_body(b, evaluator, nest, {**env, dim: lane}, rest)
+        _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
     start, end = lo, hi + 1
     for c in evaluator.constraints:
         moving = c.coefficient(q)
@@ -179,27 +224,22 @@ def _row(
     )
     with b.scope() as edge:
         var = b.fresh(dim)
-        _nest(b, sources, replace(nest, unroll={}), {**env, dim: Lane(b.declare(var))}, rest, None, 1)
+        at = Lane(b.declare(var))
+        _nest(b, sources, replace(nest, unroll={}), [{**env, dim: at} for env in envs], rest, None, 1)
     b.emit(Loop(var, lo, hi, const(1), tuple(edge), skip=(from_, to)))
 
 
-def _vector_body(b: Builder, evaluator: Evaluator, nest: Nest, env: dict[str, Lane], rest: tuple[str, ...]) -> None:
+def _vector_body(
+    b: Builder, evaluator: Evaluator, nest: Nest, envs: list[dict[str, Lane]], rest: tuple[str, ...]
+) -> None:
     if not rest:
-        nest.body(evaluator, env)
+        nest.body(evaluator, envs)
         return
-    dim, (lo, hi) = rest[0], nest.bounds[rest[0]]
-    if lo == hi:
-        _vector_body(b, evaluator, nest, {**env, dim: Lane(lo)}, rest[1:])
-        return
-    if dim in nest.unroll:
-        for n in range(lo.const, hi.const + 1):
-            _vector_body(b, evaluator, nest, {**env, dim: Lane(const(n))}, rest[1:])
-        return
-    with b.scope() as body:
-        var = b.fresh(dim)
-        b.ranges[var] = (lo, hi)
-        _vector_body(b, evaluator, nest, {**env, dim: Lane(b.declare(var))}, rest[1:])
-    b.emit(Loop(var, lo, hi, const(1), tuple(body)))
+
+    def inside(opened: list[dict[str, Lane]]) -> None:
+        _vector_body(b, evaluator, nest, opened, rest[1:])
+
+    _open(b, nest, envs, rest[0], inside)
 
 
 def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:

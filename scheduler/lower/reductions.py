@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from scheduler.analysis.index import const
-from scheduler.lang.expr import Const, Logical, Reduce
+from scheduler.lang.expr import Access, Const, Expr, Logical, Reduce, RVar, children, walk
+from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import literal
 from scheduler.lower.program import Accumulator, Assign, Lane, Loop, Value
@@ -17,64 +19,126 @@ UNROLLED_TRIPS = 64
 """Reductions of at most this many terms, all bounds constant, are written out as vectors ..."""
 UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
+WRITTEN_TERMS = 32
+"""Inside the loops of longer ones, as many terms are written out."""
 
 
 def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
     """The value of a reduction (or of its `component`), in the order that its terms are written in."""
-    trips = 1
-    for r in e.domain:
-        trips *= int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
+    return _looped(ev, e, frame) if _is_long(ev, e) else _unrolled(ev, e, frame)
+
+
+def _is_long(ev: Evaluator, e: Reduce) -> bool:
     most = UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS
-    return _unrolled(ev, e, frame) if 0 < trips <= most else _looped(ev, e, frame)
+    return not 0 < prod(map(_trips, e.domain)) <= most
+
+
+def has_long_reduction(stage: Stage) -> bool:
+    """Whether a value of `stage` has a reduction that vectors run as a loop."""
+    return any(
+        isinstance(e, Reduce) and not 0 < prod(map(_trips, e.domain)) <= UNROLLED_TRIPS
+        for v in stage.values
+        for e in walk(v)
+    )
 
 
 def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
-    points = [frame]
-    for r in e.domain:
-        assert isinstance(r.lo, Const)
-        assert isinstance(r.extent, Const)
-        lo, n = int(r.lo.value), int(r.extent.value)
-        points = [ev.extended(f, r.name, Lane(const(v))) for f in points for v in range(lo, lo + n)]
     state = _identity(ev, e, frame)
-    for point in points:
+    for point in _points(ev, e.domain, frame):
         state = _step(ev, e, state, point)
     return _picked(e, state)
 
 
-def _looped(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
-    """A loop nest around accumulators; the first variable is the outermost loop."""
-    b = ev.builder
-    lanes = _lanes(ev, e, frame)
-    cells: list[Value] = []
-    for start in _identity(ev, e, frame):
-        bits = 32 if start.type == BOOL and lanes > 1 else 0
-        cell = Value(start.type, lanes, b.fresh(e.op), None, bits)
-        b.depths[cell.name] = b.depth
-        b.emit(Accumulator(cell, start))
-        cells.append(cell)
+def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame]:
+    """A frame for every point of a constant domain, the last variable fastest."""
+    points = [frame]
+    for r in domain:
+        assert isinstance(r.lo, Const)
+        lo, n = int(r.lo.value), _trips(r)
+        points = [ev.extended(f, r.name, Lane(const(v))) for f in points for v in range(lo, lo + n)]
+    return points
 
-    def nest(n: int, inner: Frame) -> None:
-        if n == len(e.domain):
-            for cell in cells:  # what is made of an accumulator belongs into the innermost loop
-                b.depths[cell.name] = b.depth
-            for cell, new in zip(cells, _step(ev, e, list(cells), inner), strict=True):
-                if new != cell:
-                    b.emit(Assign(cell, new))
+
+def _looped(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
+    return _side_by_side(ev, e, [frame])[0]
+
+
+def together(ev: Evaluator, e: Expr, frames: list[Frame]) -> None:
+    """Evaluates the long reductions of `e` for all `frames` in one loop each, so that what these have in common is
+    loaded once and no accumulator waits for another. `Evaluator.value` finds them done."""
+    match e:
+        case Reduce() if _is_long(ev, e):
+            for frame, value in zip(frames, _side_by_side(ev, e, frames), strict=True):
+                ev.done(e, frame, value)
+        case Reduce():
+            return
+        case Access(name=name) if name in ev.sources.inlined:
+            inside = {f.number: f for f in (ev.inlined_frame(e, frame) for frame in frames)}
+            if len(inside) > 1:
+                together(ev, ev.sources.inlined[name].values[e.component], list(inside.values()))
+        case _:
+            for child in children(e):
+                together(ev, child, frames)
+
+
+def _side_by_side(ev: Evaluator, e: Reduce, frames: list[Frame]) -> list[Value]:
+    """Loops around accumulators, some for every frame; the first variable is the outermost loop, the last ones are
+    written out."""
+    b = ev.builder
+    lanes = [_lanes(ev, e, frame) for frame in frames]
+    cells: list[list[Value]] = []
+    for frame, n in zip(frames, lanes, strict=True):
+        state = []
+        for start in _identity(ev, e, frame):
+            bits = 32 if start.type == BOOL and n > 1 else 0
+            cell = Value(start.type, n, b.fresh(e.op), None, bits)
+            b.depths[cell.name] = b.depth
+            b.emit(Accumulator(cell, start))
+            state.append(cell)
+        cells.append(state)
+    loops = len(e.domain) if ev.axis is None else _loops(e, len(frames))
+
+    def nest(n: int, inner: list[Frame]) -> None:
+        if n == loops:
+            for cell in (c for state in cells for c in state):
+                b.depths[cell.name] = b.depth  # what is made of an accumulator belongs into the innermost loop
+            for state, frame in zip(cells, inner, strict=True):
+                new = list(state)
+                for point in _points(ev, e.domain[n:], frame):
+                    new = _step(ev, e, new, point)
+                for cell, value in zip(state, new, strict=True):
+                    if value != cell:
+                        b.emit(Assign(cell, value))
             return
         r = e.domain[n]
-        lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+        lo, extent = ev.lane(r.lo, frames[0]).base, ev.lane(r.extent, frames[0]).base
         with b.scope() as body:
             var = b.fresh(r.name)
             b.ranges[var] = (lo, lo + extent - 1)
-            nest(n + 1, ev.extended(inner, r.name, Lane(b.declare(var))))
+            at = Lane(b.declare(var))
+            nest(n + 1, [ev.extended(f, r.name, at) for f in inner])
         b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
 
     depth = b.depth
-    nest(0, frame)
-    b.depths.update((cell.name, depth) for cell in cells)
+    nest(0, frames)
+    b.depths.update((cell.name, depth) for state in cells for cell in state)
     # what the loop leaves behind must not be mistaken for the accumulator inside it
-    left = _picked(e, cells)
-    return b.define("copy", (left,), left.type, left.lanes, mask_bits=left.mask_bits, pinned=True)
+    left = [_picked(e, state) for state in cells]
+    return [b.define("copy", (v,), v.type, v.lanes, mask_bits=v.mask_bits, pinned=True) for v in left]
+
+
+def _loops(e: Reduce, frames: int) -> int:
+    """How many of the variables are loops: the last ones, few and constant terms, are written out."""
+    n, terms = len(e.domain), frames
+    while n > 1 and 0 < _trips(e.domain[n - 1]) * terms <= WRITTEN_TERMS:
+        n -= 1
+        terms *= _trips(e.domain[n])
+    return n
+
+
+def _trips(r: RVar) -> int:
+    """Iterations, where the range is constant; a great many where it is not."""
+    return int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
 
 
 def _picked(e: Reduce, state: list[Value]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from scheduler.analysis.bounds import Box
 from scheduler.analysis.dependence import default_order
@@ -55,7 +55,8 @@ def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update)
     """All values are computed before the first is stored. A condition that differs from lane to lane chooses between
     the new value and the old one: lanes write different places, so that storing an old value back is harmless."""
 
-    def body(evaluator: Evaluator, env: Mapping[str, Lane]) -> None:
+    def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        (env,) = envs
         frame = evaluator.frame(env)
         condition = None if update.where is None else evaluator.value(update.where, frame)
         if condition is None or condition.literal is not None:
