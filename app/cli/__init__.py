@@ -26,6 +26,8 @@ pipelines_app = typer.Typer(help="The pipelines that are shipped.", rich_markup_
 platforms_app = typer.Typer(help="The machines that are known.", rich_markup_mode=None)
 app.add_typer(pipelines_app, name="pipelines")
 app.add_typer(platforms_app, name="platforms")
+import_app = typer.Typer(help="Pipelines written for something else.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(import_app, name="import")
 
 Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
 PlatformName = Annotated[
@@ -209,6 +211,18 @@ def detect_platform() -> None:
     from app.cli import listings
 
     listings.show_platform("host")
+
+
+@import_app.command("halide")
+@reporting
+def import_halide(
+    source: Annotated[str, typer.Argument(metavar="FILE.py:function", help="It returns the Funcs to compute.")],
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    """Print the document of a pipeline that is written in Halide's Python. Runs the file."""
+    from app.cli import imports
+
+    imports.halide(source, output)
 
 
 @app.command()
