@@ -1,0 +1,160 @@
+"""Lanes of a vector that differ in what they compute: evaluated class by class, and shuffled together.
+
+Of `select(x % 2 == 0, a(x // 2), b(x // 2))` the even lanes are a vector of a's neighbours and the odd lanes one of
+b's. Of `f(x // 2)` each lane of half a vector stands for two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import eq, ge, gt, le, lt, ne
+from typing import TYPE_CHECKING
+
+from scheduler.lang.expr import Access, Compare, Expr, Logical, Reduce, Unary, children
+from scheduler.lang.types import BOOL, INT32, INT64
+from scheduler.lower.program import Lane, Value
+
+if TYPE_CHECKING:
+    from scheduler.lower.evaluate import Evaluator, Frame
+
+Lanes = tuple[int, ...]
+_COMPARE = {"<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt}
+
+
+def truths(ev: Evaluator, condition: Expr, frame: Frame) -> tuple[bool, ...] | None:
+    """In which lanes an index makes `condition` true, where that is the same in every vector; of one lane, in all."""
+    match condition:
+        case Compare(left=left, right=right) if left.type in (INT32, INT64):
+            a, b = ev.lane(left, frame), ev.lane(right, frame)
+            if a.vector is not None or b.vector is not None or not (a.base - b.base).is_const:
+                return None
+            base, n = (a.base - b.base).const, max(_width(a), _width(b))
+            own, other = a.pattern or (0,) * n, b.pattern or (0,) * n
+            return tuple(_COMPARE[condition.op](base + p, q) for p, q in zip(own, other, strict=True))
+        case Logical(op="and" | "or"):
+            first, second = truths(ev, condition.left, frame), truths(ev, condition.right, frame)
+            if first is None or second is None:
+                return None
+            n = max(len(first), len(second))
+            both = zip(_repeated(first, n), _repeated(second, n), strict=True)
+            return tuple(p and q if condition.op == "and" else p or q for p, q in both)
+        case Unary(op="not"):
+            inside = truths(ev, condition.operand, frame)
+            return None if inside is None else tuple(not p for p in inside)
+    return None
+
+
+def _width(lane: Lane) -> int:
+    return 1 if lane.pattern is None else len(lane.pattern)
+
+
+def _repeated(known: tuple[bool, ...], n: int) -> tuple[bool, ...]:
+    return known * n if len(known) == 1 else known
+
+
+def chosen(ev: Evaluator, known: tuple[bool, ...], if_true: Expr, if_false: Expr, frame: Frame) -> Value:
+    """Each side in its lanes. They are computed alone where that brings the elements that they read together."""
+    if all(known) or not any(known):
+        return ev.value(if_true if known[0] else if_false, frame)
+    n = len(known)
+    classes = [tuple(j for j in range(n) if known[j] == side) for side in (True, False)]
+    sides = (if_true, if_false)
+    apart = if_true.type != BOOL and n > 2 and all(len(c) == n // 2 for c in classes)
+    if apart and sum(_gain(ev, e, frame, c) for e, c in zip(sides, classes, strict=True)) > 0:
+        parts = [ev.value(e, restricted(ev, frame, c)) for e, c in zip(sides, classes, strict=True)]
+        return together(ev, parts, [(1 - known[j], classes[1 - known[j]].index(j)) for j in range(n)], n // 2)
+    parts = [ev.value(e, frame) for e in sides]
+    return together(ev, parts, [(1 - known[j], j) for j in range(n)], n)
+
+
+def _gain(ev: Evaluator, e: Expr, frame: Frame, picks: Lanes) -> int:
+    """How many more reads of `e` are of neighbours if only the lanes `picks` are computed."""
+    gain = 0
+    for access in _accesses(e):
+        for index in access.indices:
+            pattern = ev.lane(index, frame).pattern
+            if pattern is not None:
+                gain += _neighbours(tuple(pattern[j] for j in picks)) - _neighbours(pattern)
+    return gain
+
+
+def _accesses(e: Expr) -> Iterator[Access]:
+    """Reads outside of reductions, whose variables have no values here."""
+    if isinstance(e, Reduce):
+        return
+    if isinstance(e, Access):
+        yield e
+    for child in children(e):
+        yield from _accesses(child)
+
+
+def _neighbours(pattern: Lanes) -> bool:
+    return pattern == tuple(range(pattern[0], pattern[0] + len(pattern)))
+
+
+def restricted(ev: Evaluator, frame: Frame, picks: Lanes) -> Frame:
+    """The frame of the lanes `picks` alone."""
+    return ev.frame({name: _restricted(ev, lane, picks) for name, lane in frame.env.items()})
+
+
+def _restricted(ev: Evaluator, lane: Lane, picks: Lanes) -> Lane:
+    if lane.vector is not None:
+        v = lane.vector
+        return Lane(lane.base, None, ev.builder.define("shuffle", (v, v), v.type, len(picks), (picks,), hint="at"))
+    if lane.pattern is None:
+        return lane
+    return _settled(lane, tuple(lane.pattern[j] for j in picks))
+
+
+def _settled(lane: Lane, pattern: Lanes) -> Lane:
+    """Lanes that all agree are one."""
+    return Lane(lane.base + pattern[0]) if len(set(pattern)) == 1 else Lane(lane.base, pattern)
+
+
+def classes_of(lanes: Sequence[Lane]) -> list[tuple[Lane, ...]] | None:
+    """Indices of which every k-th lane makes a vector of neighbours: those vectors, for the first k lanes.
+    None where the lanes are neighbours, or no such vectors."""
+    if any(lane.vector is not None for lane in lanes):
+        return None
+    moving = [lane.pattern for lane in lanes if lane.pattern is not None]
+    if not moving or all(_neighbours(p) for p in moving):
+        return None
+    n, k = len(moving[0]), 2
+    while n // k >= 2:
+        if all(_neighbours(p[r::k]) or len(set(p[r::k])) == 1 for p in moving for r in range(k)):
+            return [
+                tuple(lane if lane.pattern is None else _settled(lane, lane.pattern[r::k]) for lane in lanes)
+                for r in range(k)
+            ]
+        k *= 2
+    return None
+
+
+def spread(ev: Evaluator, parts: Sequence[Value], n: int) -> Value:
+    """The vector of `n` lanes of which every k-th belongs to one of the k `parts`."""
+    distinct = list(dict.fromkeys(parts))
+    k = len(parts)
+    return together(ev, distinct, [(distinct.index(parts[j % k]), j // k) for j in range(n)], n // k)
+
+
+def together(ev: Evaluator, parts: Sequence[Value], picks: Sequence[tuple[int, int]], lanes: int) -> Value:
+    """A vector of the lanes `picks`, (part, lane), of parts that all have `lanes`, or are scalars."""
+    if len(parts) == 1 and parts[0].lanes == 1:
+        return parts[0]
+    b, type_ = ev.builder, parts[0].type
+    mask = max((p.mask_bits for p in parts), default=0) or 8 if type_ == BOOL else 0
+
+    def fitted(p: Value) -> Value:
+        op = "broadcast" if p.lanes == 1 else "copy" if p.mask_bits == mask else "mask"
+        return p if op == "copy" else b.define(op, (p,), type_, lanes, mask_bits=mask)
+
+    def shuffled(pair: Sequence[Value], wanted: Lanes) -> Value:
+        first, second = pair[0], pair[-1]
+        return b.define("shuffle", (first, second), type_, len(wanted), (wanted,), hint=first.name, mask_bits=mask)
+
+    vectors, size, places = [fitted(p) for p in parts], lanes, list(picks)
+    while len(vectors) > 2:  # shuffles are of two
+        vectors = [shuffled(vectors[n : n + 2], tuple(range(2 * size))) for n in range(0, len(vectors), 2)]
+        places = [(part // 2, part % 2 * size + lane) for part, lane in places]
+        size *= 2
+    return shuffled(vectors, tuple(part * size + lane for part, lane in places))
