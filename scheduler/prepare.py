@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from scheduler.analysis.normalise import normalise
+from scheduler.factors import factored
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Schedule
 
 
 def prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
-    """*Before*: a checked pipeline. *After*: the stages that the groups of `schedule` name; the same values."""
-    return normalise(pipeline, schedule.strict)
+    """*Before*: a checked pipeline. *After*: the stages that the groups of `schedule` name; the same values.
+
+    Raises IllegalSchedule where the schedule has a factor that cannot be.
+    """
+    return normalise(factored(pipeline, schedule.factors, schedule.strict), schedule.strict)
