@@ -14,6 +14,7 @@ from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested
 ALG2 = "TACO 2019, Alg. 2"
 MOST_PLACES = 100
 LONGEST_CHAIN = 40
+FEW_LOADS = 4
 
 
 def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
@@ -85,8 +86,10 @@ def is_cheap(stage: StageFacts) -> bool:
 
 def is_trivial_shared(stage: StageFacts) -> bool:
     """Whether a stage that several groups read is better computed where it is read. What a boundary does to indices
-    is left out: against a trip through memory it is nothing."""
-    return arithmetic_cost(replace(stage.operations, index=0)) <= load_points(stage)
+    is left out: against a trip through memory it is nothing. One that loads many elements (a minimum over slices) is
+    worth keeping."""
+    loads = load_points(stage)
+    return loads <= FEW_LOADS and arithmetic_cost(replace(stage.operations, index=0)) <= loads
 
 
 def load_points(stage: StageFacts) -> float:
