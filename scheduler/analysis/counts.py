@@ -13,14 +13,15 @@ makes such levels).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.counts import Amount, GroupCounts, LoadCounts, StageCounts
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
-from scheduler.analysis.nest import Axis, Line, Nest, Sizes, line
+from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
+from scheduler.analysis.nest import Axis, Line, Nest, Sizes
 from scheduler.analysis.spans import Span, compose
 
 SMALL_EXTENT = 16
@@ -34,28 +35,13 @@ class Levels:
     store: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Motion:
-    """What of a stage is new in an iteration of a loop of the output, after the first (which fills the window): the
-    elements `first` to `last` of the dim that follows the loop, relative to it, in the share `active` of the
-    iterations. `points` counts them on average, over all dims that follow the loop."""
-
-    active: float
-    first: float
-    last: float
-    points: float
-
-
-ONE = _Motion(1.0, 0.0, 0.0, 1.0)
-
-
 class Counter:
     """Counts for one group and one nest; see `group_counts`."""
 
     def __init__(self, members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]):
         self.members, self.reads, self.nest = members, reads, nest
         self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
-        self.motions: dict[tuple[str, str], _Motion] = {}
+        self.motions: dict[tuple[str, str], Motion] = {}
         self.readers: dict[str, list[tuple[str, Read]]] = {}
         for name, found in reads.items():
             for read in found.reads:
@@ -65,13 +51,6 @@ class Counter:
             if name in self.levels:
                 for dim in nest.axes:
                     self._motion(name, dim)
-
-    def line(self, span: Span) -> Line:
-        """The span in integers, kept with the group: by identity, since hashing fractions costs more than this."""
-        found = self.members.lines.get(id(span))
-        if found is None:
-            found = self.members.lines[id(span)] = (span, line(span))
-        return found[1]
 
     def stage(self, name: str, local_loads: bool) -> StageCounts:
         facts = self.members.facts.stages[name]
@@ -111,14 +90,14 @@ class Counter:
             points = points * self._factor(name, axis, dims.get(axis.dim, ()), self._motion(name, axis.dim))
         return points
 
-    def _factor(self, name: str, axis: Axis, spans: tuple[Span, ...], motion: _Motion) -> Amount:
+    def _factor(self, name: str, axis: Axis, spans: tuple[Span, ...], motion: Motion) -> Amount:
         """What one dim of the output contributes: extents along it, added up over the iterations of its loops that
         are not inside the store level of `name`."""
         store = self.levels[name].store
         fixed, tiled = self.nest.intra(axis.dim) >= store, self.nest.inter(axis.dim) >= store
         if not spans:
             return float(axis.extent) if fixed else (axis.counts * 1.0 if tiled else 1.0)
-        lines = [self.line(s) for s in spans]
+        lines = [self.members.line(s) for s in spans]
         if not tiled:
             return float(_product(lines, axis.extent))
         if fixed:
@@ -126,7 +105,7 @@ class Counter:
             return first * axis.counts + (axis.extent - axis.counts) * motion.points
         return (axis.counts - 1.0) * _products(lines, axis.sizes) + _products(lines, axis.last)
 
-    def _motion(self, name: str, dim: str) -> _Motion:
+    def _motion(self, name: str, dim: str) -> Motion:
         """How `name` moves with the intra-tile loop of `dim`."""
         if name == self.members.output:
             return ONE
@@ -135,38 +114,16 @@ class Counter:
             self.motions[key] = self._find_motion(name, dim)
         return self.motions[key]
 
-    def _find_motion(self, name: str, dim: str) -> _Motion:
+    def _find_motion(self, name: str, dim: str) -> Motion:
         spans = [s for s in self.members.follows[name].values() if s.var == dim]
         if not spans:
             return ONE
         if self.nest.intra(dim) < self.levels[name].store:
-            return _slides(self.line(spans[0]))
-        moved = [self._through(reader, read, dim) for reader, read in self.readers.get(name, ())]
-        found = [m for m in moved if m is not None]
-        if not found:
-            return ONE
-        active = max(m.active for m in found)
-        first, last = min(m.first for m in found), max(m.last for m in found)
-        others = max(m.points / (m.active * (m.last - m.first + 1)) for m in found)
-        return _Motion(active, first, last, active * (last - first + 1) * others)
+            return slides(self.members.line(spans[0]))
+        return hulled(self._through(reader, read, dim) for reader, read in self.readers.get(name, ())) or ONE
 
-    def _through(self, reader: str, read: Read, dim: str) -> _Motion | None:
-        """What `reader` reads in an iteration of the loop over `dim` for what it computes anew; None where no dim
-        that it reads moves with the loop."""
-        own = self.members.follows[reader]
-        motion = self._motion(reader, dim)
-        result: _Motion | None = None
-        for span in read.spans:
-            if span.var is not None and own[span.var].var == dim:
-                row = self.line(span)
-                ends = (row.a * motion.first / row.k, row.a * motion.last / row.k)
-                first, last = min(ends) + row.lo / row.k, max(ends) + row.hi / row.k
-                points = motion.active * (last - first + 1)
-                if result is None:
-                    result = _Motion(motion.active, first, last, points)
-                else:
-                    result = replace(result, points=result.points * (last - first + 1))
-        return result
+    def _through(self, reader: str, read: Read, dim: str) -> Motion | None:
+        return through(read, self.members.follows[reader], self._motion(reader, dim), dim, self.members.line)
 
     def _load(self, name: str, read: Read) -> LoadCounts:
         """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
@@ -223,7 +180,7 @@ class Counter:
         what one iteration of its compute loop needs, along that loop."""
         if not spans:
             return 1.0
-        levels, lines = self.levels[name], [self.line(s) for s in spans]
+        levels, lines = self.levels[name], [self.members.line(s) for s in spans]
         intra, inter = self.nest.intra(axis.dim), self.nest.inter(axis.dim)
         if intra >= levels.store or (folded and intra == self._sliding(name)):
             return float(_windows(lines))
@@ -288,16 +245,6 @@ def _by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tup
         else:
             free *= stage.extent(dim)
     return moving, free
-
-
-def _slides(row: Line) -> _Motion:
-    """A sliding window: of the rows that an iteration needs those beyond the ones that earlier iterations made."""
-    new = max(1.0, row.rate)
-    if row.a > 0:
-        first, last = row.hi / row.k - new + 1, row.hi / row.k
-    else:
-        first, last = row.lo / row.k, row.lo / row.k + new - 1
-    return _Motion(min(1.0, row.rate), first, last, row.rate)
 
 
 def _run_dims(stage: StageFacts) -> frozenset[str]:

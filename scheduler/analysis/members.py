@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
-from scheduler.analysis.nest import Line
+from scheduler.analysis.nest import Line, line
 from scheduler.analysis.spans import Span, hull, variable
 
 
@@ -32,6 +32,13 @@ class Members:
     def followed(self, stage: str, dim: str) -> str | None:
         """The dim of the output that `dim` of `stage` follows."""
         return self.follows[stage][dim].var
+
+    def line(self, span: Span) -> Line:
+        """The span in integers, kept with the group: by identity, since hashing fractions costs more than this."""
+        found = self.lines.get(id(span))
+        if found is None:
+            found = self.lines[id(span)] = (span, line(span))
+        return found[1]
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a stage of the group."""

@@ -47,11 +47,12 @@ def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
 def _placement(
     tiling: Tiling, name: str, levels: Levels, folded: bool, computed_bytes: int, platform: Platform, strict: bool
 ) -> Placement:
-    """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost."""
+    """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost (unless a vector of
+    that is computed at once)."""
     members, loops = tiling.members, tiling.order.loops
     stage = members.facts.stages[name]
-    along = dim_of(loops[levels.compute])
-    outermost = [d for d in stage.storage if members.followed(name, d) == along]
+    along = dim_of(loops[levels.compute]) if levels.compute > tiling.order.innermost else None
+    outermost = [d for d in stage.storage if along is not None and members.followed(name, d) == along]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
     vector = vector_of(stage, computed_bytes, platform)
     if vector is not None and order[0] != vector.dim:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Members
+from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
 from scheduler.analysis.overlap import FULL
 from scheduler.schedule import dim_of, inner
 
@@ -27,12 +28,14 @@ class LoopOrder:
     which are no level: they are unrolled inside the innermost real loop. Dims of `whole` are those that an update does
     not keep in place: nothing can be computed inside a loop with one of theirs around it.
 
-    `innermost` is the position of the innermost real loop, `least` the first that may be a level.
+    `innermost` is the position of the innermost real loop, `least` the first that may be a level; `vectorised` is
+    whether the innermost loop that is not unrolled runs along memory.
     """
 
     loops: tuple[str, ...]
     unrolled: int
     whole: frozenset[str] = frozenset()
+    vectorised: bool = True
     innermost: int = field(init=False)
     least: int = field(init=False)
 
@@ -70,22 +73,60 @@ def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
 
     A loop of a consumer is a loop of D_m where its dim follows (through the chain of consumers) a dim of the
     output; names need not agree. Loops of few iterations count as the innermost loop. Reuse is full where a
-    footprint does not move with a loop at all.
+    footprint does not move with a loop at all. Beyond the paper, what one consumer reads is reused if another one,
+    which runs ahead of it along a loop, has read it before.
     """
     choices: dict[str, Choice] = {}
+    motions: dict[tuple[str, str], Motion | None] = {}
+    dims = [d for d in dict.fromkeys(map(dim_of, order.loops)) if order.intra(d) > order.innermost]
+    for dim in dims:
+        motions[members.output, dim] = ONE
     for name in reversed(members.names[:-1]):
-        choices[name] = _outside_consumers(_by_reuse(members, order, name), name, members, choices, order)
+        needed = {d: _needed(members, name, d, motions) for d in dims}
+        choice = _by_reuse(members, order, name, list(_ahead(members, order, name, needed)))
+        choice = choices[name] = _outside_consumers(choice, name, members, choices, order)
+        for dim in dims:
+            sliding = choice.levels is not None and order.intra(dim) < choice.levels.store
+            motions[name, dim] = _sliding(members, name, dim) if sliding else needed[dim]
     return choices
 
 
-def _by_reuse(members: Members, order: LoopOrder, name: str) -> Choice:
+def _needed(members: Members, name: str, dim: str, motions: Mapping[tuple[str, str], Motion | None]) -> Motion | None:
+    """What an iteration of the output's loop over `dim` needs of a stage for what is new of its consumers."""
+    found = []
+    for consumer in members.consumers[name]:
+        motion = motions[consumer, dim]
+        if motion is not None:
+            read = read_of(members.facts.stages[consumer], name)
+            found.append(through(read, members.follows[consumer], motion, dim, members.line))
+    return hulled(found)
+
+
+def _sliding(members: Members, name: str, dim: str) -> Motion | None:
+    spans = [s for s in members.follows[name].values() if s.var == dim]
+    return slides(members.line(spans[0])) if spans else None
+
+
+def _ahead(members: Members, order: LoopOrder, name: str, needed: Mapping[str, Motion | None]) -> Iterator[_Reuse]:
+    """Reuse between consumers: an iteration needs more of the stage than is new to it."""
+    if len(members.consumers[name]) < 2:
+        return
+    for dim, motion in needed.items():
+        sliding = _sliding(members, name, dim)
+        if motion is not None and sliding is not None:
+            amount = motion.last - motion.first + 1 - sliding.points / motion.active
+            if amount >= 1:
+                yield _Reuse(" or ".join(members.consumers[name]), dim, order.intra(dim), amount)
+
+
+def _by_reuse(members: Members, order: LoopOrder, name: str, ahead: list[_Reuse]) -> Choice:
     if name in members.shared:
         return Choice(
             None,
             "trivial, and read by several stages that are cut apart: computed where it is read",
             "TACO 2019, Alg. 4",
         )
-    reuse = list(_reuses(members, order, name))
+    reuse = [*_reuses(members, order, name), *ahead]
     if not reuse:
         kept = needs_memory(members, name)
         if kept is None:

@@ -54,7 +54,9 @@ def tile_group(
 ) -> Tiling | Infeasible:
     """TACO 2019, Alg. 3: for every order of the intra-tile and of the inter-tile loops Alg. 1 and 2, then the
     cheapest valid tile sizes; the cheapest of all orders. Equal costs are settled by larger tiles, and by the
-    order whose fastest dim is innermost. When `expired`, the best of the orders that were costed."""
+    order whose fastest dim is innermost. Orders whose innermost loop does not run along memory have no vectors, which
+    the cost does not know: they are for groups of one stage that has no other valid tile. When `expired`, the best of
+    the orders that were costed."""
     output = members.facts.stages[members.output]
     unrolled = few_iterations(output)
     tiled = tuple(d for d in output.storage if d in output.pure and d not in unrolled)
@@ -68,6 +70,9 @@ def tile_group(
     for order in _orders(output, tiled, unrolled):
         if best is not None and expired():
             break
+        if not order.vectorised and (best is not None or len(members.names) > 1):
+            failed.append(Rejected(" ".join(order.loops), "its innermost loop does not run along memory"))
+            continue
         found = _tile_order(members, platform, model, order, axes)
         if isinstance(found, Infeasible):
             failed.append(Rejected(" ".join(order.loops), found.reason))
@@ -108,16 +113,17 @@ def few_iterations(output: StageFacts) -> tuple[str, ...]:
 
 
 def _orders(output: StageFacts, tiled: tuple[str, ...], unrolled: tuple[str, ...]) -> Iterator[LoopOrder]:
-    """Orders of the tiled loops, those of few iterations innermost; the memory order first. Groups of more than
-    three tiled dims have the first 36 orders only. Loops over dims that an update does not keep in place are inside
-    all others but one that runs along memory."""
+    """Orders of the tiled loops, those of few iterations innermost; the memory order first. Groups of more than three
+    tiled dims have the first 36 orders only. Loops over dims that an update does not keep in place are inside all
+    others but one that runs along memory."""
     few = tuple(inner(d) for d in reversed(unrolled))
     whole = tuple(d for d in output.storage if d not in output.pure)
     pairs = ((a, b) for a in permutations(tiled) for b in permutations(tiled))
     for intra, inter in islice(pairs, MAX_ORDERS):
         first = intra[:1] if intra[0] == output.storage[0] else ()
         held = (*first, *whole, *(d for d in intra if d not in first)) if whole else intra
-        yield LoopOrder((*few, *map(inner, held), *map(outer, inter)), len(few), frozenset(whole))
+        loops = (*few, *map(inner, held), *map(outer, inter))
+        yield LoopOrder(loops, len(few), frozenset(whole), held[0] == output.storage[0])
 
 
 class _Axes:
