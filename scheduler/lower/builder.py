@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduler.analysis.index import Index, sym
+from scheduler.analysis.index import Index, modulo, sym
 from scheduler.lang.types import INT32, ScalarType
 from scheduler.lower.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
 
@@ -48,6 +48,8 @@ class Builder:
         self.guard = 0  # the depth that loads stay inside: further out their place may not exist
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
+        self.splitting = False  # whether rows may be written once for each remainder of an index
+        self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
         self._counts: dict[str, int] = {}
 
     # names ------------------------------------------------------------
@@ -204,6 +206,16 @@ class Builder:
         found = self.remember(depth, ("row", id(buffer), offset), make)
         assert isinstance(found, str)
         return found
+
+    def remainder(self, a: Index, divisor: Index | int) -> Index:
+        """a % divisor: a number where it holds in the open scope."""
+        result = modulo(a, divisor)
+        if self.remainders and len(result.terms) == 1 and result.terms[0][0].kind == "mod":
+            inner, by = result.terms[0][0].args
+            known = self.remainders.get((inner - inner.const, by.const)) if by.is_const else None
+            if known is not None:
+                return Index((known + inner.const) % by.const)
+        return result
 
     def as_index(self, value: Value) -> Index:
         """A scalar integer value as an index."""

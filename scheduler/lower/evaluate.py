@@ -8,7 +8,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Protocol
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
-from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.bounds import AT_RUN_TIME, interval, leaf_interval
 from scheduler.lang.expr import (
@@ -30,7 +30,7 @@ from scheduler.lang.expr import (
 from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, INT32, INT64, ScalarType
 from scheduler.lower.builder import Builder, literal
-from scheduler.lower.lanes import chosen, classes_of, spread, truths
+from scheduler.lower.lanes import chosen, classes_of, picked, spread, truths
 from scheduler.lower.memory import load
 from scheduler.lower.program import Buffer, Lane, Value
 from scheduler.lower.reductions import reduced
@@ -196,7 +196,7 @@ class Evaluator:
                         return self._scaled(x, y.base.const, e, frame)
             case "//" | "%":
                 if a.pattern is None and b.pattern is None:
-                    return Lane((divide if e.op == "//" else modulo)(a.base, b.base))
+                    return Lane(divide(a.base, b.base) if e.op == "//" else self.builder.remainder(a.base, b.base))
                 if b.pattern is None:
                     return self._split(e, a, b.base, frame)
         return self._from_value(e, frame)
@@ -252,7 +252,7 @@ class Evaluator:
 
     def _require(self, nonnegative: Index) -> None:
         assert self.axis is not None
-        nonnegative = self._least(nonnegative)
+        nonnegative = self._least(nonnegative, self.axis.depth)
         if nonnegative.is_const and nonnegative.const >= 0:
             return
         moving = nonnegative.coefficient(self.axis.q)
@@ -262,11 +262,11 @@ class Evaluator:
         if nonnegative not in self.constraints:
             self.constraints.append(nonnegative)
 
-    def _least(self, x: Index) -> Index:
-        """The least that `x` is in the loops inside: their variables at the worse of their ends."""
-        ranges = self.builder.ranges
+    def _least(self, x: Index, inside: int = 0) -> Index:
+        """The least that `x` is in the loops from depth `inside` on: their variables at the worse of their ends."""
+        ranges, depths = self.builder.ranges, self.builder.depths
         for atom, k in x.terms:
-            if atom.kind == "sym" and atom.key in ranges:
+            if atom.kind == "sym" and atom.key in ranges and depths[atom.key] >= inside:
                 lo, hi = ranges[atom.key]
                 x = x - sym(atom.key).scaled(k) + (lo if k > 0 else hi).scaled(k)
         return x
@@ -308,9 +308,9 @@ class Evaluator:
                 inside = self._boundary_select(e, frame)
                 if inside is not None:
                     return inside
-                known = None if self.axis is None else truths(self, e.condition, frame)
+                known = truths(self, e.condition, frame) if self.axis or self.builder.remainders else None
                 if known is not None:
-                    return chosen(self, known, e.if_true, e.if_false, frame)
+                    return chosen(self, known, (e.if_false, e.if_true), frame)
                 args = (self.value(e.if_true, frame), self.value(e.if_false, frame))
                 condition = self.value(e.condition, frame)
                 if condition.literal is not None:
@@ -479,6 +479,10 @@ class Evaluator:
 
     def _mux(self, e: Call, frame: Frame) -> Value:
         """Picks by an index; the last choice stands for every index that is none of the others."""
+        known = picked(self, e.args[0], frame) if self.axis or self.builder.remainders else None
+        if known is not None:
+            last = len(e.args) - 2
+            return chosen(self, [n if 0 <= n < last else last for n in known], e.args[1:], frame)
         index = self.value(e.args[0], frame)
         choices = e.args[1:]
         result = self.value(choices[-1], frame)

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING
 
+from scheduler.analysis.index import Index
 from scheduler.lang.expr import Access, Compare, Expr, Logical, Reduce, Unary, children
 from scheduler.lang.types import BOOL, INT32, INT64
 from scheduler.lower.program import Lane, Value
+from scheduler.lower.remainders import ask
 
 if TYPE_CHECKING:
     from scheduler.lower.evaluate import Evaluator, Frame
@@ -26,9 +28,13 @@ def truths(ev: Evaluator, condition: Expr, frame: Frame) -> tuple[bool, ...] | N
     match condition:
         case Compare(left=left, right=right) if left.type in (INT32, INT64):
             a, b = ev.lane(left, frame), ev.lane(right, frame)
-            if a.vector is not None or b.vector is not None or not (a.base - b.base).is_const:
+            if a.vector is not None or b.vector is not None:
                 return None
-            base, n = (a.base - b.base).const, max(_width(a), _width(b))
+            difference, n = a.base - b.base, max(_width(a), _width(b))
+            if not difference.is_const:
+                _ask(ev, difference)
+                return None
+            base = difference.const
             own, other = a.pattern or (0,) * n, b.pattern or (0,) * n
             return tuple(_COMPARE[condition.op](base + p, q) for p, q in zip(own, other, strict=True))
         case Logical(op="and" | "or"):
@@ -44,6 +50,11 @@ def truths(ev: Evaluator, condition: Expr, frame: Frame) -> tuple[bool, ...] | N
     return None
 
 
+def _ask(ev: Evaluator, undecided: Index) -> None:
+    if ev.axis is not None:
+        ask(ev.builder, undecided, ev.axis.depth)
+
+
 def _width(lane: Lane) -> int:
     return 1 if lane.pattern is None else len(lane.pattern)
 
@@ -52,19 +63,35 @@ def _repeated(known: tuple[bool, ...], n: int) -> tuple[bool, ...]:
     return known * n if len(known) == 1 else known
 
 
-def chosen(ev: Evaluator, known: tuple[bool, ...], if_true: Expr, if_false: Expr, frame: Frame) -> Value:
-    """Each side in its lanes. They are computed alone where that brings the elements that they read together."""
-    if all(known) or not any(known):
-        return ev.value(if_true if known[0] else if_false, frame)
-    n = len(known)
-    classes = [tuple(j for j in range(n) if known[j] == side) for side in (True, False)]
-    sides = (if_true, if_false)
-    apart = if_true.type != BOOL and n > 2 and all(len(c) == n // 2 for c in classes)
+def picked(ev: Evaluator, index: Expr, frame: Frame) -> Lanes | None:
+    """The number that `index` is in each lane, where that is the same in every vector; of one lane, in all."""
+    if index.type not in (INT32, INT64):
+        return None
+    lane = ev.lane(index, frame)
+    if lane.vector is not None:
+        return None
+    if not lane.base.is_const:
+        _ask(ev, lane.base)
+        return None
+    return tuple(lane.base.const + p for p in lane.pattern or (0,))
+
+
+def chosen(ev: Evaluator, known: Sequence[int], choices: Sequence[Expr], frame: Frame) -> Value:
+    """In lane j the choice known[j]. Choices are computed in their own lanes alone where that brings the elements
+    that they read together."""
+    used, n = sorted(set(known)), len(known)
+    if len(used) == 1:
+        return ev.value(choices[used[0]], frame)
+    sides = [choices[c] for c in used]
+    classes = [tuple(j for j in range(n) if known[j] == c) for c in used]
+    size = len(classes[0])
+    apart = sides[0].type != BOOL and size > 1 and size & (size - 1) == 0 and all(len(c) == size for c in classes)
     if apart and sum(_gain(ev, e, frame, c) for e, c in zip(sides, classes, strict=True)) > 0:
         parts = [ev.value(e, restricted(ev, frame, c)) for e, c in zip(sides, classes, strict=True)]
-        return together(ev, parts, [(1 - known[j], classes[1 - known[j]].index(j)) for j in range(n)], n // 2)
+        places = [(used.index(k), classes[used.index(k)].index(j)) for j, k in enumerate(known)]
+        return together(ev, parts, places, size)
     parts = [ev.value(e, frame) for e in sides]
-    return together(ev, parts, [(1 - known[j], j) for j in range(n)], n)
+    return together(ev, parts, [(used.index(k), j) for j, k in enumerate(known)], n)
 
 
 def _gain(ev: Evaluator, e: Expr, frame: Frame, picks: Lanes) -> int:

@@ -15,6 +15,7 @@ from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformB
 from scheduler.lower.memory import store
 from scheduler.lower.program import Buffer, If, Lane, Loop, VectorSplit
 from scheduler.lower.reductions import together
+from scheduler.lower.remainders import by_remainder
 from scheduler.schedule import Vector
 
 Body = Callable[[Evaluator, Sequence[Mapping[str, Lane]]], None]
@@ -129,7 +130,7 @@ def _nest(
         return
     dim, rest = dims[0], dims[1:]
     if vector is not None and vector.dim == dim:
-        _row(b, sources, nest, envs, rest, vector, align)
+        by_remainder(b, lambda: _row(b, sources, nest, envs, rest, vector, align))
         return
 
     def inside(opened: list[dict[str, Lane]]) -> None:
