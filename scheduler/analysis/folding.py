@@ -138,6 +138,8 @@ def _step_by_step(stage: Stage, values: tuple[Expr, ...], update: Update) -> tup
     parts = (*update.values, *(() if update.where is None else (update.where,)))
     if any(_reads(r, stage.name) for e in parts for r in walk(e) if isinstance(r, Reduce)):
         return None  # the value would be computed once a term
+    if update.where is None and len(_components_read(parts, stage.name)) < len(values):
+        return None  # what is required must not depend on what is folded: the old value's reads would be lost
     loops = [(r.name, int(r.lo.value), _trips(r)) for r in reversed(update.domain) if isinstance(r.lo, Const)]
     for point in product(*(range(lo, lo + extent) for _, lo, extent in loops)):
         here: dict[str, Expr] = {name: Const(n, INT32) for (name, _, _), n in zip(loops, point, strict=True)}
@@ -167,6 +169,10 @@ def _putting_in(name: str, values: tuple[Expr, ...], variables: dict[str, Expr])
         return map_children(e, rewrite)
 
     return rewrite
+
+
+def _components_read(parts: tuple[Expr, ...], name: str) -> set[int]:
+    return {n.component for e in parts for n in walk(e) if isinstance(n, Access) and n.name == name}
 
 
 def _reads(e: Expr, name: str) -> bool:
