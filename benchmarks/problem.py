@@ -9,6 +9,7 @@ import numpy as np
 
 from app.estimates import largest_weight
 from scheduler.analysis.bounds import required_regions
+from scheduler.lang.expr import Cast
 from scheduler.lang.pipeline import Input, Pipeline
 from scheduler.lang.types import ScalarType
 
@@ -75,6 +76,12 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
         for i in pipeline.inputs
     }
     return Problem(pipeline, inputs, regions, params, outputs)
+
+
+def cut_from_floats(pipeline: Pipeline, output: str) -> bool:
+    """Whether the output is wide integers cut from floats: rounding takes them across a step now and then."""
+    values = pipeline.stage(output).values
+    return any(isinstance(v, Cast) and v.operand.type.is_float and v.type.bits >= 16 for v in values)
 
 
 def random_array(t: ScalarType, shape: tuple[int, ...], seed: int) -> np.ndarray:
