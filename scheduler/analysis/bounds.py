@@ -19,7 +19,7 @@ from scheduler.analysis.spans import Span, hull
 from scheduler.lang import bounds as values
 from scheduler.lang.bounds import Leaf
 from scheduler.lang.expr import Binary, Call, Cast, Const, Expr, InputBound, ParamRef, Reduce, RVar, Select, Unary, Var
-from scheduler.lang.pipeline import Pipeline, Stage, Update
+from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 from scheduler.lang.types import ScalarType
 
 Interval = tuple[Index, Index]
@@ -74,6 +74,10 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
         case Call(function="clamp", args=(a, b, c)):
             (al, ah), (bl, bh), (cl, ch) = (interval_of(x, env) for x in (a, b, c))
             return maximum(minimum(al, cl), bl), maximum(minimum(ah, ch), bh)
+        case Call(function="abs", args=(a,)) if e.type.is_integer:
+            lo, hi = interval_of(a, env)
+            largest = minimum(maximum(hi, lo.scaled(-1)), const(e.type.max))
+            return maximum(maximum(lo, hi.scaled(-1)), const(0)), largest
         case Call(function="mux", args=(_, *choices)):
             both = interval_of(choices[0], env)
             for choice in choices[1:]:
@@ -92,8 +96,13 @@ def _runs(r: RVar) -> bool:
     return isinstance(r.extent, Const) and int(r.extent.value) > 0
 
 
-def _of_data(e: Expr, env: Mapping[str, Interval]) -> Interval:
-    """What the language proves of an expression that is more than arithmetic of bounds: floats, shifts, functions."""
+def _not_negative(e: Expr) -> bool:
+    low = values.interval(e).lo
+    return isinstance(low, int | float) and low >= 0
+
+
+def _proved(e: Expr, env: Mapping[str, Interval]) -> values.Interval:
+    """What the language proves of `e`, given the variables that have numbers as ends."""
 
     def leaf(node: Leaf) -> values.Interval:
         if isinstance(node, Var) and node.name in env:
@@ -102,7 +111,12 @@ def _of_data(e: Expr, env: Mapping[str, Interval]) -> Interval:
                 return values.Interval(lo.const, hi.const)
         return values.leaf_interval(node)
 
-    found = values.interval(e, leaf).numeric
+    return values.interval(e, leaf)
+
+
+def _of_data(e: Expr, env: Mapping[str, Interval]) -> Interval:
+    """What the language proves of an expression that is more than arithmetic of bounds: floats, shifts, functions."""
+    found = _proved(e, env).numeric
     if found is None or not all(-(1 << 63) <= end < 1 << 63 for end in found):
         return _of_type(e.type)
     return const(floor(found[0])), const(ceil(found[1]))
@@ -149,29 +163,27 @@ def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
             if bl.is_const and bh.is_const and bl.const == bh.const:
                 lo, hi = divide(al, bl), divide(ah, bl)
                 return (lo, hi) if bl.const >= 0 else (hi, lo)
+            if bl == bh:  # one divisor, of whatever sign: quotients are in order, or in reverse
+                return interval_hull((divide(al, bl),) * 2, (divide(ah, bl),) * 2)
             # a divisor of at least 1 in size never makes a value larger
             most = maximum(maximum(ah, al.scaled(-1)), const(0))
             return most.scaled(-1), most
         case "%":
-            _, bh = interval_of(e.right, env)
-            bl = interval_of(e.right, env)[0]
-            al, ah = interval_of(e.left, env)
+            (al, ah), (bl, bh) = interval_of(e.left, env), interval_of(e.right, env)
             if bl == bh and bl.is_const and al == ah:
                 return modulo(al, bl), modulo(al, bl)
-            size = maximum(maximum(bh, bl.scaled(-1)), const(1))
-            return const(0), size - 1
+            most = maximum(maximum(bh, bl.scaled(-1)), const(1)) - 1
+            return const(0), minimum(most, ah) if _not_negative(e.left) else most
         case "&":
-            for side in (e.left, e.right):
-                if isinstance(side, Const) and int(side.value) >= 0:
-                    return const(0), const(int(side.value))
-        case ">>":
-            if isinstance(e.right, Const) and 0 <= int(e.right.value) < e.type.bits:
-                lo, hi = interval_of(e.left, env)
-                return divide(lo, 1 << int(e.right.value)), divide(hi, 1 << int(e.right.value))
-        case "<<":
-            if isinstance(e.right, Const) and 0 <= int(e.right.value) < e.type.bits:
-                lo, hi = interval_of(e.left, env)
-                return lo.scaled(1 << int(e.right.value)), hi.scaled(1 << int(e.right.value))
+            tops = [interval_of(side, env)[1] for side in (e.left, e.right) if _not_negative(side)]
+            if tops:
+                return const(0), minimum(tops[0], tops[-1])
+        case "<<" | ">>":
+            counts = _proved(e.right, env).numeric
+            if counts is not None and counts[0] >= 0 and counts[1] < e.type.bits:
+                a, factors = interval_of(e.left, env), [1 << int(n) for n in counts]
+                ends = [x.scaled(f) if e.op == "<<" else divide(x, f) for x in a for f in factors]
+                return minimum(ends[0], ends[1]), maximum(ends[2], ends[3])
     return _of_data(e, env)
 
 
@@ -242,6 +254,13 @@ def variables(stage: Stage, box: Box) -> dict[str, Interval]:
     return dict(zip(stage.dims, box, strict=True))
 
 
+def domain_intervals(domain: tuple[RVar, ...], env: Mapping[str, Interval]) -> dict[str, Interval]:
+    """The intervals of the variables of `domain`; an empty one has its first point."""
+    inner = dict(env)
+    _add_domain(domain, inner)
+    return {r.name: inner[r.name] for r in domain}
+
+
 def _add_domain(domain: tuple[RVar, ...], env: dict[str, Interval]) -> None:
     for r in domain:
         lo, extent = interval_of(r.lo, env), interval_of(r.extent, env)
@@ -290,9 +309,13 @@ def _written(update: Update, env: Mapping[str, Interval]) -> Box:
 
 Name = Callable[[Index, str], Index]
 """Gives a bound a name (second argument: a hint), or a number where everything is known."""
+Visit = Callable[[Stage | Input, Box], None]
+"""Sees the box of a stage or input once it is settled, before anything is made of it."""
 
 
-def required_boxes(pipeline: Pipeline, outputs: Mapping[str, Box], name: Name) -> dict[str, Box]:
+def required_boxes(
+    pipeline: Pipeline, outputs: Mapping[str, Box], name: Name, visit: Visit | None = None
+) -> dict[str, Box]:
     """*Before*: a normalised pipeline and boxes of its outputs. *After*: the box of every stage (settled) and
     input that they need; what is not needed is missing. `name` keeps bounds of long chains short."""
 
@@ -307,6 +330,8 @@ def required_boxes(pipeline: Pipeline, outputs: Mapping[str, Box], name: Name) -
             continue
         box = named(stage.name, stage.dims, settled_box(stage, named(stage.name, stage.dims, need[stage.name])))
         need[stage.name] = box
+        if visit is not None:
+            visit(stage, box)
         env = variables(stage, box)
         for read in reads(stage):
             if read.producer != stage.name:
@@ -314,6 +339,8 @@ def required_boxes(pipeline: Pipeline, outputs: Mapping[str, Box], name: Name) -
     for image in pipeline.inputs:
         if image.name in need:
             need[image.name] = named(image.name, image.dims, need[image.name])
+            if visit is not None:
+                visit(image, need[image.name])
     return need
 
 

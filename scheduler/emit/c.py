@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
+from scheduler.emit.c_far import FarSymbols, Magnitudes
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_prelude import (
     ABI,
@@ -17,7 +18,7 @@ from scheduler.emit.c_statements import Statements
 from scheduler.emit.c_types import Symbols, element, literal, scalar
 from scheduler.emit.csource import CSource
 from scheduler.lang.types import BOOL, ScalarType
-from scheduler.lower.program import Argument, Parameter, Program
+from scheduler.lower.program import Argument, Parameter, Program, Statement
 from scheduler.lower.prune import prune
 
 FLAGS = ("-std=gnu11",)
@@ -124,7 +125,7 @@ class _Emitter:
         p = self.program
         kept = {x for _, box in p.required for pair in box for x in pair}
         bounds, body = prune(p.bounds, p.body, kept)
-        bound_lines = self.statements.block(bounds, 1)
+        bound_lines = self._bound_lines(bounds)
         body_lines = self.statements.block(body, 1)
         main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
         text = "\n".join([*main, *self._argv_lines()])
@@ -145,6 +146,22 @@ class _Emitter:
             "",
         ]
         return "\n".join([*prelude, text])
+
+    def _bound_lines(self, bounds: tuple[Statement, ...]) -> list[str]:
+        """What computes every root box. Arithmetic that may leave 64 bits is checked."""
+        magnitudes = Magnitudes(self.program.params)
+        checked = Statements(FarSymbols(self.symbols.names), self.operands)
+        lines: list[str] = []
+        for statement in bounds:
+            s = magnitudes.needed(statement)
+            if s is None:
+                continue
+            if not magnitudes.far(s):
+                lines += self.statements.block((s,), 1)
+                continue
+            lines += [] if "    int far = 0;" in lines else ["    int far = 0;"]
+            lines += [*checked.block((s,), 1), "    if (far) return TILESMITH_E_ARGUMENT;"]
+        return lines
 
     # names ------------------------------------------------------------
 

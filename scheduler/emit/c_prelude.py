@@ -123,7 +123,7 @@ TILESMITH_INLINE void tilesmith_require(tilesmith_buffer *b, int n, const int64_
 TILESMITH_INLINE int tilesmith_is_image(const tilesmith_buffer *b, int dims, int query) {
     if (!b || b->dims != dims) return 0;
     for (int d = 0; d < dims; d++)
-        if (b->extent[d] < 1 && !query) return 0;
+        if (!query && (b->extent[d] < 1 || b->min[d] > INT32_MAX - (b->extent[d] - 1))) return 0;
     return 1;
 }
 
@@ -216,6 +216,22 @@ def _integer_helpers() -> dict[str, str]:
 
 
 _OTHER_HELPERS = {
+    "tilesmith_far_sum": """\
+/* A sum of coordinates; where it overflows, `far` says so. */
+TILESMITH_INLINE int64_t tilesmith_far_sum(int64_t a, int64_t b, int *far) {
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) *far = 1;
+    return sum;
+}
+""",
+    "tilesmith_far_product": """\
+/* A product of coordinates; where it overflows, `far` says so. */
+TILESMITH_INLINE int64_t tilesmith_far_product(int64_t a, int64_t b, int *far) {
+    int64_t product;
+    if (__builtin_mul_overflow(a, b, &product)) *far = 1;
+    return product;
+}
+""",
     "tilesmith_scaled": """\
 /* floor(a / 2^n + bias / 2): n below 0 multiplies. Saturates far beyond every type. */
 TILESMITH_INLINE __int128 tilesmith_scaled(__int128 a, int64_t n, int bias) {

@@ -25,6 +25,7 @@ from scheduler.lower.program import (
     Let,
     Loop,
     Mutable,
+    Reach,
     Row,
     Scratch,
     SetIndex,
@@ -57,6 +58,10 @@ class Statements:
         match s:
             case Let():
                 return [f"const int64_t {s.name} = {bare(s.value)};"]
+            case Reach():
+                tests = [f"{text(x)} < INT32_MIN" for x in s.low] + [f"{text(x)} > INT32_MAX" for x in s.high]
+                tests += [f"{text(x)} == INT64_MIN" for x in s.wide]
+                return [f"if ({' || '.join(tests)}) return TILESMITH_E_ARGUMENT;"]
             case Mutable():
                 return [f"int64_t {s.name} = {bare(s.value)};"]
             case SetIndex():

@@ -10,6 +10,7 @@ from scheduler.errors import TilesmithError
 from scheduler.lang import semantics
 from scheduler.lang.pipeline import Param, Pipeline
 from scheduler.lang.semantics import Array
+from scheduler.lang.types import INT32
 
 Scalar: TypeAlias = int | float | bool
 Region: TypeAlias = tuple[tuple[int, int], ...]  # (min, extent) per dim
@@ -54,6 +55,8 @@ def checked_images(pipeline: Pipeline, inputs: Mapping[str, Image]) -> dict[str,
             raise ArgumentError(f"input {i.name} has {len(i.dims)} dims, the image has {image.array.ndim}")
         if image.array.size == 0:
             raise ArgumentError(f"input {i.name}: the image is empty")
+        for dim, place in zip(i.dims, zip(image.min, image.extent, strict=True), strict=True):
+            _within_grid(f"input {i.name}", dim, *place)
     return dict(inputs)
 
 
@@ -85,10 +88,16 @@ def checked_regions(pipeline: Pipeline, regions: Mapping[str, Region]) -> dict[s
         stage = pipeline.stage(name)
         if len(region) != len(stage.dims):
             raise ArgumentError(f"output {name} has {len(stage.dims)} dims, the region has {len(region)}")
-        for dim, (_, extent) in zip(stage.dims, region, strict=True):
+        for dim, (lo, extent) in zip(stage.dims, region, strict=True):
             if extent < 1:
                 raise ArgumentError(f"output {name}, dim {dim}: the region is empty")
+            _within_grid(f"output {name}", dim, lo, extent)
     return dict(regions)
+
+
+def _within_grid(what: str, dim: str, lo: int, extent: int) -> None:
+    if lo < INT32.min or lo + extent - 1 > INT32.max:
+        raise ArgumentError(f"{what}, dim {dim}: {lo}..{lo + extent - 1} is beyond 32-bit coordinates")
 
 
 def _same_names(what: str, wanted: set[str], given: set[str]) -> None:

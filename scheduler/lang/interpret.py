@@ -14,7 +14,8 @@ every access over the consumer's box and taking their least and greatest. What s
 - A reduction folds in the order of its loops, from `semantics.identity`. For argmin and argmax a point replaces
   the best so far if it is strictly better; they start from the worst value at the first value of every variable.
 - A boundary's domain whose extent is below 1 at run time is its first point, and nothing where the kind is constant.
-- Indices are read as 64-bit integers.
+- Coordinates are 32-bit. What needs others is refused, and so is an index whose arithmetic leaves 32 bits where that
+  shows: at its end, or where `//`, `%`, `min` or the like see it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ from scheduler.lang.expr import (
 )
 from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage, Update
 from scheduler.lang.semantics import Array
+from scheduler.lang.types import INT32
 
 Box: TypeAlias = tuple[tuple[int, int], ...]  # (first, last) per dim, both included
 
@@ -173,6 +175,8 @@ class _Evaluator:
         own_only: dict[str, Box] = {}
         for update in stage.updates:  # first what grows the box itself
             for env in self._update_chunks(stage, update, box):
+                for e in update.at:
+                    self._held(e, env, stage.name)
                 if not any(_reads(e, stage.name) for e in update.at):
                     self._note(own_only, stage.name, [self.evaluate(e, env) for e in update.at])
                 for e in _update_expressions(update):
@@ -201,6 +205,8 @@ class _Evaluator:
             case Access():
                 for i in e.indices:
                     self._collect(i, env, found, only)
+                for i in e.indices:
+                    self._held(i, env, e.name)
                 if only in (None, e.name) and not any(_reads(i, env.own) for i in e.indices):
                     indices = [np.asarray(self.evaluate(i, env)) for i in e.indices]
                     self._note(found, e.name, self._see(e.name, indices, env)[0])
@@ -211,6 +217,31 @@ class _Evaluator:
             case _:
                 for child in children(e):
                     self._collect(child, env, found, only)
+
+    def _held(self, e: Expr, env: _Env, name: str) -> None:
+        """Raise ArgumentError where an index of `name`, or what other than sums, differences and products has as an
+        operand in it, is arithmetic of places that leaves int32."""
+        if isinstance(e, Access | Reduce):
+            return
+        if e.type != INT32 or any(isinstance(n, Access | Reduce) for n in walk(e)):
+            for child in children(e):
+                self._held(child, env, name)
+            return
+        exact = self._exact(e, env, name)
+        low, high = int(np.min(exact)), int(np.max(exact))
+        if low < INT32.min or high > INT32.max:
+            raise ArgumentError(f"an index of {name} runs from {low} to {high}, beyond 32-bit coordinates")
+
+    def _exact(self, e: Expr, env: _Env, name: str) -> Array:
+        match e:
+            case Binary(op="+" | "-" | "*", type=t) if t == INT32:
+                a, b = self._exact(e.left, env, name), self._exact(e.right, env, name)
+                return np.asarray(a + b if e.op == "+" else a - b if e.op == "-" else a * b)
+            case Unary(op="-", type=t) if t == INT32:
+                return np.asarray(-self._exact(e.operand, env, name))
+        for child in children(e):
+            self._held(child, env, name)
+        return np.asarray(self.evaluate(e, env), np.int64)
 
     def _note(self, found: dict[str, Box], name: str, indices: list[Array]) -> None:
         box = tuple((int(np.min(i)), int(np.max(i))) for i in indices)

@@ -10,7 +10,7 @@ from typing import Protocol
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.bounds import AT_RUN_TIME, interval, leaf_interval
+from scheduler.lang.bounds import interval
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -167,7 +167,7 @@ class Evaluator:
         data = self.builder.data
         if not any(s in data for part in parts for s in part.base.symbols()):
             return False
-        return not interval(e, lambda leaf: AT_RUN_TIME if isinstance(leaf, ParamRef) else leaf_interval(leaf)).bounded
+        return not interval(e).bounded
 
     def _from_value(self, e: Expr, frame: Frame) -> Lane:
         value = self.value(e, frame)
@@ -176,7 +176,7 @@ class Evaluator:
         return Lane(self.builder.as_index(value))
 
     def _scaled(self, a: Lane, k: int, e: Expr, frame: Frame) -> Lane:
-        if a.vector is not None:
+        if a.vector is not None or (a.pattern is not None and abs(k) > -INT32.min):
             return self._from_value(e, frame)
         return Lane(a.base.scaled(k), None if a.pattern is None else tuple(p * k for p in a.pattern))
 

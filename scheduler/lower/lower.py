@@ -9,7 +9,8 @@ from platforms.model import Platform
 from scheduler.analysis.bounds import Box, bound_symbol, param_symbol, required_boxes
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, maximum, sym
-from scheduler.lang.pipeline import Pipeline, Stage
+from scheduler.analysis.reach import Held, reach
+from scheduler.lang.pipeline import Input, Pipeline, Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.group import GroupLowering
@@ -24,6 +25,7 @@ from scheduler.lower.program import (
     Loop,
     Parameter,
     Program,
+    Reach,
     Statement,
 )
 from scheduler.prepare import prepared
@@ -51,11 +53,12 @@ class _Lowering:
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
         self.declared: list[tuple[str, Extents, bool]] = []
+        self.held = self._held_by_inputs()
 
     def run(self) -> Program:
         b = self.builder
         outputs = {name: self._asked(self.stages[name]) for name in self.pipeline.outputs}
-        boxes = required_boxes(self.pipeline, outputs, b.let)
+        boxes = required_boxes(self.pipeline, outputs, b.let, self._stays_within)
         required = self._required(boxes, outputs)
         bounds = tuple(b.scopes[0].statements)
         self.estimated = _Estimated(self._estimated_symbols(), bounds)
@@ -98,8 +101,24 @@ class _Lowering:
         ends = []
         for d in stage.dims:
             lo, extent = sym(bound_symbol(stage.name, "min", d)), sym(bound_symbol(stage.name, "extent", d))
-            ends.append((lo, lo + extent - 1))
+            ends.append((lo, self.builder.let(lo + extent - 1, f"{stage.name}_{d}_hi")))
+        self.held.add(ends)  # by the checks of buffers
         return tuple(ends)
+
+    def _held_by_inputs(self) -> Held:
+        held = Held()
+        for image in self.pipeline.inputs:
+            for d in image.dims:
+                lo, extent = sym(bound_symbol(image.name, "min", d)), sym(bound_symbol(image.name, "extent", d))
+                held.add([(lo, lo + extent - 1), (extent, extent)])
+        return held
+
+    def _stays_within(self, owner: Stage | Input, box: Box) -> None:
+        """Nothing may be needed that lies beyond 32 bits."""
+        intervals, wide = (list(box), ()) if isinstance(owner, Input) else reach(owner, box)
+        low, high = self.held.add(intervals)
+        if low or high or wide:
+            self.builder.emit(Reach(low, high, wide))
 
     def _required(
         self, boxes: Mapping[str, Box], outputs: Mapping[str, Box]

@@ -118,6 +118,16 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """The call ends with TILESMITH_E_ARGUMENT where one of `low` is below the 32 bits of coordinates, one of `high`
+    above, or one of `wide` beyond 64 bits."""
+
+    low: tuple[Index, ...]
+    high: tuple[Index, ...]
+    wide: tuple[Index, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Mutable:
     """An integer that `SetIndex` changes."""
 
@@ -250,6 +260,7 @@ Statement: TypeAlias = (
     | Row
     | Store
     | Let
+    | Reach
     | Mutable
     | SetIndex
     | Accumulator

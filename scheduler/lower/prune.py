@@ -22,6 +22,7 @@ from scheduler.lower.program import (
     Loop,
     Mutable,
     Operand,
+    Reach,
     Row,
     Scratch,
     SetIndex,
@@ -83,6 +84,8 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
                 roots.update(n for memory in s.buffers for n in _extent_names(memory))
             case Bind():
                 pass
+            case Reach():
+                roots.update(n for x in (*s.low, *s.high, *s.wide) for n in x.symbols())
             case Allocate():
                 roots.update(_extent_names(s.memory))
             case CopyOut():

@@ -21,6 +21,7 @@ from scheduler.lower.program import (
     Loop,
     Mutable,
     Program,
+    Reach,
     Row,
     Scratch,
     SetIndex,
@@ -75,7 +76,7 @@ def _block(statements: tuple[Statement, ...], env: dict[str, int], run: Executed
                     _extents(memory, env, run)
             case Allocate():
                 _extents(s.memory, env, run)
-            case Define() | Row() | Bind() | Comment() | Free() | CopyOut():
+            case Define() | Row() | Bind() | Comment() | Free() | CopyOut() | Reach():
                 pass
             case _:
                 raise AssertionError(s)

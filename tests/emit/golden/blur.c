@@ -94,7 +94,7 @@ TILESMITH_INLINE void tilesmith_require(tilesmith_buffer *b, int n, const int64_
 TILESMITH_INLINE int tilesmith_is_image(const tilesmith_buffer *b, int dims, int query) {
     if (!b || b->dims != dims) return 0;
     for (int d = 0; d < dims; d++)
-        if (b->extent[d] < 1 && !query) return 0;
+        if (!query && (b->extent[d] < 1 || b->min[d] > INT32_MAX - (b->extent[d] - 1))) return 0;
     return 1;
 }
 
@@ -158,6 +158,8 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
     /* what the requested region needs of every stage and input */
     const int64_t blur_y_x_hi_0 = blur_y_0_extent0 + blur_y_0_min0 - 1;
     const int64_t blur_y_y_hi_0 = blur_y_0_extent1 + blur_y_0_min1 - 1;
+    if ((blur_y_y_hi_0 + 2) > INT32_MAX) return TILESMITH_E_ARGUMENT;
+    if ((blur_y_x_hi_0 + 2) > INT32_MAX) return TILESMITH_E_ARGUMENT;
     const int64_t input_0_lo[] = {blur_y_0_min0, blur_y_0_min1};
     const int64_t input_0_hi[] = {blur_y_x_hi_0 + 2, blur_y_y_hi_0 + 2};
     if (query || !tilesmith_covers(input_0, 2, input_0_lo, input_0_hi)) {

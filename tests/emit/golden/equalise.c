@@ -94,7 +94,7 @@ TILESMITH_INLINE void tilesmith_require(tilesmith_buffer *b, int n, const int64_
 TILESMITH_INLINE int tilesmith_is_image(const tilesmith_buffer *b, int dims, int query) {
     if (!b || b->dims != dims) return 0;
     for (int d = 0; d < dims; d++)
-        if (b->extent[d] < 1 && !query) return 0;
+        if (!query && (b->extent[d] < 1 || b->min[d] > INT32_MAX - (b->extent[d] - 1))) return 0;
     return 1;
 }
 
@@ -161,10 +161,12 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
     /* what the requested region needs of every stage and input */
     const int64_t output_x_hi_0 = output_0_extent0 + output_0_min0 - 1;
     const int64_t output_y_hi_0 = output_0_extent1 + output_0_min1 - 1;
+    if ((tilesmith_max(0, input_0_extent0 - 1)) > INT32_MAX || (tilesmith_max(0, input_0_extent1 - 1)) > INT32_MAX) return TILESMITH_E_ARGUMENT;
     const int64_t input_x_lo_0 = tilesmith_min(0, output_0_min0);
     const int64_t input_x_hi_0 = tilesmith_max(tilesmith_max(0, input_0_extent0 - 1), output_x_hi_0);
     const int64_t input_y_lo_0 = tilesmith_min(0, output_0_min1);
     const int64_t input_y_hi_0 = tilesmith_max(tilesmith_max(0, input_0_extent1 - 1), output_y_hi_0);
+    if (input_x_lo_0 < INT32_MIN || input_y_lo_0 < INT32_MIN || input_x_hi_0 > INT32_MAX || input_y_hi_0 > INT32_MAX) return TILESMITH_E_ARGUMENT;
     const int64_t input_0_lo[] = {input_x_lo_0, input_y_lo_0};
     const int64_t input_0_hi[] = {input_x_hi_0, input_y_hi_0};
     if (query || !tilesmith_covers(input_0, 2, input_0_lo, input_0_hi)) {
