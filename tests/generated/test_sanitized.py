@@ -41,7 +41,7 @@ for size in ("1x1", "7x3", "64x64", "shifted"):
     p = problem(sys.argv[3], size)
     status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0, status
-    assert_right(got, p.expected)
+    assert_right(got, p.expected, p.within)
 print("clean")
 """
 

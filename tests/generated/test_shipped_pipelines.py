@@ -42,7 +42,7 @@ def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: s
         with threads(count):
             status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
         assert status == 0
-        assert_right(got, p.expected)
+        assert_right(got, p.expected, p.within)
 
 
 @pytest.mark.parametrize(("name", "size"), cases(NAMES))
@@ -52,10 +52,12 @@ def test_the_root_schedule_computes_what_the_pipeline_says(name: str, size: str)
     with threads(2):
         status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0
-    assert_right(got, p.expected)
+    assert_right(got, p.expected, p.within)
 
 
-CASES = [(name, seed) for name in NAMES for seed in range(4) if name != "interpolate"] + [("interpolate", 2)]
+# A schedule drawn at random may compute the finest level of a pyramid again and again for every point.
+DEEP = ("interpolate", "lens_blur", "local_laplacian", "machado_interpolation", "pyramid_blend", "vdsr")
+CASES = [(name, seed) for name in NAMES for seed in range(4) if name not in DEEP] + [("interpolate", 2)]
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
@@ -67,4 +69,4 @@ def test_any_legal_schedule_computes_what_the_pipeline_says(name: str, seed: int
     with threads(2):
         status, got = call(build(source, FLAGS), source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0
-    assert_right(got, p.expected)
+    assert_right(got, p.expected, p.within)

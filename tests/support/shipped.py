@@ -33,8 +33,18 @@ LIGHT = (
     "pyramid_blend", "sobel", "unsharp",
 )  # fmt: skip
 """The pipelines that the interpreter computes at large sizes in a second or two."""
-HEAVY = {"lens_blur": ("shifted", *LARGE), "vdsr": ("64x64", "shifted", *LARGE)}
-"""Those that take seconds at less, and the sizes at which they do."""
+HEAVY = {
+    "lens_blur": ("shifted", *LARGE),
+    "machado_interpolation": ("full",),
+    "pyramid_blend": ("full",),
+    "vdsr": ("64x64", "shifted", *LARGE),
+}
+"""Those that take seconds at other sizes, and which these are."""
+LONG = ("lens_blur", "local_laplacian", "pyramid_blend", "vdsr")
+"""The pipelines whose C a compiler works on for many seconds."""
+WITHIN = {"local_laplacian": 75}
+"""How far integers cut from floats may be off where contracting and reassociating takes them across a step: two entries
+of a table."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,7 @@ class Problem:
     regions: dict[str, Region]
     inputs: dict[str, Image]
     expected: dict[str, tuple[np.ndarray, ...]]
+    within: int = 0  # how far integers may be off
 
 
 @cache
@@ -70,7 +81,8 @@ def problem(name: str, size: str) -> Problem:
     for i in pipeline.inputs:
         region = whole[i.name] if i.boundary is not None else required[i.name]
         inputs[i.name] = Image(_random(i.type, region, rng), tuple(lo for lo, _ in region))
-    return Problem(pipeline, regions, inputs, interpret(pipeline, inputs, {}, regions))
+    expected = interpret(pipeline, inputs, {}, regions)
+    return Problem(pipeline, regions, inputs, expected, WITHIN.get(name, 0))
 
 
 def _region(pipeline: Pipeline, name: str, dims: tuple[str, ...], plane: Region | None) -> Region:
@@ -91,13 +103,22 @@ def _random(type_: ScalarType, region: Region, rng: np.random.Generator) -> np.n
     return rng.integers(type_.min, type_.max, shape, dtype=type_.numpy, endpoint=True)
 
 
-def assert_right(got: dict[str, tuple[np.ndarray, ...]], expected: dict[str, tuple[np.ndarray, ...]]) -> None:
-    """Integers equal, floats within TOLERANCE of the largest magnitude."""
+def assert_right(
+    got: dict[str, tuple[np.ndarray, ...]], expected: dict[str, tuple[np.ndarray, ...]], within: int = 0
+) -> None:
+    """Integers equal, or at most `within` off and few by more than 1; floats within TOLERANCE of the largest
+    magnitude."""
     assert got.keys() == expected.keys()
     for name, arrays in expected.items():
         for a, b in zip(got[name], arrays, strict=True):
             if b.dtype.kind != "f":
-                np.testing.assert_array_equal(a, b, err_msg=name)
+                if not within:
+                    np.testing.assert_array_equal(a, b, err_msg=name)
+                    continue
+                assert a.dtype == b.dtype, name
+                apart = np.maximum(a, b) - np.minimum(a, b)
+                assert int(apart.max()) <= within, name
+                assert np.mean(apart > 1) <= 0.01, name
                 continue
             assert np.isfinite(b).all(), name
             largest = float(np.abs(b).max())
