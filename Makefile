@@ -7,7 +7,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 PACKAGES := app scheduler cost_models platforms
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format check bench clean
+.PHONY: help setup run test fuzz lint format check bench clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */make \1\t/' | expand -t 14
@@ -30,6 +30,9 @@ run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ON
 
 test: setup  ## the tests
 	@$(BIN)/python -m pytest
+
+fuzz: setup  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
+	@$(BIN)/python tests/support/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
 lint: setup  ## format, lint, types, and which package may import which
 	@$(BIN)/ruff format --check .
