@@ -170,9 +170,11 @@ class Evaluator:
         return not interval(e).bounded
 
     def _from_value(self, e: Expr, frame: Frame) -> Lane:
+        while isinstance(e, Cast) and not e.saturate and e.type.bits >= 32 and _is_short(e.operand.type):
+            e = e.operand  # lanes need not be wider than what they are made of
         value = self.value(e, frame)
         if value.lanes > 1:
-            return Lane(const(0), None, self._convert(value, INT32))
+            return Lane(const(0), None, value if _is_short(value.type) else self._convert(value, INT32))
         return Lane(self.builder.as_index(value))
 
     def _scaled(self, a: Lane, k: int, e: Expr, frame: Frame) -> Lane:
@@ -382,7 +384,7 @@ class Evaluator:
     def position(self, lane: Lane) -> Value:
         """An index as an int32 value."""
         if lane.vector is not None:
-            return lane.vector
+            return self._convert(lane.vector, INT32)
         if lane.pattern is None:
             if lane.base.is_const:
                 return literal(lane.base.const, INT32)
@@ -496,6 +498,10 @@ class Evaluator:
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt,
 }  # fmt: skip
+
+
+def _is_short(t: ScalarType) -> bool:
+    return t.is_integer and t.bits <= 16
 
 
 def _add_patterns(a: tuple[int, ...] | None, b: tuple[int, ...] | None, sign: int) -> tuple[int, ...] | None:

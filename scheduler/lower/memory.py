@@ -18,17 +18,34 @@ def _named(b: Builder, at: Index, hint: str) -> Index:
     return at if all(a.kind == "sym" for a, _ in at.terms) else b.let(at, hint)
 
 
-def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], skip: frozenset[int]) -> str:
-    """The row pointer that the dims not in `skip` lead to. With nothing to skip the unit dim is left to the
-    index, and only its origin is taken off here."""
+def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> str:
+    """The row pointer that all dims but the unit dim lead to; of that only its origin is taken off here."""
     offset = const(0)
     for d, lane in enumerate(lanes):
-        if d == buffer.unit and not skip:
-            offset = offset - buffer.origin[d]
-        elif d not in skip:
-            at = _named(b, lane.base, buffer.dims[d])
-            offset = offset + multiply(_coordinate(buffer, d, at), buffer.stride[d])
+        offset = offset - buffer.origin[d] if d == buffer.unit else offset + _offset(b, buffer, d, lane.base)
     return b.row(buffer, offset)
+
+
+def _offset(b: Builder, buffer: Buffer, d: int, at: Index) -> Index:
+    return multiply(_coordinate(buffer, d, _named(b, at, buffer.dims[d])), buffer.stride[d])
+
+
+def _apart(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int], safe: bool = False, keep: bool = False
+) -> tuple[str, tuple[Gathered, ...]]:
+    """The pointer to what lanes have in common, and the dims in which they differ. With `safe` lanes are clamped to
+    the buffer; with `keep` they have the whole index, as they have in rings."""
+    offset, gathered = const(0), []
+    for d, lane in enumerate(lanes):
+        stride, origin, ring = buffer.stride[d], buffer.origin[d], buffer.ring[d]
+        if d in moving and (ring is not None or safe or keep):
+            within = (origin, origin + buffer.extent[d] - 1) if safe and ring is None else None
+            gathered.append(Gathered(lane, stride, const(0) if ring is not None else origin, ring, within))
+            continue
+        offset = offset + _offset(b, buffer, d, lane.base)
+        if d in moving:
+            gathered.append(Gathered(Lane(const(0), lane.pattern, lane.vector), stride, const(0), None))
+    return b.row(buffer, offset), tuple(gathered)
 
 
 def load(
@@ -49,11 +66,11 @@ def load(
     moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
     unit = lanes[buffer.unit]
     if not moving:
-        row = _row(b, buffer, lanes, frozenset())
+        row = _row(b, buffer, lanes)
         at = _named(b, unit.base, buffer.dims[buffer.unit])
         return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
     if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
-        row = _row(b, buffer, lanes, frozenset())
+        row = _row(b, buffer, lanes)
         width = len(unit.pattern)
         least, most = min(unit.pattern), max(unit.pattern)
         if unit.pattern == tuple(range(least, least + width)):
@@ -64,8 +81,7 @@ def load(
         reach = most - least + 1
         if reach <= 2 * width and reach >= 2:
             return _shuffled(b, row, unit, reach, type_, hint, mask, pinned, at_least)
-    gathered = _gathered(buffer, lanes, moving, safe)
-    row = _row(b, buffer, lanes, moving)
+    row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
     args = tuple(g.lane for g in gathered)
     # the strides and origins are operands too: the value lives no further out than they do
@@ -104,21 +120,6 @@ def _shuffled(
     return b.define("shuffle", args, type_, len(picks), (picks,), hint=hint, mask_bits=mask, pinned=pinned)
 
 
-def _gathered(
-    buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int], safe: bool = False
-) -> tuple[Gathered, ...]:
-    return tuple(
-        Gathered(
-            lanes[d],
-            const(1) if d == buffer.unit else buffer.stride[d],
-            buffer.origin[d] if buffer.ring[d] is None else const(0),
-            buffer.ring[d],
-            (buffer.origin[d], buffer.origin[d] + buffer.extent[d] - 1) if safe and buffer.ring[d] is None else None,
-        )
-        for d in sorted(moving)
-    )
-
-
 def store(
     b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, within: tuple[Index, Index] | None = None
 ) -> None:
@@ -134,11 +135,11 @@ def store(
         value = b.define("broadcast", (value,), value.type, width, mask_bits=mask)
     unit = lanes[buffer.unit]
     if not moving:
-        b.emit(Store(buffer, _row(b, buffer, lanes, frozenset()), unit.base, value))
+        b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
         return
     contiguous = moving == {buffer.unit} and unit.pattern == tuple(range(width)) and buffer.ring[buffer.unit] is None
     if contiguous and within is None:
-        b.emit(Store(buffer, _row(b, buffer, lanes, frozenset()), unit.base, value))
+        b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
         return
-    row = _row(b, buffer, lanes, moving)
-    b.emit(Store(buffer, row, const(0), value, _gathered(buffer, lanes, moving), within))
+    row, scattered = _apart(b, buffer, lanes, moving, keep=within is not None)
+    b.emit(Store(buffer, row, const(0), value, scattered, within))
