@@ -95,12 +95,14 @@ def _widen(e: Expr, widest: list[int]) -> bool:
 
 
 def _count(e: Expr, times: float, counts: dict[str, float], trips: Trips) -> None:
-    """Adds `times` the operations of `e` to `counts`."""
+    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once."""
     pending = [(e, times)]
+    seen: set[tuple[int, float]] = set()
     while pending:
         node, n = pending.pop()
-        if isinstance(node, Const | Var):
+        if isinstance(node, Const | Var) or (id(node), n) in seen:
             continue
+        seen.add((id(node), n))
         if isinstance(node, Access):
             for index in node.indices:
                 _count_index(index, n, counts)
