@@ -242,11 +242,10 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
             const _Bool t_0 = input_2 > 0;
             if (t_0) {
                 const uint8_t input_3 = input_1[rx_0];
-                const int32_t i_1 = (int32_t)input_3;
-                const int64_t i_2 = (int64_t)i_1;
-                const uint32_t histogram_1 = histogram_0[i_2];
+                const int64_t i_1 = (int64_t)input_3;
+                const uint32_t histogram_1 = histogram_0[i_1];
                 const uint32_t t_1 = (uint32_t)(histogram_1 + 1u);
-                histogram_0[i_2] = t_1;
+                histogram_0[i_1] = t_1;
             }
         }
     }
@@ -266,9 +265,8 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
         uint8_t *const output_3 = output_1_data + ((y_0 - output_1_min1) * output_1_stride1 - output_1_min0);
         for (int64_t x_0 = output_0_min0; x_0 <= output_x_hi_0; x_0++) {
             const uint8_t input_5 = input_4[x_0];
-            const int32_t i_3 = (int32_t)input_5;
-            const int64_t i_4 = (int64_t)i_3;
-            const uint32_t histogram_4 = histogram_0[i_4];
+            const int64_t i_2 = (int64_t)input_5;
+            const uint32_t histogram_4 = histogram_0[i_2];
             const float h_0 = (float)histogram_4;
             const float t_3 = h_0 * gain_0;
             output_2[x_0] = t_3;
