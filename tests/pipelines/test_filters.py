@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scheduler import pipelines
 from scheduler.analysis.bounds import required_regions
+from scheduler.lang.document import load_text
 from scheduler.lang.interpret import Image, interpret
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = [(1, 1), (7, 3), (20, 33)]
 sizes = pytest.mark.parametrize(("w", "h"), SIZES)
 
@@ -149,3 +152,15 @@ class TestCameraPipe:
         assert soft.max() <= toned(500)
         assert sharp.min() < toned(300)
         assert sharp.max() > toned(500)
+
+    def test_it_develops_what_the_example_sensor_saw(self) -> None:
+        """examples/sensor.yaml undoes tones and colours, so that the photograph comes back, but for its details."""
+        v, u = np.mgrid[:60, :80]
+        photo = np.stack([90 + u, 200 - u - v, 60 + 2 * v]).astype(np.uint8)
+        sensor = load_text((EXAMPLES / "sensor.yaml").read_text(), yaml=True)
+        regions = {"raw": ((0, 80), (0, 60)), "matrix_3200": ((0, 4), (0, 3)), "matrix_7000": ((0, 4), (0, 3))}
+        seen = interpret(sensor, {"photo": Image(photo, (0, 0, 0))}, {}, regions)
+        images = {"input" if n == "raw" else n: Image(a, (0, 0)) for n, (a,) in seen.items()}
+        region = {"processed": ((0, 56), (0, 40), (0, 3))}
+        (picture,) = interpret(pipelines.load("camera_pipe"), images, {"sharpen_strength": 0.0}, region)["processed"]
+        assert np.abs(picture.astype(int) - photo[:, 12:52, 16:72]).max() <= 4
