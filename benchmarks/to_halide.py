@@ -30,6 +30,7 @@ from scheduler.lang.expr import (
     Select,
     Unary,
     Var,
+    children,
     walk,
 )
 from scheduler.lang.pipeline import Boundary, Pipeline, Stage, Update
@@ -317,6 +318,8 @@ class _Translation:
         terms = _terms(e.domain)
         if terms is not None and len(terms) <= self.unroll_terms and e.op not in ("argmin", "argmax"):
             return self.written_out(e, env, terms)
+        if self.defined and e.op in ("argmin", "argmax"):
+            return self.extremum(e, env)
         # The last variable of a comprehension is the innermost loop, the first of a domain is.
         variables = tuple(reversed(e.domain))
         domain = self.domain(variables, env)
@@ -345,6 +348,25 @@ class _Translation:
                 places = list(reversed(found[:-1]))
                 return _as_expr([*places, found[-1]][e.component])
         return best != constant(0, ScalarType("uint", 8)) if e.type == BOOL else best
+
+    def extremum(self, e: Reduce, env: Environment) -> hl.Expr:
+        """An argmin or argmax that begins at the first place of its domain. Halide's own begins at 0, and stays there
+        where nothing is better than the worst value of the type."""
+        free = sorted(set().union(*(_variables(x) for x in (e.body, e.where) if x is not None)))
+        dims = {name: hl.Var(name) for name in free if name not in {r.name for r in e.domain}}
+        domain = self.domain(tuple(reversed(e.domain)), {})
+        loops = {r.name: hl.Expr(domain[i]) for i, r in enumerate(reversed(e.domain))}
+        inside = {**{name: hl.Expr(v) for name, v in dims.items()}, **loops}
+        body, found = self.expr(e.body, inside), hl.Func(f"{e.op}{next(self.fresh)}")
+        at, last = tuple(dims.values()), len(e.domain)
+        _define(found, at, [*(self.index(r.lo, {}) for r in e.domain), _neutral(e, body)])
+        if e.where is not None:
+            domain.where(self.expr(e.where, inside))
+        old = [_as_expr(found[at][k]) for k in range(last + 1)]
+        better = body < old[last] if e.op == "argmin" else body > old[last]
+        new = [*(loops[r.name] for r in e.domain), body]
+        _define(found, at, [hl.select(better, n, o) for n, o in zip(new, old, strict=True)])
+        return _as_expr(found[tuple(env[name] for name in dims)][e.component])
 
     def restricted(self, e: Reduce, domain: hl.RDom, body: hl.Expr, inside: Environment) -> hl.Expr:
         """`body` where the reduction's predicate holds: by the domain if Halide can, else by its neutral value."""
@@ -416,7 +438,12 @@ def _define(func: hl.Func, at: tuple[object, ...], values: list[hl.Expr]) -> Non
 
 
 def _variables(e: Expr) -> set[str]:
-    return {node.name for node in walk(e) if isinstance(node, Var)}
+    """The variables that the translation of `e` has: nothing is left of what is raised to the power of 0."""
+    if isinstance(e, Binary) and e.op == "**" and isinstance(e.right, Const) and e.right.value == 0:
+        return set()
+    if isinstance(e, Var):
+        return {e.name}
+    return set().union(*(_variables(c) for c in children(e)))
 
 
 def _terms(domain: tuple[RVar, ...]) -> list[tuple[int, ...]] | None:
