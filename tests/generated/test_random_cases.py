@@ -8,6 +8,7 @@ import pytest
 from support.random_cases import METHODS, judged_in_children, random_case
 from support.tools import require_tool
 
+from scheduler.prepare import prepared
 from scheduler.schedule import INLINE
 
 CASES, CHUNK = 1000, 100
@@ -33,21 +34,21 @@ def test_the_cases_are_broad() -> None:
     count: Counter[str] = Counter()
     seeds = range(300)
     for case in map(random_case, seeds):
-        stages = {s.name: s for s in case.pipeline.stages}
+        stages = {s.name: s for s in prepared(case.pipeline, case.schedule).stages}
         count["updates"] += any(s.updates for s in stages.values())
         count["tuples"] += any(len(s.values) > 1 for s in stages.values())
         count["outputs"] += len(case.pipeline.outputs) > 1
         count["strict"] += case.schedule.strict
         count["planned"] += case.schedule.method == "planned"
-        count["factors"] += bool(case.schedule.factors)
+        count["factors"] += bool(case.schedule.factors) and case.schedule.method == "random"
         for g in case.schedule.groups:
             count["threads"] += g.parallel is not None
             count["vectors"] += g.vector is not None
             count["tiles"] += any(t.size is not None for t in g.tiles)
             count["unrolled"] += bool(g.unroll)
-            updated = g.output in stages and bool(stages[g.output].updates)
+            updated = bool(stages[g.output].updates)
             count["groups of updates in tiles"] += updated and bool(g.tiles)
-            members = [p for p in g.placements if p.compute != INLINE and p.stage in stages]
+            members = [p for p in g.placements if p.compute != INLINE]
             count["groups of updates with members"] += updated and bool(members)
             count["sliding"] += any(p.compute != p.store for p in members)
             count["registers"] += sum(p.storage == "registers" for p in members)
@@ -61,6 +62,6 @@ def test_the_cases_are_broad() -> None:
         "updates": 150, "tuples": 100, "outputs": 100, "strict": 60, "threads": 150, "vectors": 250, "tiles": 250,
         "unrolled": 40, "groups of updates in tiles": 60, "groups of updates with members": 12, "sliding": 80,
         "registers": 10, "updates inside": 30, "tuples inside": 15, "updates in vectors": 120,
-        "updates by threads": 40,
+        "updates by threads": 40, "factors": 25,
     }  # fmt: skip
     assert {what: (count[what], n) for what, n in least.items() if count[what] < n} == {}

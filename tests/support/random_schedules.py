@@ -11,6 +11,7 @@ from random import Random
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from scheduler.analysis.graph import StageGraph, is_plain, stage_graph
 from scheduler.errors import IllegalSchedule
+from scheduler.factors import factored, reductions
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.legality import MAX_UNROLL, check
 from scheduler.prepare import prepared
@@ -77,8 +78,7 @@ class _Drawing:
         self.r = random
         self.registers = registers
         self.strict = self.chance(0.3)
-        empty = Schedule(pipeline.name, "random", (), self.strict)
-        self.factors = _factors(prepared(pipeline, empty), random, self.strict)
+        self.factors = self._factors(pipeline)
         self.pipeline = prepared(pipeline, Schedule(pipeline.name, "random", (), self.strict, factors=self.factors))
         self.graph: StageGraph = stage_graph(self.pipeline)
         self.stages = {s.name: s for s in self.pipeline.stages}
@@ -105,6 +105,23 @@ class _Drawing:
     def _group(self, n: _Nest) -> Group:
         placements = tuple(n.placements[name] for name in self.graph.stages if name in n.placements)
         return Group(n.stage.name, n.loops, n.tiles, n.parallel, n.vector, n.unroll, placements, n.updates)
+
+    def _factors(self, pipeline: Pipeline) -> tuple[Factor, ...]:
+        """None mostly; otherwise those of a few cuts that can be."""
+        if not self.chance(0.35):
+            return ()
+        found: tuple[Factor, ...] = ()
+        for n in range(self.r.choice((1, 1, 2))):
+            cuts = [(s.name, k, r.name) for s in pipeline.stages for k, e in enumerate(reductions(s)) for r in e.domain]
+            for name, k, variable in self.r.sample(cuts, len(cuts)):
+                factor = Factor(name, k, variable, self.r.choice((2, 3, 4, 8)), f"part{n}", self.chance(0.4))
+                try:
+                    pipeline = factored(pipeline, (factor,), self.strict)
+                except IllegalSchedule:
+                    continue
+                found = (*found, factor)
+                break
+        return found
 
     # the loops of a group
 
@@ -245,7 +262,3 @@ class _Drawing:
             vector=own,
             updates=self._updates(stage, threads=False),
         )
-
-
-def _factors(pipeline: Pipeline, random: Random, strict: bool) -> tuple[Factor, ...]:
-    return ()
