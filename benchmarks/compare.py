@@ -25,13 +25,14 @@ from benchmarks.python_peers import supports
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "bilateral_grid", "camera_pipe", "nl_means", "max_filter",
-    "gaussian3x3", "sobel", "laplacian_sharpen",
+    "local_laplacian", "lens_blur", "lens_blur@768x1280", "pyramid_blend", "machado_blur", "machado_blur@10240x4320",
+    "machado_interpolation", "gaussian3x3", "sobel", "laplacian_sharpen",
 )  # fmt: skip
 OURS = "tilesmith"
 LIMIT_S = 120.0
 """What a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part whatever
 it took."""
-PEERS = (*halide_peers.METHODS, halide_peers.EXPERT, *PYTHON_PEERS)
+PEERS = (*halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
 
 
 def ours(problem: Problem, method: str, threads: int) -> Entry:
@@ -64,7 +65,7 @@ def entries(
             if supports(name, problem.pipeline.name):
                 able.append(Entry(name, name))
             continue
-        if name == halide_peers.EXPERT and problem.pipeline.name not in halide_peers.HAND_WRITTEN:
+        if problem.pipeline.name not in halide_peers.HAND_WRITTEN.get(name, (problem.pipeline.name,)):
             continue
         try:
             peer = halide_peers.build(problem.document, name, threads, limit_s)
@@ -83,7 +84,7 @@ def compare(name: str, peers: Sequence[str], method: str, threads: int, rounds: 
     results = contest.run(problem, able, threads, rounds) + unable
     bound_ms = machine.copy_ms(threads, problem.moved_bytes)
     return {
-        "pipeline": problem.pipeline.name,
+        "pipeline": name if "@" in name else problem.pipeline.name,
         "moved_bytes": problem.moved_bytes,
         "bound_ms": bound_ms,
         "contenders": [contender(r, results[0], bound_ms) for r in results],
@@ -185,7 +186,7 @@ def show(figures: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Ours against Halide's autoschedulers, OpenCV and NumPy.")
-    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME|FILE")
+    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME[@WxH]|FILE")
     parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
     parser.add_argument("--method", default="taco2019")
     parser.add_argument("--threads", type=int, default=2)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import halide as hl
 
+from benchmarks import pyramid_experts
 from benchmarks.to_halide import HalidePipeline
 
 STRIP = 32
@@ -123,6 +124,9 @@ def nl_means(p: HalidePipeline, lanes: int) -> None:
 
 
 EXPERTS: dict[str, Callable[[HalidePipeline, int], None]] = {
+    "lens_blur": pyramid_experts.lens_blur,
+    "local_laplacian": pyramid_experts.local_laplacian,
+    "pyramid_blend": pyramid_experts.pyramid_blend,
     "bilateral_grid": bilateral_grid,
     "blur": blur,
     "camera_pipe": camera_pipe,

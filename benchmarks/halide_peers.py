@@ -43,7 +43,15 @@ METHODS: dict[str, dict[str, str]] = {
 }
 EXPERT = "expert"
 """Not a scheduler: the schedule that an expert wrote, where `experts` has one."""
-HAND_WRITTEN = ("bilateral_grid", "blur", "camera_pipe", "harris", "interpolate", "max_filter", "nl_means", "unsharp")
+MACHADO = ("machado_1", "machado_2", "machado_3", "machado_4")
+"""The four schedules that Machado (2019) has for each of his two pipelines, in his order."""
+HAND_WRITTEN = dict.fromkeys(MACHADO, ("machado_blur", "machado_interpolation")) | {
+    EXPERT: (
+        "bilateral_grid", "blur", "camera_pipe", "harris", "interpolate", "lens_blur", "local_laplacian", "max_filter",
+        "nl_means", "pyramid_blend", "unsharp",
+    ),
+}  # fmt: skip
+"""The peers that nobody but a person scheduled, and the pipelines that they are for."""
 SYMBOL = "peer"
 
 
@@ -85,6 +93,7 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
     """The same, in this process. A plugin that fails ends the process."""
     import halide as hl
 
+    from benchmarks import machado
     from benchmarks.experts import EXPERTS
     from benchmarks.to_halide import to_halide
 
@@ -95,6 +104,8 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
     parameters = METHODS.get(method, {}) | {"parallelism": str(threads)}
     if method == EXPERT:
         EXPERTS[pipeline.name](translated, target.natural_vector_size(hl.Float(32)))
+    elif method in MACHADO:
+        machado.SCHEDULES[pipeline.name][MACHADO.index(method)](translated)
     key = hashlib.sha256(bytes(hl.serialize_pipeline(translated.pipeline)))
     for part in (method, json.dumps(parameters, sort_keys=True), str(target), version("halide")):
         key.update(b"\0" + part.encode())
@@ -103,7 +114,7 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
     if record.exists():
         return Peer(**json.loads(record.read_text()))
     start = time.perf_counter()
-    source = "" if method == EXPERT else autoschedule(translated, method, target, parameters)
+    source = "" if method in HAND_WRITTEN else autoschedule(translated, method, target, parameters)
     scheduled = time.perf_counter()
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as made:
@@ -160,7 +171,7 @@ def main() -> None:
         description="Schedule and compile one pipeline with one of Halide's autoschedulers."
     )
     parser.add_argument("pipeline")
-    parser.add_argument("--method", choices=[*METHODS, EXPERT], required=True)
+    parser.add_argument("--method", choices=[*METHODS, *HAND_WRITTEN], required=True)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     peer = build_here(pipeline_of(arguments.pipeline), arguments.method, arguments.threads)
