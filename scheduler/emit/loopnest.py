@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import INLINE, Group, Placement, Schedule, dim_of, inner, outer
+from scheduler.analysis.dependence import default_order
+from scheduler.lang.pipeline import Pipeline, Stage
+from scheduler.prepare import prepared
+from scheduler.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, dim_of, inner, outer
 
 INDENT = "  "
 
 
 def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
-    """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level."""
+    """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level.
+    Stages that factors make are there, updates that are folded into values are not."""
+    pipeline = prepared(pipeline, schedule)
     lines = [f"# {schedule.pipeline}, method {schedule.method}"]
     if schedule.degraded is not None:
         lines.append(f"# degraded: {' '.join(schedule.degraded.split())}")
@@ -36,8 +40,8 @@ def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:
                 yield from _produce(pipeline, placement, depth)
     stage = pipeline.stage(group.output)
     yield f"{INDENT * depth}{group.output}({', '.join(stage.dims)}) = ..."
-    for _ in stage.updates:
-        yield f"{INDENT * 2}update {group.output}"
+    tiled = sum(loop == outer(dim_of(loop)) for loop in group.loops)
+    yield from _updates(stage, group.updates, 2 + tiled)
 
 
 def _is_output(pipeline: Pipeline, name: str) -> bool:
@@ -79,3 +83,17 @@ def _produce(pipeline: Pipeline, placement: Placement, depth: int) -> Iterator[s
         words = f"vectorised by {vector.lanes} for" if vector is not None and vector.dim == dim else "for"
         yield f"{INDENT * depth}{words} {dim}:"
     yield f"{INDENT * (depth + 1)}{placement.stage}({', '.join(stage.dims)}) = ..."
+    yield from _updates(stage, placement.updates, depth - len(stage.dims) + 1)
+
+
+def _updates(stage: Stage, scheduled: tuple[UpdateLoops, ...], depth: int) -> Iterator[str]:
+    """Every update with its loops, outermost first."""
+    for n, update in enumerate(stage.updates):
+        loops = scheduled[n] if scheduled else UpdateLoops(default_order(stage, update))
+        yield f"{INDENT * depth}update {stage.name}:"
+        for inside, loop in enumerate(reversed(loops.loops), start=1):
+            words = ["parallel"] if loop == loops.parallel else []
+            if loops.vector is not None and loops.vector.dim == loop:
+                words.append(f"vectorised by {loops.vector.lanes}")
+            yield f"{INDENT * (depth + inside)}{' '.join([*words, 'for'])} {loop}:"
+        yield f"{INDENT * (depth + len(loops.loops) + 1)}{stage.name}(...) = ..."
