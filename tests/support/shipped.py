@@ -80,7 +80,7 @@ def problem(name: str, size: str) -> Problem:
     inputs = {}
     for i in pipeline.inputs:
         region = whole[i.name] if i.boundary is not None else required[i.name]
-        inputs[i.name] = Image(_random(i.type, region, rng), tuple(lo for lo, _ in region))
+        inputs[i.name] = Image(random_array(i.type, region, rng), tuple(lo for lo, _ in region))
     expected = interpret(pipeline, inputs, {}, regions)
     return Problem(pipeline, regions, inputs, expected, WITHIN.get(name, 0))
 
@@ -93,7 +93,7 @@ def _region(pipeline: Pipeline, name: str, dims: tuple[str, ...], plane: Region 
     return tuple(plane["xy".index(d)] if d in "xy" else estimate[n] for n, d in enumerate(dims))
 
 
-def _random(type_: ScalarType, region: Region, rng: np.random.Generator) -> np.ndarray:
+def random_array(type_: ScalarType, region: Region, rng: np.random.Generator) -> np.ndarray:
     shape = tuple(extent for _, extent in reversed(region))
     if type_.is_float and len(shape) > 3:
         limit = largest_weight(shape)
