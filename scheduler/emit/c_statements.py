@@ -156,9 +156,13 @@ class Statements:
             shift = s.align.bit_length() - 1
             first, fits = f"({bare(s.lo + (s.align - 1))}) >> {shift}", f"({fits}) >> {shift}"
             scale = f"{s.align} * "
+        last = f"tilesmith_last_vector({s.first}, {fits}, {s.lanes // s.align})"
+        if s.given:
+            conditions = " && ".join(f"{self.symbols.text(x)} >= 0" for x in s.given)
+            last = f"{conditions} ? {last} : {s.first} - {s.lanes // s.align}"
         return [
             f"const int64_t {s.first} = {first};",
-            f"const int64_t {s.last} = tilesmith_last_vector({s.first}, {fits}, {s.lanes // s.align});",
+            f"const int64_t {s.last} = {last};",
             f"const int64_t {s.from_} = {scale}{s.first}, {s.to} = {scale}{s.last} + {s.lanes};",
         ]
 
@@ -189,7 +193,9 @@ class Statements:
             if n > 0:
                 lines.append(f"const int64_t {text(stride)} = {elements};")
                 elements = f"tilesmith_times({text(stride)}, {text(memory.extents[n])})"
-            elif len(memory.order) > 1:
+                if n == 1 and memory.buffer.channels and len(memory.order) > 2:
+                    elements = f"tilesmith_pitch({elements}, {size})"
+            elif len(memory.order) > 1 and not memory.buffer.channels:
                 elements = f"tilesmith_pitch({self.symbols.bare(memory.extents[n])}, {size})"
             else:
                 elements = text(memory.extents[n])

@@ -50,6 +50,7 @@ class Builder:
         self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
         self.splitting = False  # whether rows may be written once for each remainder of an index
         self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
+        self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
         self._counts: dict[str, int] = {}
 
     # names ------------------------------------------------------------
@@ -95,6 +96,15 @@ class Builder:
                 yield statements
             finally:
                 self.guard = outside
+
+    @contextmanager
+    def granting(self) -> Iterator[list[Index]]:
+        """Vectors built inside may rely on what they note in `given`: where it does not hold scalars run."""
+        outside, self.given = self.given, []
+        try:
+            yield self.given
+        finally:
+            self.given = outside
 
     def mark(self) -> Mark:
         """Remembers the state, for `rollback`."""

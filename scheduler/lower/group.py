@@ -18,6 +18,7 @@ from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.fused import RowLoop, fused_row
+from scheduler.lower.interleaved import expect_channels
 from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.reductions import has_long_reduction
@@ -170,6 +171,8 @@ class GroupLowering:
             order = tuple(stage.dims.index(d) for d in stage.storage)
             for component, type_ in enumerate(stage.types):
                 buffer = Buffer(stage.name, component, type_, stage.dims, self._unit(stage), "thread")
+                if stage.dims:
+                    expect_channels(buffer, stage.storage, self.expected(stage.name, stage.storage[0])[1])
                 buffer.pointer = self.builder.fresh(stage.name)
                 extents = []
                 for d in range(len(stage.dims)):

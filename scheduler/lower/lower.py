@@ -14,6 +14,7 @@ from scheduler.lang.pipeline import Input, Pipeline, Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.group import GroupLowering
+from scheduler.lower.interleaved import expect_channels
 from scheduler.lower.program import (
     Allocate,
     Argument,
@@ -63,7 +64,7 @@ class _Lowering:
         bounds = tuple(b.scopes[0].statements)
         self.estimated = _Estimated(self._estimated_symbols(), bounds)
         b.scopes[0].statements.clear()
-        self._input_buffers()
+        self._input_buffers(boxes)
         groups = [g for g in self.schedule.groups if g.output in boxes]
         for n, group in enumerate(groups):
             self._group(group, boxes, outputs)
@@ -125,10 +126,10 @@ class _Lowering:
     ) -> tuple[tuple[str, tuple[tuple[Index, Index], ...]], ...]:
         return tuple((i.name, boxes[i.name]) for i in self.pipeline.inputs if i.name in boxes)
 
-    def _argument_buffer(self, argument: Argument, component: int) -> Buffer:
+    def _argument_buffer(self, argument: Argument, component: int, box: Box) -> Buffer:
         dims, c = argument.dims, argument.c_name
         unit = dims.index(argument.storage[0]) if dims else 0
-        return Buffer(
+        buffer = Buffer(
             argument.name,
             component,
             argument.type,
@@ -141,11 +142,16 @@ class _Lowering:
             ring=[None] * len(dims),
             extent=[sym(f"{c}.extent.{d}") for d in dims],
         )
+        if dims:
+            region = self.pipeline.estimate(argument.name)
+            expect_channels(buffer, argument.storage, region[unit][1] if region else self._expected(box[unit])[1])
+        return buffer
 
-    def _input_buffers(self) -> None:
+    def _input_buffers(self, boxes: Mapping[str, Box]) -> None:
         for argument in self.arguments:
             if not argument.output:
-                self.buffers[argument.name, 0] = self._argument_buffer(argument, 0)
+                box = boxes.get(argument.name, ((const(0), const(0)),) * len(argument.dims))
+                self.buffers[argument.name, 0] = self._argument_buffer(argument, 0, box)
 
     # groups ------------------------------------------------------------
 
@@ -153,7 +159,7 @@ class _Lowering:
         b = self.builder
         stage = self.stages[group.output]
         arguments = [
-            self._argument_buffer(a, n)
+            self._argument_buffer(a, n, boxes[stage.name])
             for n, a in enumerate(a for a in self.arguments if a.output and a.name == stage.name)
         ]
         whole = len(pure_dims(stage)) < len(stage.dims)  # its updates may reach beyond what was asked for
@@ -188,6 +194,8 @@ class _Lowering:
         b = self.builder
         unit = stage.dims.index(stage.storage[0]) if stage.dims else 0
         buffer = Buffer(stage.name, component, stage.types[component], stage.dims, unit, "call")
+        if box:
+            expect_channels(buffer, stage.storage, self._expected(box[unit])[1])
         buffer.pointer = b.fresh(stage.name)
         extents = []
         for n, (d, (lo, hi)) in enumerate(zip(stage.dims, box, strict=True)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from scheduler.analysis.index import Index, const, modulo, multiply
 from scheduler.lang.types import ScalarType
+from scheduler.lower import interleaved
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Gathered, Lane, Store, Value
 
@@ -81,6 +84,10 @@ def load(
         reach = most - least + 1
         if reach <= 2 * width and reach >= 2:
             return _shuffled(b, row, unit, reach, type_, hint, mask, pinned, at_least)
+    channel = None if safe or pinned else interleaved.channel_of(b, buffer, lanes)
+    if channel is not None:
+        row, pixels = _pixels(b, buffer, lanes), lanes[buffer.pixels]
+        return interleaved.load(b, buffer, row, pixels, channel, type_, at_least)
     row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
     args = tuple(g.lane for g in gathered)
@@ -143,3 +150,32 @@ def store(
         return
     row, scattered = _apart(b, buffer, lanes, moving, keep=within is not None)
     b.emit(Store(buffer, row, const(0), value, scattered, within))
+
+
+def _pixels(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> str:
+    """The row of interleaved pixels that the further dims lead to."""
+    offset = buffer.origin[buffer.pixels].scaled(-buffer.channels)
+    for d, lane in enumerate(lanes):
+        if d not in (buffer.unit, buffer.pixels):
+            offset = offset + _offset(b, buffer, d, lane.base)
+    return b.row(buffer, offset)
+
+
+def store_channels(b: Builder, stores: Sequence[tuple[Buffer, tuple[Lane, ...], Value]]) -> None:
+    """Stores, those of all channels of the same pixels as whole vectors."""
+    pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
+    for buffer, lanes, value in stores:
+        channel = interleaved.channel_of(b, buffer, lanes)
+        if channel is None or value.lanes == 1:
+            store(b, buffer, lanes, value)
+            continue
+        others = tuple((x.base, x.pattern) for d, x in enumerate(lanes) if d != buffer.unit)
+        pixels.setdefault((id(buffer), others), {})[channel] = (buffer, lanes, value)
+    for found in pixels.values():
+        buffer, lanes, _ = next(iter(found.values()))
+        if len(found) < buffer.channels:
+            for one in found.values():
+                store(b, *one)
+            continue
+        row = _pixels(b, buffer, lanes)
+        interleaved.store(b, buffer, row, lanes[buffer.pixels], [found[c][2] for c in range(buffer.channels)])

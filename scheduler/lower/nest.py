@@ -12,7 +12,7 @@ from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformBound, Sources
-from scheduler.lower.memory import store
+from scheduler.lower.memory import store, store_channels
 from scheduler.lower.program import Buffer, If, Lane, Loop, VectorSplit
 from scheduler.lower.reductions import together
 from scheduler.lower.remainders import by_remainder
@@ -52,10 +52,16 @@ def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
         if len(frames) > 1:
             for v in stage.values:
                 together(evaluator, v, frames)
+        stores = []
         for env, frame in zip(envs, frames, strict=True):
             values = [evaluator.value(v, frame) for v in stage.values]
             for buffer, value in zip(buffers, values, strict=True):
-                store(b, buffer, tuple(env[d] for d in stage.dims), value)
+                at = tuple(env[d] for d in stage.dims)
+                if buffer.channels:
+                    stores.append((buffer, at, value))
+                else:
+                    store(b, buffer, at, value)
+        store_channels(b, stores)
 
     return body
 
@@ -197,7 +203,7 @@ def _row(
     dim, lanes = vector.dim, vector.lanes
     lo, hi = nest.bounds[dim]
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
-    with b.scope() as body:
+    with b.scope() as body, b.granting() as given:
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
         axis = Axis(q, align, lanes, b.depth)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
@@ -219,7 +225,7 @@ def _row(
         end = start + divide(end - start, lanes).scaled(lanes)
     for name in (first, last, from_, to):
         b.declare(name)
-    b.emit(VectorSplit(first, last, from_, to, start, end, lanes, align))
+    b.emit(VectorSplit(first, last, from_, to, start, end, lanes, align, tuple(given)))
     b.emit(
         Loop(counter, sym(first), sym(last) + (lanes // align - 1), const(lanes // align), tuple(body), last=(q, last))
     )

@@ -45,8 +45,9 @@ class Buffer:
 
     Element (i, j, ...) is at `sum(stride[d] * (i_d - origin[d]))` from `pointer`; a dim with a ring keeps
     `i_d % ring` instead of `i_d - origin[d]`. `extent` counts its elements per dim; `unit` is the dim with
-    stride 1. `where` says who owns the memory: the caller, the call (one allocation for the whole image), or a
-    thread (scratch).
+    stride 1. Where that is expected to have `channels` elements and no more, the elements of `pixels`, the dim that
+    follows in memory, are expected to lie side by side; 0 expects nothing. `where` says who owns the memory: the
+    caller, the call (one allocation for the whole image), or a thread (scratch).
     """
 
     stage: str
@@ -60,6 +61,8 @@ class Buffer:
     stride: list[Index] = field(default_factory=list)
     ring: list[int | None] = field(default_factory=list)
     extent: list[Index] = field(default_factory=list)
+    channels: int = 0
+    pixels: int = -1
 
 
 Operand: TypeAlias = Value | Index | Lane
@@ -164,7 +167,8 @@ class VectorSplit:
     """Cuts lo <= x < end into a part for vectors and what is left for scalars.
 
     Vectors start at multiples of `align` (a divisor of `lanes`), from `first` to `last` (in units of `align`);
-    they cover [from_, to). Where none fits, `last` < `first` and the covered part is empty.
+    they cover [from_, to). Where none fits, or an index of `given` is negative, `last` < `first` and the covered part
+    is empty.
     """
 
     first: str
@@ -175,6 +179,7 @@ class VectorSplit:
     end: Index
     lanes: int
     align: int
+    given: tuple[Index, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
             case VectorSplit():
                 for name in (s.first, s.last, s.from_, s.to):
                     needs.setdefault(name, set()).update([s.first, s.last, s.from_, s.to])
-                    needs[name].update([*s.lo.symbols(), *s.end.symbols()])
+                    needs[name].update(n for x in (s.lo, s.end, *s.given) for n in x.symbols())
             case Store():
                 roots.update([s.row, s.buffer.pointer, *s.index.symbols(), *_names(s.value)])
                 roots.update(n for g in s.scatter for n in _gathered_names(g))

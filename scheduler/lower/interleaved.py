@@ -1,0 +1,106 @@
+"""Images whose channels lie side by side in memory: whole vectors, shuffled into channels and back.
+
+The elements of a vector of pixels of `n` channels are `n` vectors of neighbours, from which every channel is picked;
+channels that are stored in the same vector loop are put together again. Where vectors run, the pixels must lie
+`n` elements apart: the loop says so in `given`, and elsewhere scalars do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.analysis.index import const
+from scheduler.lang.types import ScalarType
+from scheduler.lower.builder import Builder
+from scheduler.lower.program import Buffer, Lane, Store, Value
+
+MOST_CHANNELS = 4
+Pick = tuple[int, int]
+"""A vector's number, and a lane of it."""
+
+
+def expect_channels(buffer: Buffer, storage: Sequence[str], channels: int) -> None:
+    """Says so of a buffer with that storage and that many elements in its fastest dim."""
+    if len(storage) >= 2 and 2 <= channels <= MOST_CHANNELS:
+        buffer.channels, buffer.pixels = channels, buffer.dims.index(storage[1])
+
+
+def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> int | None:
+    """The channel of neighbouring pixels that `lanes` are, where the buffer is expected to have them side by side."""
+    if not buffer.channels or b.given is None:
+        return None
+    channel, pixels = lanes[buffer.unit].base, lanes[buffer.pixels].pattern
+    moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
+    if moving != [buffer.pixels] or not channel.is_const or not 0 <= channel.const < buffer.channels:
+        return None
+    if pixels is None or pixels != tuple(range(pixels[0], pixels[0] + len(pixels))):
+        return None
+    folded = buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None
+    return None if folded else channel.const
+
+
+def _note(b: Builder, buffer: Buffer) -> None:
+    """Vectors run where the pixels do lie as expected, and have all their channels."""
+    assert b.given is not None
+    n, unit = buffer.channels, buffer.unit
+    stride, origin, extent = buffer.stride[buffer.pixels], buffer.origin[unit], buffer.extent[unit]
+    for x in (stride - n, const(n) - stride, origin, origin.scaled(-1), extent - n, const(n) - extent):
+        if not (x.is_const and x.const >= 0) and x not in b.given:
+            b.given.append(x)
+
+
+def load(b: Builder, buffer: Buffer, row: str, lane: Lane, channel: int, type_: ScalarType, at_least: int) -> Value:
+    """A channel of the pixels at `lane` of the row that `row` points to."""
+    assert lane.pattern is not None
+    _note(b, buffer)
+    n, width, mask = buffer.channels, len(lane.pattern), 8 if type_.kind == "bool" else 0
+    start = (lane.base + lane.pattern[0]).scaled(n)
+    parts = [
+        b.define(
+            "load", (start + k * width,), type_, width, row=row, hint=buffer.stage, mask_bits=mask, at_least=at_least
+        )
+        for k in range(n)
+    ]
+    return _picked(b, parts, [divmod(j * n + channel, width) for j in range(width)])
+
+
+def store(b: Builder, buffer: Buffer, row: str, lane: Lane, channels: Sequence[Value]) -> None:
+    """Writes all channels of the pixels at `lane`."""
+    assert lane.pattern is not None
+    _note(b, buffer)
+    n, width = buffer.channels, len(lane.pattern)
+    start = (lane.base + lane.pattern[0]).scaled(n)
+    for k in range(n):
+        flats = [divmod(k * width + i, n) for i in range(width)]
+        value = _picked(b, channels, [(channel, pixel) for pixel, channel in flats])
+        b.emit(Store(buffer, row, start + k * width, value))
+
+
+def _picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick]) -> Value:
+    """The lanes `picks` of several vectors, by shuffles of two: of three the third joins what the first two gave;
+    four are joined by pairs."""
+    if len(vectors) == 2:
+        return _shuffled(b, vectors[0], vectors[1], [part * vectors[0].lanes + j for part, j in picks])
+    width = len(picks)
+    if len(vectors) == 3:
+        first = _shuffled(b, vectors[0], vectors[1], [part * width + j if part < 2 else 0 for part, j in picks])
+        return _shuffled(b, first, vectors[2], [n if part < 2 else width + j for n, (part, j) in enumerate(picks)])
+    low = [(part, j) for part, j in picks if part < 2]
+    high = [(part - 2, j) for part, j in picks if part >= 2]
+    pair = [
+        _shuffled(b, vectors[start], vectors[start + 1], [part * width + j for part, j in half])
+        for start, half in ((0, low), (2, high))
+    ]
+    counted = [0, 0]
+    wanted = []
+    for part, _ in picks:
+        side = part // 2
+        wanted.append(side * len(low) + counted[side])
+        counted[side] += 1
+    return _shuffled(b, pair[0], pair[1], wanted)
+
+
+def _shuffled(b: Builder, first: Value, second: Value, picks: list[int]) -> Value:
+    return b.define(
+        "shuffle", (first, second), first.type, len(picks), (tuple(picks),), hint=first.name, mask_bits=first.mask_bits
+    )
