@@ -9,6 +9,7 @@ from scheduler.schedule import Schedule
 from scheduler.search.trace import Decision, Rejected, Trace
 
 TITLES = {
+    "factor": "Partial results",
     "group": "Group",
     "level": "Level",
     "inline": "Inline",

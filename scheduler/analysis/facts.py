@@ -90,16 +90,23 @@ class StageFacts:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
-    stages that hold the partial results of a factored reduction."""
+    stages that hold the partial results of a factored reduction, `strips` those of them that are for threads."""
 
     pipeline: Pipeline
     graph: StageGraph
     stages: dict[str, StageFacts]
     definitions: dict[str, Stage]
+    estimates: Estimates
     partial: frozenset[str] = frozenset()
+    strips: frozenset[str] = frozenset()
 
 
-def gather(pipeline: Pipeline, partial: frozenset[str] = frozenset(), strict: bool = False) -> Facts:
+def gather(
+    pipeline: Pipeline,
+    partial: frozenset[str] = frozenset(),
+    strips: frozenset[str] = frozenset(),
+    strict: bool = False,
+) -> Facts:
     """The facts of `pipeline` (with boundaries or without: it is normalised here, with `strict` floats or without)."""
     pipeline = normalise(pipeline, strict)
     graph = stage_graph(pipeline)
@@ -110,7 +117,7 @@ def gather(pipeline: Pipeline, partial: frozenset[str] = frozenset(), strict: bo
     stages = {i.name: _of_input(i, at.regions[i.name]) for i in pipeline.inputs if i.name in at.regions}
     for name in graph.stages:
         stages[name] = _of_stage(definitions[name], at, found[name], wholes)
-    return Facts(pipeline, graph, stages, definitions, partial)
+    return Facts(pipeline, graph, stages, definitions, at, partial, strips)
 
 
 def _whole(stage: Stage, region: Region) -> dict[str, Span]:

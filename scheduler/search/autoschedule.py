@@ -14,7 +14,8 @@ from scheduler.analysis.facts import Facts, StageFacts, gather
 from scheduler.analysis.members import effective, members_of
 from scheduler.errors import ScheduleError
 from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Group, Schedule, UpdateLoops
+from scheduler.schedule import Factor, Group, Schedule, UpdateLoops
+from scheduler.search.factoring import Factored, factor_reductions
 from scheduler.search.final import finished, root_group
 from scheduler.search.grouping import AtRoot, Found, Grouping
 from scheduler.search.tiling import Tiling
@@ -56,26 +57,28 @@ def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions 
     clock = options.now or (lambda: 0.0)
     start = clock()
     facts = gather(pipeline, strict=options.strict)
+    factored = factor_reductions(pipeline, facts, platform, options.strict)
     analysed = clock()
 
     def expired() -> bool:
         return options.deadline_ms is not None and (clock() - start) * 1e3 >= options.deadline_ms
 
-    schedule, trace, predicted = taco2019(facts, platform, Taco2019(), expired, options)
+    schedule, trace, predicted = taco2019(factored, platform, Taco2019(), expired, options)
     timings = {"analysis": (analysed - start) * 1e3, "search": (clock() - analysed) * 1e3}
     return SearchResult(schedule, trace, predicted, timings)
 
 
 def taco2019(
-    facts: Facts, platform: Platform, model: CostModel, expired: Callable[[], bool], options: SearchOptions
+    factored: Factored, platform: Platform, model: CostModel, expired: Callable[[], bool], options: SearchOptions
 ) -> tuple[Schedule, Trace, Breakdown]:
     """The method of TACO 2019: Fig. 9 of the paper."""
+    facts = factored.facts
     grouping = Grouping(facts, platform, model, expired)
     found = grouping.group()
     groups: list[Group] = []
     costs: list[Breakdown] = []
     at_root: dict[str, list[str]] = {}
-    decisions = list(grouping.decisions)
+    decisions = [*map(_factor_explained, factored.factors), *grouping.decisions]
     tilings = [t for t in found.values() if isinstance(t, Tiling)]
     inside = {name for t in tilings for name in t.members.names}
     inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
@@ -96,7 +99,7 @@ def taco2019(
             if isinstance(here, Infeasible):
                 at_root.setdefault(here.reason, []).append(name)
     degraded = _degraded(at_root, options.deadline_ms if expired() else None)
-    schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), options.strict, degraded)
+    schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), options.strict, degraded, factored.factors)
     return schedule, Trace("taco2019", model.unit, tuple(decisions)), combined(costs)
 
 
@@ -121,6 +124,13 @@ def _at_root(name: str, here: Found | None, group: Group) -> list[Decision]:
         Decision("group", name, chosen, reason, "METHOD: an answer always", rejected=rejected),
         *_updates_explained(name, group.updates),
     ]
+
+
+def _factor_explained(factor: Factor) -> Decision:
+    kind = "interleaved parts" if factor.interleaved else "strips"
+    why = "its terms lie along memory, its points do not" if factor.interleaved else "it has no other loop for threads"
+    chosen = f"{factor.parts} {kind} of {factor.variable} in {factor.partial}"
+    return Decision("factor", factor.stage, chosen, why, "partial results")
 
 
 def _updates_explained(name: str, updates: tuple[UpdateLoops, ...]) -> list[Decision]:

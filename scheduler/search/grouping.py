@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cost_models.model import CostModel
+from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import members_of
@@ -13,6 +14,7 @@ from scheduler.search.inlining import is_trivial_shared
 from scheduler.search.levels import read_of
 from scheduler.search.tiling import Tiling, no_loop_to_tile, tile_group
 from scheduler.search.trace import Decision, Infeasible, Rejected
+from scheduler.search.updates import WORTH_THREADS
 
 SEGMENTATIONS = 16
 """Alg. 5 cuts at multiples of max_split; it is chosen so that a group has about this many places to cut."""
@@ -223,7 +225,7 @@ def forced_outputs(facts: Facts) -> set[str]:
     """Stages that are the output of a group in any schedule: outputs, stages without a loop to tile, and what these
     read unless they can compute it where they read it."""
     graph = facts.graph
-    forced = set(graph.outputs)
+    forced = {*graph.outputs, *facts.strips, *(n for n in graph.stages if _is_read_whole(facts, n))}
     evaluations: dict[str, float] = {}
     for name in reversed(graph.stages):
         stage, readers = facts.stages[name], graph.consumers[name]
@@ -236,6 +238,16 @@ def forced_outputs(facts: Facts) -> set[str]:
             else:
                 evaluations[name] = inline
     return forced
+
+
+def _is_read_whole(facts: Facts, name: str) -> bool:
+    """Whether every point of every consumer reads the stage as a whole, and it is long in the making (a histogram of
+    an image): no tile should do it again."""
+    stage = facts.stages[name]
+    if stage.root_points * arithmetic_cost(stage.operations) < WORTH_THREADS:
+        return False
+    reads = [read_of(facts.stages[c], name) for c in facts.graph.consumers[name]]
+    return all(s.var is None for read in reads for s in read.spans)
 
 
 def _evaluations(facts: Facts, reader: str, name: str, evaluations: dict[str, float]) -> float:

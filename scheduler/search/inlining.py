@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
-from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested
+from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested, read_of
 
 ALG2 = "TACO 2019, Alg. 2"
 MOST_PLACES = 100
 LONGEST_CHAIN = 40
 FEW_LOADS = 4
+MOST_MEMORY = 2
+MOST_LOADS = 32
+"""A stage is not trivial where a point of its consumer would load more than so many elements for it: long reductions,
+and reductions of reductions, are computed once."""
 
 
 def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
@@ -25,6 +29,7 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
     not computed once for every reading of it. Nothing is inlined into a stage that is itself inlined as trivial:
     work must not multiply along a chain.
 
+    It stays where its producers together would need more than twice its memory: the terms of a sum.
     A producer that has levels of its own moves out to those of the stage where these are further out (the paper
     says nothing of it; the reuse that the stage had is the producer's now).
     """
@@ -35,12 +40,14 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         stage = members.facts.stages[name]
         if levels is None or not is_cheap(stage) or inlined.intersection(members.consumers[name]):
             continue
-        if needs_memory(members, name) is not None:
+        if needs_memory(members, name) is not None or _most_loads(members, name) > MOST_LOADS:
             continue
         producers = [
             r.producer for r in stage.reads if members.is_local(r.producer) and r.producer not in members.shared
         ]
         if any(result[p].levels is None and is_cheap(members.facts.stages[p]) for p in producers):
+            continue
+        if _bytes(members, producers, result) > MOST_MEMORY * stage.root_points * stage.bytes_per_point:
             continue
         for producer in producers:
             result[producer] = _taken_over(result[producer], levels, name, order)
@@ -77,6 +84,18 @@ def _bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> 
         at = order.innermost + 1
         result[name] = Choice(order.levels(at, at), f"{many}: computed once a row", "a limit of ours")
     return result
+
+
+def _bytes(members: Members, producers: Iterable[str], choices: Mapping[str, Choice]) -> float:
+    """Bytes of those of the producers that are inline."""
+    stages = (members.facts.stages[p] for p in producers if choices[p].levels is None)
+    return sum(s.root_points * s.bytes_per_point for s in stages)
+
+
+def _most_loads(members: Members, name: str) -> float:
+    """Elements that a point of a consumer would load for the stage, were it inlined, at most."""
+    places = (read_of(members.facts.stages[c], name).points for c in members.consumers[name])
+    return load_points(members.facts.stages[name]) * max(places)
 
 
 def is_cheap(stage: StageFacts) -> bool:

@@ -66,7 +66,7 @@ def tile_group(
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
-    axes = _Axes(output, tiled, platform, overlaps)
+    axes = _Axes(output, tiled, platform, overlaps, members.output in members.facts.strips)
     for order in _orders(output, tiled, unrolled):
         if best is not None and expired():
             break
@@ -127,7 +127,8 @@ def _orders(output: StageFacts, tiled: tuple[str, ...], unrolled: tuple[str, ...
 
 
 class _Axes:
-    """The candidate sizes of every dim of the output, as the innermost dim and otherwise."""
+    """The candidate sizes of every dim of the output, as the innermost dim and otherwise. `strips`: it holds partial
+    results for threads."""
 
     def __init__(
         self,
@@ -135,8 +136,9 @@ class _Axes:
         tiled: tuple[str, ...],
         platform: Platform,
         overlaps: dict[str, int],
+        strips: bool,
     ) -> None:
-        self.output, self.tiled = output, tiled
+        self.output, self.tiled, self.strips = output, tiled, strips
         self.overlaps = overlaps
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
@@ -153,7 +155,7 @@ class _Axes:
                 if dim not in self.tiled:
                     found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
                 else:
-                    multiple = self.multiple if dim == innermost else 1
+                    multiple = self.multiple_of(dim, innermost)
                     sizes = tile_sizes(extent, multiple, max(1, self.overlaps[dim]), self.limit)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
@@ -161,7 +163,12 @@ class _Axes:
 
     def most_tiles(self, innermost: str) -> int:
         """The most tiles that any dim can be cut into, by its extent and the cache line alone."""
-        return max(-(-self.output.extent(d) // (self.multiple if d == innermost else 1)) for d in self.tiled)
+        return max(-(-self.output.extent(d) // self.multiple_of(d, innermost)) for d in self.tiled)
+
+    def multiple_of(self, dim: str, innermost: str) -> int:
+        """What a tile is a multiple of: lines and vectors, of the innermost dim where it lies along memory."""
+        along = dim == innermost == self.output.storage[0] and not self.strips
+        return self.multiple if along else 1
 
 
 def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
