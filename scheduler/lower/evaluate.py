@@ -119,7 +119,7 @@ class Evaluator:
         self.constraints: list[Index] = []
         self._inlined = 0
         self._frames: dict[object, Frame] = {}
-        self._token = object()
+        self.token = object()
 
     def frame(self, env: Mapping[str, Lane]) -> Frame:
         """The frame with these variables; the same one for the same variables."""
@@ -279,7 +279,7 @@ class Evaluator:
         """`e` as a scalar, or as a vector where it moves along the axis."""
         if isinstance(e, Const):
             return literal(e.value, e.type)
-        key = (self._token, id(e), frame.number)
+        key = (self.token, id(e), frame.number)
         found = self.builder.recall(key)
         if isinstance(found, Value):
             return found
@@ -287,10 +287,6 @@ class Evaluator:
         depth = max(self.builder.depth_of(result), self._memo_depth())
         self.builder.remember(depth, key, lambda: result)
         return result
-
-    def done(self, e: Expr, frame: Frame, result: Value) -> None:
-        """Makes `result` the value of `e` in the open scope."""
-        self.builder.remember(self.builder.depth, (self._token, id(e), frame.number), lambda: result)
 
     def _memo_depth(self) -> int:
         return self.builder.depth if self.own else 0

@@ -49,9 +49,7 @@ def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
 
     def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
         frames = [evaluator.frame(env) for env in envs]
-        if len(frames) > 1:
-            for v in stage.values:
-                together(evaluator, v, frames)
+        together(evaluator, stage.values, frames)
         stores = []
         for env, frame in zip(envs, frames, strict=True):
             values = [evaluator.value(v, frame) for v in stage.values]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from scheduler.analysis.index import const
-from scheduler.lang.expr import Access, Const, Expr, Logical, Reduce, RVar, children, walk
+from scheduler.lang.expr import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import literal
-from scheduler.lower.program import Accumulator, Assign, Lane, Loop, Value
+from scheduler.lower.program import Accumulator, Assign, If, Lane, Loop, Value
 
 if TYPE_CHECKING:
     from scheduler.lower.evaluate import Evaluator, Frame
+
+Job: TypeAlias = "tuple[Reduce, Frame]"
+"""A reduction at a point."""
 
 UNROLLED_TRIPS = 64
 """Reductions of at most this many terms, all bounds constant, are written out as vectors ..."""
@@ -21,11 +26,33 @@ UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
 WRITTEN_TERMS = 32
 """Inside the loops of longer ones, as many terms are written out."""
+MOST_ACCUMULATORS = 8
+"""Different reductions over one domain share its loops up to so many: all of them are to stay in registers."""
 
 
 def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
-    """The value of a reduction (or of its `component`), in the order that its terms are written in."""
-    return _looped(ev, e, frame) if _is_long(ev, e) else _unrolled(ev, e, frame)
+    """The value of a reduction (or of its `component`), in the order that its terms are written in. Where another
+    component of it is known, so is this one."""
+    shared = e.op in ("argmin", "argmax") or _is_long(ev, e)
+    state = ev.builder.recall(_key(ev, e, frame)) if shared else None
+    if state is None:
+        if _is_long(ev, e):
+            state = _side_by_side(ev, [(e, frame)])[0]
+        else:
+            state = _unrolled(ev, e, frame)
+            if shared:
+                _remember(ev, e, frame, state)
+    assert isinstance(state, list)
+    return _picked(e, state)
+
+
+def _key(ev: Evaluator, e: Reduce, frame: Frame) -> object:
+    """What equal reductions, whatever their component, have in common at one point."""
+    return (ev.token, "reduction", e.op, e.domain, e.where, e.body, frame.number)
+
+
+def _remember(ev: Evaluator, e: Reduce, frame: Frame, state: list[Value]) -> None:
+    ev.builder.remember(ev.builder.depth, _key(ev, e, frame), lambda: state)
 
 
 def _is_long(ev: Evaluator, e: Reduce) -> bool:
@@ -42,11 +69,11 @@ def has_long_reduction(stage: Stage) -> bool:
     )
 
 
-def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
+def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
     state = _identity(ev, e, frame)
     for point in _points(ev, e.domain, frame):
         state = _step(ev, e, state, point)
-    return _picked(e, state)
+    return state
 
 
 def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame]:
@@ -59,81 +86,150 @@ def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame
     return points
 
 
-def _looped(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
-    return _side_by_side(ev, e, [frame])[0]
+def together(ev: Evaluator, values: Sequence[Expr], frames: list[Frame]) -> None:
+    """Evaluates the long reductions of `values` for all `frames` in as few loops as there are domains, so that what
+    these have in common is loaded once and no accumulator waits for another. `reduced` finds them done."""
+    found: dict[object, Job] = {}
+    for e in values:
+        _collect(ev, e, frames, found)
+    groups: dict[tuple[RVar, ...], list[Job]] = {}
+    for e, frame in found.values():
+        groups.setdefault(e.domain, []).append((e, frame))
+    for jobs in groups.values():
+        of_one: dict[object, list[Job]] = {}
+        for e, frame in jobs:
+            of_one.setdefault((e.op, e.where, e.body), []).append((e, frame))
+        many = sum(_cells(e) for e, _ in jobs) > MOST_ACCUMULATORS
+        for part in of_one.values() if many else (jobs,):
+            if len(part) > 1:
+                _side_by_side(ev, part)
 
 
-def together(ev: Evaluator, e: Expr, frames: list[Frame]) -> None:
-    """Evaluates the long reductions of `e` for all `frames` in one loop each, so that what these have in common is
-    loaded once and no accumulator waits for another. `Evaluator.value` finds them done."""
+def _collect(ev: Evaluator, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
     match e:
         case Reduce() if _is_long(ev, e):
-            for frame, value in zip(frames, _side_by_side(ev, e, frames), strict=True):
-                ev.done(e, frame, value)
+            for frame in frames:
+                found.setdefault(_key(ev, e, frame), (e, frame))
         case Reduce():
             return
         case Access(name=name) if name in ev.sources.inlined:
             inside = {f.number: f for f in (ev.inlined_frame(e, frame) for frame in frames)}
             if len(inside) > 1:
-                together(ev, ev.sources.inlined[name].values[e.component], list(inside.values()))
+                _collect(ev, ev.sources.inlined[name].values[e.component], list(inside.values()), found)
         case _:
             for child in children(e):
-                together(ev, child, frames)
+                _collect(ev, child, frames, found)
 
 
-def _side_by_side(ev: Evaluator, e: Reduce, frames: list[Frame]) -> list[Value]:
-    """Loops around accumulators, some for every frame; the first variable is the outermost loop, the last ones are
-    written out."""
+def _side_by_side(ev: Evaluator, jobs: list[Job]) -> list[list[Value]]:
+    """Loops around accumulators, those of every job of one domain; the first variable is the outermost loop, the
+    last ones are written out. A condition that does not change in a loop is asked outside of it."""
     b = ev.builder
-    lanes = [_lanes(ev, e, frame) for frame in frames]
     cells: list[list[Value]] = []
-    for frame, n in zip(frames, lanes, strict=True):
-        state = []
+    for e, frame in jobs:
+        lanes, state = _lanes(ev, e, frame), []
         for start in _identity(ev, e, frame):
-            bits = 32 if start.type == BOOL and n > 1 else 0
-            cell = Value(start.type, n, b.fresh(e.op), None, bits)
+            bits = 32 if start.type == BOOL and lanes > 1 else 0
+            cell = Value(start.type, lanes, b.fresh(e.op), None, bits)
             b.depths[cell.name] = b.depth
             b.emit(Accumulator(cell, start))
             state.append(cell)
         cells.append(state)
-    loops = len(e.domain) if ev.axis is None else _loops(e, len(frames))
+    domain = jobs[0][0].domain
+    loops = len(domain) if ev.axis is None else _loops(domain, len(jobs))
 
-    def nest(n: int, inner: list[Frame]) -> None:
+    def nest(n: int, jobs: list[Job]) -> None:
         if n == loops:
             for cell in (c for state in cells for c in state):
                 b.depths[cell.name] = b.depth  # what is made of an accumulator belongs into the innermost loop
-            for state, frame in zip(cells, inner, strict=True):
+            for state, (e, frame) in zip(cells, jobs, strict=True):
                 new = list(state)
-                for point in _points(ev, e.domain[n:], frame):
+                for point in _points(ev, domain[n:], frame):
                     new = _step(ev, e, new, point)
                 for cell, value in zip(state, new, strict=True):
                     if value != cell:
                         b.emit(Assign(cell, value))
             return
-        r = e.domain[n]
-        lo, extent = ev.lane(r.lo, frames[0]).base, ev.lane(r.extent, frames[0]).base
+        inner, condition = _asked(ev, jobs, domain[n:])
+        if condition is None:
+            loop(n, inner)
+        elif condition.literal is None:
+            with b.condition() as body:
+                loop(n, inner)
+            b.emit(If((), tuple(body), condition))
+        elif condition.literal:
+            loop(n, inner)
+
+    def loop(n: int, jobs: list[Job]) -> None:
+        r, frame = domain[n], jobs[0][1]
+        lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
         with b.scope() as body:
             var = b.fresh(r.name)
             b.ranges[var] = (lo, lo + extent - 1)
             at = Lane(b.declare(var))
-            nest(n + 1, [ev.extended(f, r.name, at) for f in inner])
+            nest(n + 1, [(e, ev.extended(f, r.name, at)) for e, f in jobs])
         b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
 
     depth = b.depth
-    nest(0, frames)
+    nest(0, jobs)
     b.depths.update((cell.name, depth) for state in cells for cell in state)
     # what the loop leaves behind must not be mistaken for the accumulator inside it
-    left = [_picked(e, state) for state in cells]
-    return [b.define("copy", (v,), v.type, v.lanes, mask_bits=v.mask_bits, pinned=True) for v in left]
+    left = [
+        [b.define("copy", (c,), c.type, c.lanes, mask_bits=c.mask_bits, pinned=True) for c in state] for state in cells
+    ]
+    for (e, frame), state in zip(jobs, left, strict=True):
+        _remember(ev, e, frame, state)
+    return left
 
 
-def _loops(e: Reduce, frames: int) -> int:
+def _asked(ev: Evaluator, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:
+    """The condition that all jobs have in common whatever the loops `inside` do, as one scalar, and the jobs without
+    it; None where there is none."""
+    first, names = jobs[0][0], {r.name for r in inside}
+    common = [
+        c
+        for c in _conjuncts(first.where)
+        if not any(isinstance(n, Var) and n.name in names for n in walk(c))
+        and all(c in _conjuncts(e.where) for e, _ in jobs)
+    ]
+    values = [[ev.value(c, f) for _, f in jobs] for c in common]
+    uniform = [n for n, v in enumerate(values) if v[0].lanes == 1 and all(x == v[0] for x in v)]
+    if not uniform:
+        return jobs, None
+    asked = [common[n] for n in uniform]
+    condition = values[uniform[0]][0]
+    for n in uniform[1:]:
+        condition = _bool(ev, "and", (condition, values[n][0]))
+    return [(_unconditional(e, asked), f) for e, f in jobs], condition
+
+
+def _conjuncts(where: Expr | None) -> list[Expr]:
+    if isinstance(where, Logical) and where.op == "and":
+        return [*_conjuncts(where.left), *_conjuncts(where.right)]
+    return [] if where is None else [where]
+
+
+def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
+    """`e` where the conditions `asked` hold."""
+    left: Expr | None = None
+    for c in _conjuncts(e.where):
+        if c not in asked:
+            left = c if left is None else Logical("and", left, c)
+    return replace(e, where=left)
+
+
+def _loops(domain: tuple[RVar, ...], jobs: int) -> int:
     """How many of the variables are loops: the last ones, few and constant terms, are written out."""
-    n, terms = len(e.domain), frames
-    while n > 1 and 0 < _trips(e.domain[n - 1]) * terms <= WRITTEN_TERMS:
+    n, terms = len(domain), jobs
+    while n > 1 and 0 < _trips(domain[n - 1]) * terms <= WRITTEN_TERMS:
         n -= 1
-        terms *= _trips(e.domain[n])
+        terms *= _trips(domain[n])
     return n
+
+
+def _cells(e: Reduce) -> int:
+    """How many accumulators a reduction has."""
+    return len(e.domain) + 1 if e.op in ("argmin", "argmax") else 1
 
 
 def _trips(r: RVar) -> int:

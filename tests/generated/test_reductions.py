@@ -1,0 +1,172 @@
+"""Inline reductions, compiled: in vectors and at edges, long and short, of one loop for all that is asked of them,
+and over nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import build, call, source_of
+
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+from scheduler.lang.pipeline import Pipeline
+from scheduler.legality import check
+from scheduler.lower.lower import lower
+from scheduler.lower.program import Accumulator, If, Loop, Statement
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Vector
+
+BYTES = {"name": "bytes", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+REALS = {"name": "reals", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+PARAMS = [{"name": n, "type": "int32", "min": -9, "max": 40, "default": 3} for n in "nm"]
+
+
+def pipeline(out: object, **stages: object) -> Pipeline:
+    named = [{"name": n, "dims": ["x", "y"], "value": v} for n, v in (*stages.items(), ("out", out))]
+    document = {"format": 1, "name": "reductions", "inputs": [BYTES, REALS], "params": PARAMS, "stages": named}
+    return load(document | {"outputs": ["out"], "estimates": {"out": [[0, 64], [0, 8]]}})
+
+
+def scheduled(of: Pipeline, strict: bool = False) -> Schedule:
+    """One group, in vectors; everything else is inline."""
+    placements = tuple(Placement(s.name, INLINE, INLINE) for s in of.stages if s.name != "out")
+    groups = (Group("out", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 8), (), placements),)
+    return Schedule("reductions", "hand", groups, strict)
+
+
+def judge(of: Pipeline, strict: bool = False, tolerance: float = 0, **params: int) -> None:
+    """The rows are shorter than a vector, a bit longer, and much longer."""
+    chosen = scheduled(of, strict)
+    check(of, chosen)
+    source = source_of(of, chosen, machine())
+    library = build(source, ("-O0", "-march=native", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    rng = np.random.default_rng(1)
+    bytes_ = Image(rng.integers(0, 256, (9, 70), dtype=np.uint8), (-1, -1))
+    inputs = {"bytes": bytes_, "reals": Image(rng.random((9, 70), dtype=np.float32) - np.float32(0.5), (-1, -1))}
+    for region in (((0, 3), (0, 2)), ((-7, 13), (1, 2)), ((0, 64), (0, 3))):
+        expected = interpret(of, inputs, params, {"out": region})["out"]
+        status, got = call(library, source, of, inputs, params, {"out": region})
+        assert status == 0
+        for a, b in zip(got["out"], expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def nodes(statements: tuple[Statement, ...]) -> list[Statement]:
+    found: list[Statement] = []
+    for s in statements:
+        found.append(s)
+        if isinstance(s, Loop):
+            found += nodes(s.body)
+        elif isinstance(s, If):
+            found += nodes(s.body) + nodes(s.otherwise)
+    return found
+
+
+def loops_over(of: Pipeline, variable: str) -> list[Loop]:
+    program = lower(of, scheduled(of), machine())
+    return [s for s in nodes(program.body) if isinstance(s, Loop) and s.var.rpartition("_")[0] == variable]
+
+
+def accumulators(loop: Loop, of: Pipeline) -> int:
+    """How many are started in all of the program, for each loop there is."""
+    program = lower(of, scheduled(of), machine())
+    return sum(isinstance(s, Accumulator) for s in nodes(program.body)) // 2
+
+
+DOMAINS = {"short": "for r in range(-2, 5)", "long": "for r in range(-40, 41)", "run time": "for r in range(m, m + n)"}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("op", ["sum", "product", "min", "max"])
+def test_arithmetic(op: str, domain: str) -> None:
+    for where in ("", " if bytes(x + r, y) > 90"):
+        terms = f"int32(bytes(x + r, y)) * 2 + (r | 1) {DOMAINS[domain]}{where}"
+        judge(pipeline(f"{op}({terms})"), n=17, m=-3)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("op", ["any", "all"])
+def test_bools(op: str, domain: str) -> None:
+    for where in ("", " if bytes(x + r, y) != 7"):
+        value = f"{op}(bytes(x + r, y) > 100 {DOMAINS[domain]}{where})"
+        judge(pipeline(f"int32({value}) + 2 * int32({op}(bytes(x, y) > r * 20 {DOMAINS[domain]}))"), n=11, m=-3)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("op", ["argmin", "argmax"])
+def test_arguments(op: str, domain: str) -> None:
+    """Ties are many: the first one counts, in vectors and at edges."""
+    for where in ("", " if (r + s + x) % 3 != 0"):
+        terms = f"bytes(x + r, y + s) // 64 {DOMAINS[domain]} for s in range(3){where}"
+        judge(pipeline(f"{op}({terms})"), n=17, m=-3)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_strict_floats_are_added_in_the_order_written(domain: str) -> None:
+    terms = f"reals(x + r, y + s) * reals(x - s, y) {DOMAINS[domain]} for s in range(-1, 2)"
+    judge(pipeline(f"sum({terms}) + max({terms})"), strict=True, n=17, m=-3)
+    judge(pipeline(f"sum({terms}) + max({terms})"), tolerance=1e-5, n=17, m=-3)
+
+
+NOTHING = "for r in range(m, m + n)"
+EMPTY = [
+    *(f"{op}(int32({of}(x + r, y)) {NOTHING})" for op in ("sum", "product", "min", "max") for of in ("bytes", "reals")),
+    *(f"{op}({of}(x + r, y) {NOTHING})" for op in ("min", "max") for of in ("bytes", "reals")),
+    *(f"{op}(bytes(x + r, y) > 9 {NOTHING})" for op in ("any", "all")),
+]
+EMPTY_ARGUMENTS = [
+    f"{op}({of}(x + r, y) {loops})[{k}]"
+    for op, of, loops in (
+        ("argmin", "bytes", f"for s in range(2, 4) {NOTHING}"),
+        ("argmax", "reals", f"{NOTHING} for s in range(2, 4)"),
+    )
+    for k in range(3)
+]
+
+
+@pytest.mark.parametrize("values", [EMPTY, EMPTY_ARGUMENTS], ids=["values", "places"])
+def test_nothing_to_reduce(values: list[str]) -> None:
+    """Domains that are empty at run time: where a reduction starts is its value."""
+    for n in (0, -1, -9, 1):
+        judge(pipeline(values), n=n, m=5)
+
+
+def test_nothing_is_left_by_the_condition() -> None:
+    loops = "for r in range(-2, 4) for s in range(9) if bytes(x + r, y) > 255 - s // 9"
+    judge(pipeline([f"sum(s + r {loops})", f"min(bytes(x, y + s) {loops})", f"argmax(s {loops})[1]"]))
+    judge(pipeline([f"argmin(bytes(x, y) {loops})[{k}]" for k in range(3)]))
+
+
+def test_one_loop_for_an_argmin_and_its_value() -> None:
+    best = "argmin(absd(bytes(x + r, y), bytes(x, y)) for r in range(-40, 41))"
+    judge(pipeline(["best(x, y)[0] * 2", "best(x, y)[1]"], best=best))
+    of = pipeline("int32(best(x, y)[0]) * 3 + best(x, y)[1]", best=best)
+    judge(of)
+    vector_and_edge = loops_over(of, "r")
+    assert len(vector_and_edge) == 2
+
+
+def test_one_loop_for_all_over_a_domain() -> None:
+    """A weighted mean: what both sums need is computed once."""
+    weight = "1.0 / (1.0 + abs(reals(x + r, y) - reals(x, y)))"
+    loops = "for r in range(-40, 41)"
+    of = pipeline(f"sum({weight} * reals(x + r, y) {loops}) / sum({weight} {loops})")
+    judge(of, tolerance=1e-4)
+    found = loops_over(of, "r")
+    assert len(found) == 2
+    assert all(accumulators(loop, of) == 2 for loop in found)
+    apart = pipeline(f"sum(reals(x + r, y) {loops}) / sum({weight} for r in range(-40, 42))")
+    assert len(loops_over(apart, "r")) == 4
+
+
+def test_a_condition_that_stays_is_asked_outside() -> None:
+    """Rows that do not count are not run through."""
+    terms = "int32(bytes(x + r, y + s)) for s in range(m, m + 20) for r in range(n)"
+    of = pipeline(f"sum({terms} if s % 2 == 0 and n > 2 and bytes(x + r, y) > 9 and s < 3)")
+    for n in (1, 5):
+        judge(of, n=n, m=-4)
+    for loop in loops_over(of, "s"):
+        (inside,) = (s for s in loop.body if isinstance(s, If))
+        assert any(isinstance(s, Loop) for s in inside.body)
+    varying = pipeline(f"sum({terms} if x % 2 == 0)")
+    judge(varying, n=5, m=-4)
