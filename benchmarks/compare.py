@@ -16,12 +16,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from app.workers.compile import build
 from benchmarks import contest, halide_peers, machine, report
 from benchmarks.contest import Entry, Result
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.python_peers import PEERS as PYTHON_PEERS
 from benchmarks.python_peers import supports
+from platforms.detect import host
+from platforms.model import CpuPlatform
+from scheduler.compile import Options, compile_pipeline, generate
+from scheduler.emit.csource import CSource
+from scheduler.emit.loopnest import to_text
+from scheduler.lang.pipeline import Pipeline
+from scheduler.schedule import Schedule
+from scheduler.search import root_schedule
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "bilateral_grid", "camera_pipe", "nl_means", "max_filter",
@@ -29,30 +38,46 @@ PIPELINES = (
     "machado_interpolation", "gaussian3x3", "sobel", "laplacian_sharpen",
 )  # fmt: skip
 OURS = "tilesmith"
+AT_ROOT = "tilesmith at root"
+"""The same code generator with every stage computed alone, in memory: what scheduling is worth."""
 LIMIT_S = 120.0
 """What a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part whatever
 it took."""
-PEERS = (*halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
+PEERS = (AT_ROOT, *halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
 
 
 def ours(problem: Problem, method: str, threads: int) -> Entry:
     """Our library for the host, scheduled and compiled now (the objects are cached by content)."""
-    from app.workers.compile import build
-    from platforms.detect import host
-    from scheduler.compile import Options, compile_pipeline
-
-    platform = host()
-    if platform.threads != threads:
-        platform = platform.model_copy(update={"threads": threads})
+    platform = _host(threads)
     compiled = compile_pipeline(problem.pipeline, platform, Options(method=method), time.perf_counter)
-    library = build(compiled.source, platform, contest.BUILD / "ours", timeout_s=300)
+    return _entry(
+        OURS, problem.pipeline, compiled.source, platform, compiled.schedule, sum(compiled.timings_ms.values())
+    )
+
+
+def at_root(problem: Problem, threads: int) -> Entry:
+    """Our library with every stage at root."""
+    platform = _host(threads)
+    schedule = root_schedule(problem.pipeline, platform)
+    source = generate(problem.pipeline, schedule, platform)
+    return _entry(AT_ROOT, problem.pipeline, source, platform, schedule, None)
+
+
+def _host(threads: int) -> CpuPlatform:
+    return host().model_copy(update={"threads": threads})
+
+
+def _entry(
+    name: str, pipeline: Pipeline, source: CSource, platform: CpuPlatform, schedule: Schedule, schedule_ms: float | None
+) -> Entry:
+    library = build(source, platform, contest.BUILD / "ours", timeout_s=300)
     about = {
-        "schedule_ms": sum(compiled.timings_ms.values()),
+        "schedule_ms": schedule_ms,
         "compile_ms": library.seconds * 1e3,
-        "schedule": compiled.loopnest,
-        "degraded": compiled.schedule.degraded,
+        "schedule": to_text(pipeline, schedule),
+        "degraded": schedule.degraded,
     }
-    return Entry(OURS, "tilesmith", str(library.path), compiled.source.entry, about)
+    return Entry(name, "tilesmith", str(library.path), source.entry, about)
 
 
 def entries(
@@ -61,6 +86,9 @@ def entries(
     """Those who can take part, ours first, and those who cannot, with the reason."""
     able, unable = [ours(problem, method, threads)], []
     for name in peers:
+        if name == AT_ROOT:
+            able.append(at_root(problem, threads))
+            continue
         if name in PYTHON_PEERS:
             if supports(name, problem.pipeline.name):
                 able.append(Entry(name, name))

@@ -73,6 +73,15 @@ def test_only_who_agrees_is_timed(problem: Problem, tmp_path: Path) -> None:
     assert all(not results[name].rounds_ms for name in ("wrong", "dying", "refusing", "absent"))
 
 
+def test_every_stage_at_root_takes_part(problem: Problem) -> None:
+    able, unable = compare.entries(problem, [compare.AT_ROOT], "taco2019", threads=1)
+    results = contest.run(problem, able, threads=1, rounds=1)
+    assert [(r.name, r.error) for r in results] == [("tilesmith", None), ("tilesmith at root", None)]
+    assert unable == []
+    first, second = (e.about["schedule"].splitlines()[0] for e in able)
+    assert (first, second) == ("# blur, method taco2019", "# blur, method root")
+
+
 def test_agreement_of_floats_is_relative_to_the_largest() -> None:
     a = np.array([0.0, 1000.0, np.inf, np.nan], np.float32)
     assert agreement([a], [a]) == 0
