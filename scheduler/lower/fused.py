@@ -19,8 +19,9 @@ from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL
 from scheduler.lower.builder import Builder, TooWide
-from scheduler.lower.evaluate import Axis, Evaluator, NotUniformBound, Sources
+from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.memory import store
+from scheduler.lower.places import Axis, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Lane, Loop, Value
 
 Coordinates = tuple[Index, ...]

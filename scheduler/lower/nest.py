@@ -11,8 +11,9 @@ from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder, TooWide
-from scheduler.lower.evaluate import Axis, Evaluator, NeedAlignment, NotUniformBound, Sources
+from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.memory import store, store_channels
+from scheduler.lower.places import Axis, NeedAlignment, NotUniformBound
 from scheduler.lower.program import Buffer, If, Lane, Loop, VectorSplit
 from scheduler.lower.reductions import together
 from scheduler.lower.remainders import by_remainder
