@@ -56,8 +56,9 @@ def test_the_root_schedule_computes_what_the_pipeline_says(name: str, size: str)
 
 
 # A schedule drawn at random may compute the finest level of a pyramid again and again for every point.
-DEEP = ("interpolate", "lens_blur", "local_laplacian", "machado_interpolation", "pyramid_blend", "vdsr")
-CASES = [(name, seed) for name in NAMES for seed in range(4) if name not in DEEP] + [("interpolate", 2)]
+DEEP = ("interpolate", "lens_blur", "local_laplacian", "machado_interpolation", "nl_means", "pyramid_blend", "vdsr")
+CASES = [(name, seed) for name in NAMES for seed in range(4) if name not in DEEP]
+CASES += [("interpolate", 2), ("nl_means", 1), ("nl_means", 2)]
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
