@@ -129,6 +129,8 @@ class _Choice:
                 yield _Target(number, definition, float(terms * free))
 
     def _may_be_cut(self, definition: Reduce | Update) -> bool:
+        if not definition.domain:
+            return False  # a change of every point in place
         if isinstance(definition, Update):
             floats = any(v.type.is_float for v in definition.values)
             return combination(definition) is not None and not (self.strict and floats)
