@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
-from scheduler.analysis.graph import StageGraph, is_plain, stage_graph
+from scheduler.analysis.graph import StageGraph, expressions, is_plain, stage_graph
 from scheduler.errors import IllegalSchedule
 from scheduler.factors import factored, reductions
+from scheduler.lang.expr import Access, walk
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.legality import MAX_UNROLL, check
 from scheduler.prepare import prepared
@@ -32,6 +33,9 @@ from scheduler.schedule import (
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
 LANES = (2, 4, 8, 16)
 ATTEMPTS = 20
+MOST_PARTS = 1500
+"""Of what a stage's expressions have, counted for every place that it is inlined in. More is not inlined: stencils of
+stencils grow beyond what a compiler does in seconds."""
 
 
 def random_schedule(pipeline: Pipeline, seed: int, registers: bool = False) -> Schedule:
@@ -83,6 +87,8 @@ class _Drawing:
         self.graph: StageGraph = stage_graph(self.pipeline)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.nests: dict[str, _Nest] = {}
+        self.parts = {s.name: sum(1 for e in expressions(s) for _ in walk(e)) for s in self.pipeline.stages}
+        self.copies: dict[str, int] = {}
 
     def chance(self, p: float) -> bool:
         """With the smallest draw: no."""
@@ -207,11 +213,23 @@ class _Drawing:
             if placement is not None:
                 nest.placements[name] = placement
             return placement is not None
-        if stage.updates or not self.chance(0.6):
+        if not self._inlinable(stage) or not self.chance(0.6):
             return False
         for reader in sorted(readers):
             self.nests[reader].placements[name] = Placement(name, INLINE, INLINE)
         return True
+
+    def _inlinable(self, stage: Stage) -> bool:
+        """Whether `stage` may be inlined, and its value is not written out too often then. Its readers are placed."""
+        copies = 0
+        for consumer in self.graph.consumers[stage.name]:
+            reads = sum(isinstance(n, Access) and n.name == stage.name
+                        for e in expressions(self.stages[consumer]) for n in walk(e))  # fmt: skip
+            inlined = any(consumer in n.placements and n.placements[consumer].compute == INLINE
+                          for n in self.nests.values())  # fmt: skip
+            copies += reads * (self.copies.get(consumer, 1) if inlined else 1)
+        self.copies[stage.name] = copies
+        return not stage.updates and copies * self.parts[stage.name] <= MOST_PARTS
 
     def _real_consumers(self, name: str, nest: _Nest) -> list[Placement | None]:
         """Placements of the readers of `name` that are not inline, None for the group's output."""
@@ -233,7 +251,7 @@ class _Drawing:
         loops, consumers = nest.loops, self._real_consumers(stage.name, nest)
         least = max(-1 if c is None else loops.index(c.compute) for c in consumers)
         levels = [loop for loop in nest.levels if loops.index(loop) >= least]
-        if not stage.updates and (not levels or self.chance(0.25)):
+        if self._inlinable(stage) and (not levels or self.chance(0.25)):
             return Placement(stage.name, INLINE, INLINE)
         if not levels:
             return None
