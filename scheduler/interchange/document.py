@@ -64,8 +64,12 @@ class Obstacle:
 
 @dataclass(slots=True)
 class Draft:
-    """The document, and how it came to be. `funcs` are the Funcs of the stages, `reductions` those that stand inside
-    the values of a stage, in the order in which they are met; `dims` are Halide's names of a stage's dims."""
+    """The document, and how it came to be.
+
+    `funcs` are the Funcs of the stages, `dims` Halide's names of their dims, `loops` those of the domains of their
+    updates; `reductions` are the Funcs that stand inside of a stage's values, in the order in which they are met;
+    `buffers` those inside of the pipeline; `scheduled` Funcs that have schedules already.
+    """
 
     document: dict[str, Any] = field(default_factory=dict)
     funcs: dict[str, str] = field(default_factory=dict)
@@ -74,6 +78,7 @@ class Draft:
     reductions: dict[str, list[str]] = field(default_factory=dict)
     buffers: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, None] = field(default_factory=dict)
+    scheduled: list[str] = field(default_factory=list)
     obstacles: list[Obstacle] = field(default_factory=list)
 
 
@@ -120,6 +125,7 @@ class _Drafting:
             if name not in self.names:
                 self.names[name] = _fresh(name, self.taken, callable_=name not in self.scalars)
         self.input_dims = {k: self._dims_of(len(v.estimates)) for k, v in self.images.items()}
+        self.result.scheduled = [f.name for f in self.funcs.values() if any(d.scheduled for d in f.definitions)]
         self.result.funcs = {self.names[k]: k for k in self.stages}
         self.result.buffers = {self.names[k]: k for k in self.images if k in self.program.buffers}
 

@@ -63,7 +63,9 @@ def import_halide() -> Any:
     return halide
 
 
-def from_halide(outputs: Live, estimates: Mapping[Live, Sequence[Sequence[int]]] | None = None, name: str | None = None) -> Imported:
+def from_halide(
+    outputs: Live, estimates: Mapping[Live, Sequence[Sequence[int]]] | None = None, name: str | None = None
+) -> Imported:
     """The pipeline that computes `outputs`: a Func, several, or a Pipeline of Halide.
 
     `estimates` are (min, extent) per dim, by the Func or ImageParam or its name; those that the Funcs and ImageParams

@@ -15,7 +15,7 @@ from scheduler.lang.interpret import Image, interpret
 require_module("halide")
 
 import halide as hl  # noqa: E402
-from support.halide_users import CASES, TABLE, Case, picture  # noqa: E402
+from support.halide_users import CASES, TABLE, Case, alike, picture  # noqa: E402
 
 from benchmarks.problem import at_regions  # noqa: E402
 from benchmarks.to_halide import to_halide  # noqa: E402
@@ -35,21 +35,11 @@ def interpreted(imported: Imported, case: Case) -> list[tuple[np.ndarray, ...]]:
     return [results[name] for name in outputs]
 
 
-def assert_alike(ours: list[tuple[np.ndarray, ...]], theirs: list[tuple[np.ndarray, ...]], near: float = 1e-5) -> None:
-    for a, b in zip(ours, theirs, strict=True):
-        for p, q in zip(a, b, strict=True):
-            assert p.dtype == q.dtype
-            if p.dtype.kind == "f":
-                np.testing.assert_allclose(p, q, rtol=near, atol=near)
-            else:
-                np.testing.assert_array_equal(p, q)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_what_users_write(name: str) -> None:
     case = CASES[name]()
     imported = from_halide(case.outputs)
-    assert_alike(interpreted(imported, case), case.realised(), 1e-3 if name == "approximations" else 1e-5)
+    alike(interpreted(imported, case), case.realised(), 1e-3 if name == "approximations" else 1e-5)
 
 
 def test_what_the_documents_look_like() -> None:
@@ -138,7 +128,7 @@ def test_boundary_conditions(kind: str, where: str) -> None:
         value += image[x, y]
     case = Case([one(value, x, y, estimates=False)], {image: picture(np.uint8, 8, 13)}, [[(0, 13), (0, 8)]])
     imported = from_halide(case.outputs)
-    assert_alike(interpreted(imported, case), case.realised())
+    alike(interpreted(imported, case), case.realised())
     merged = {"image": imported.pipeline.input("image").boundary is not None, "partly": True}
     if where in merged:
         assert imported.pipeline.input("image").boundary is not None
@@ -175,7 +165,7 @@ def test_integer_operations(type_: hl.Type) -> None:
     images = {a: numbers[0].astype(dtype), b: numbers[1].astype(dtype)}
     funcs = tuples([op(a[x], b[x]) for op in OPERATIONS])
     case = Case(funcs, images, [[(0, 64)]] * len(funcs))
-    assert_alike(interpreted(from_halide(funcs), case), case.realised())
+    alike(interpreted(from_halide(funcs), case), case.realised())
 
 
 FLOATS = [
@@ -194,7 +184,7 @@ def test_float_operations(type_: hl.Type) -> None:
     functions = FLOATS if type_.bits() == 32 else [f for f in FLOATS if f is not hl.erf]
     funcs = tuples([op(a[x]) for op in functions])
     case = Case(funcs, {a: np.linspace(0, 4, 64).astype(f"float{type_.bits()}")}, [[(0, 64)]] * len(funcs))
-    assert_alike(interpreted(from_halide(funcs), case), case.realised(), 1e-4)
+    alike(interpreted(from_halide(funcs), case), case.realised(), 1e-4)
 
 
 def test_storage_tuples_and_names() -> None:
@@ -262,4 +252,4 @@ def test_a_large_expression_with_shared_parts_becomes_stages() -> None:
     case = Case([one(e, estimates=False)], {image: np.arange(64, dtype=np.int32)}, [[(0, 64)]])
     imported = from_halide(case.outputs)
     assert len(imported.pipeline.stages) > 1
-    assert_alike(interpreted(imported, case), case.realised())
+    alike(interpreted(imported, case), case.realised())

@@ -44,6 +44,17 @@ class Case:
         return results
 
 
+def alike(ours: list[tuple[np.ndarray, ...]], theirs: list[tuple[np.ndarray, ...]], near: float = 1e-5) -> None:
+    """Integers equal, floats near, types the same."""
+    for a, b in zip(ours, theirs, strict=True):
+        for p, q in zip(a, b, strict=True):
+            assert p.dtype == q.dtype
+            if p.dtype.kind == "f":
+                np.testing.assert_allclose(p, q, rtol=near, atol=near)
+            else:
+                np.testing.assert_array_equal(p, q)
+
+
 def picture(type_: type, *shape: int) -> np.ndarray:
     values = np.random.default_rng(7).integers(0, 256, shape)
     return (values / 256).astype(type_) if np.dtype(type_).kind == "f" else values.astype(type_)
