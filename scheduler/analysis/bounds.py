@@ -87,7 +87,7 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             return _cast(e, env)
         case Reduce(op="min" | "max", where=None) if e.type.is_integer and all(map(_runs, e.domain)):
             inner = dict(env)
-            _add_domain(e.domain, inner)
+            add_domain(e.domain, inner)
             return interval_of(e.body, inner)
     return _of_data(e, env)
 
@@ -257,11 +257,11 @@ def variables(stage: Stage, box: Box) -> dict[str, Interval]:
 def domain_intervals(domain: tuple[RVar, ...], env: Mapping[str, Interval]) -> dict[str, Interval]:
     """The intervals of the variables of `domain`; an empty one has its first point."""
     inner = dict(env)
-    _add_domain(domain, inner)
+    add_domain(domain, inner)
     return {r.name: inner[r.name] for r in domain}
 
 
-def _add_domain(domain: tuple[RVar, ...], env: dict[str, Interval]) -> None:
+def add_domain(domain: tuple[RVar, ...], env: dict[str, Interval]) -> None:
     for r in domain:
         lo, extent = interval_of(r.lo, env), interval_of(r.extent, env)
         env[r.name] = (lo[0], maximum(lo[1] + extent[1] - 1, lo[0]))
@@ -280,7 +280,7 @@ def _dim_footprint(forms: tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], env:
         else:
             expr, domain = form
             inner = dict(env)
-            _add_domain(domain, inner)
+            add_domain(domain, inner)
             piece = interval_of(expr, inner)
         result = piece if result is None else interval_hull(result, piece)
     assert result is not None
@@ -303,7 +303,7 @@ def settled_box(stage: Stage, box: Box) -> Box:
 
 def _written(update: Update, env: Mapping[str, Interval]) -> Box:
     inside = dict(env)
-    _add_domain(update.domain, inside)
+    add_domain(update.domain, inside)
     return tuple(interval_of(e, inside) for e in update.at)
 
 

@@ -205,6 +205,8 @@ class Counter:
             kept = kept * self._extent(name, axis, spans, False)
             ring = ring * self._extent(name, axis, spans, True)
         folds = levels.compute < levels.store and bool(dims.get(self.nest.dim(levels.compute)))
+        if name in self.members.unfolded:
+            return False, kept, kept
         return folds, kept, ring
 
 

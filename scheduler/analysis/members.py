@@ -3,11 +3,13 @@ stages that are inlined."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
 from scheduler.analysis.nest import Line, line
 from scheduler.analysis.spans import Span, hull, variable
+from scheduler.analysis.windows import group_spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,9 @@ class Members:
     of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN; one that is not
     pure (`StageFacts.pure`) stands for the whole of itself and follows nothing.
     `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
-    too: they are inline in all of them. `lines` are spans in integers, kept as they are made.
+    too: they are inline in all of them. `unfolded` are stages whose window is not provable: of readers that go through
+    different clamps one stays behind at an edge, and what is computed for such a stage may be asked for all at once.
+    `lines` are spans in integers, kept as they are made.
     """
 
     facts: Facts
@@ -27,6 +31,7 @@ class Members:
     follows: dict[str, dict[str, Span]]
     consumers: dict[str, tuple[str, ...]]
     shared: frozenset[str] = frozenset()
+    unfolded: frozenset[str] = frozenset()
     lines: dict[int, tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
 
     def followed(self, stage: str, dim: str) -> str | None:
@@ -60,7 +65,26 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozen
                 known = spans.get(read.producer)
                 spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
     follows = {name: dict(zip(facts.stages[name].dims, spans[name], strict=True)) for name in names}
-    return Members(facts, output, names, follows, {n: tuple(reversed(c)) for n, c in consumers.items()}, shared)
+    read_by = {n: tuple(reversed(c)) for n, c in consumers.items()}
+    return Members(facts, output, names, follows, read_by, shared, _unfolded(facts, names, follows, read_by))
+
+
+def _unfolded(
+    facts: Facts,
+    names: tuple[str, ...],
+    follows: Mapping[str, Mapping[str, Span]],
+    consumers: Mapping[str, tuple[str, ...]],
+) -> frozenset[str]:
+    """Stages that clamps keep from following the output (see `windows`), and what is computed for them."""
+    *others, output = (facts.definitions[n] for n in names)
+    strict = group_spans(output, others)
+    found: set[str] = set()
+    for name in reversed(names[:-1]):
+        known = zip(follows[name].values(), strict[name], strict=True)
+        lost = any(ours.known and ours.var is not None and not theirs.known for ours, theirs in known)
+        if lost or found.intersection(consumers[name]):
+            found.add(name)
+    return frozenset(found)
 
 
 def _hull(a: Span, b: Span) -> Span:

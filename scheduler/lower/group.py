@@ -23,7 +23,7 @@ from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.reductions import has_long_reduction
 from scheduler.lower.updates import run_updates
-from scheduler.lower.windows import Windows, group_follows, group_spans, windows
+from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
 from scheduler.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of, inner
 
 Boxes = dict[str, Box]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 from cost_models.model import CostModel
 from cost_models.taco2019 import arithmetic_cost
@@ -21,6 +22,10 @@ SEGMENTATIONS = 16
 
 AS_OFTEN = 1.05
 """A stage is computed where a stage without tiles reads it, if that computes it no more often than this times once."""
+
+MUCH_AGAIN = 0.25
+"""One group that fits is held against several if it computes so much of the work of its stages once more. The paper
+takes the one group in any case; but across all levels of a pyramid halos can be most of the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +90,32 @@ class Grouping:
 
     def _fitted(self, segment: Segment) -> dict[str, Tiling | Infeasible]:
         whole = self.schedule(segment)
-        if isinstance(whole, Tiling) or len(segment.names) == 1:
+        if len(segment.names) == 1 or (isinstance(whole, Tiling) and not self._computes_again(whole)):
             return {segment.output: whole}
+        before = len(self.decisions)
+        result = self._cut(segment, whole)
+        if isinstance(whole, Tiling) and not _total(result.values()) < whole.total:
+            del self.decisions[before:]
+            return {segment.output: whole}
+        return result
+
+    def _computes_again(self, tiling: Tiling) -> bool:
+        """Whether halos and what is inlined are a good part of the work."""
+        stages = (self.facts.stages[name] for name in tiling.members.names)
+        once = sum(arithmetic_cost(s.operations) * s.root_points for s in stages)
+        return tiling.total > MUCH_AGAIN * once
+
+    def _cut(self, segment: Segment, whole: Tiling | Infeasible) -> dict[str, Tiling | Infeasible]:
+        """Alg. 4, and Alg. 5 for what does not fit then."""
         shared = shared_stages(self.facts, segment)
         inlined = trivial_shared(self.facts, shared)
         parts = segments(self.facts, segment.names, {*shared.difference(inlined), segment.output}, inlined)
         if shared:
             kept = f"; inline wherever they are read: {', '.join(sorted(inlined))}" if inlined else ""
+            if isinstance(whole, Tiling):
+                one = Rejected("one group", "it computes much again", whole.total)
+            else:
+                one = Rejected("one group", whole.reason)
             self.decisions.append(
                 Decision(
                     "split",
@@ -99,7 +123,7 @@ class Grouping:
                     f"groups of their own for {', '.join(sorted(shared.difference(inlined)))}{kept}",
                     "stages with more than one consumer",
                     "TACO 2019, Alg. 4",
-                    rejected=(Rejected("one group", whole.reason),),
+                    rejected=(one,),
                 )
             )
         result: dict[str, Tiling | Infeasible] = {}
@@ -110,6 +134,11 @@ class Grouping:
             else:
                 result.update(_Splitter(self, part, fitted).split())
         return result
+
+
+def _total(groups: Iterable[Tiling | Infeasible]) -> float:
+    """What the groups cost together; infinite where one has no tiles."""
+    return sum(g.total if isinstance(g, Tiling) else inf for g in groups)
 
 
 class _Splitter:

@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice, permutations
 from math import isqrt, lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.counts import GroupCounts
+from cost_models.counts import GroupCounts, pick
 from cost_models.model import Breakdown, CostModel
 from platforms.model import Platform
 from scheduler.analysis.counts import SMALL_EXTENT, Levels, group_counts
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Effective, Members, effective
 from scheduler.analysis.nest import Axis, Nest, axis
-from scheduler.schedule import inner, outer
+from scheduler.schedule import dim_of, inner, outer
 from scheduler.search.inlining import inline_trivial
 from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps
 from scheduler.search.trace import Infeasible, Rejected
@@ -26,6 +27,10 @@ MAX_UNROLLED = 16
 MAX_ORDERS = 36
 MAX_CANDIDATES = 20_000
 SAME_COST = 1e-9
+LISTED = 3
+NARROWEST = 256
+"""Elements along memory that a tile has at least, as in the released code of TACO 2019: the cost of short rows, whose
+vectors and halos are cut off at both ends on every level of a pyramid, is none that its model knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,14 @@ def tile_group(
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
     axes = _Axes(output, tiled, platform, overlaps, members.output in members.facts.strips)
+    costed = _Costs(members, platform, model, axes)
     for order in _orders(output, tiled, unrolled):
         if best is not None and expired():
             break
         if not order.vectorised and (best is not None or len(members.names) > 1):
             failed.append(Rejected(" ".join(order.loops), "its innermost loop does not run along memory"))
             continue
-        found = _tile_order(members, platform, model, order, axes)
+        found = costed.cheapest(order)
         if isinstance(found, Infeasible):
             failed.append(Rejected(" ".join(order.loops), found.reason))
         elif best is None or found.total < best.total * (1 - SAME_COST) - SAME_COST:
@@ -156,7 +162,8 @@ class _Axes:
                     found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
                 else:
                     multiple = self.multiple_of(dim, innermost)
-                    sizes = tile_sizes(extent, multiple, max(1, self.overlaps[dim]), self.limit)
+                    least = max(1, self.overlaps[dim], NARROWEST if self.along_memory(dim, innermost) else 1)
+                    sizes = tile_sizes(extent, multiple, least, self.limit)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
         return found
@@ -167,8 +174,11 @@ class _Axes:
 
     def multiple_of(self, dim: str, innermost: str) -> int:
         """What a tile is a multiple of: lines and vectors, of the innermost dim where it lies along memory."""
-        along = dim == innermost == self.output.storage[0] and not self.strips
-        return self.multiple if along else 1
+        return self.multiple if self.along_memory(dim, innermost) else 1
+
+    def along_memory(self, dim: str, innermost: str) -> bool:
+        """Whether the loop over `dim` is one of vectors along the rows of memory."""
+        return dim == innermost == self.output.storage[0] and not self.strips
 
 
 def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
@@ -207,24 +217,66 @@ class _Candidate:
         return _described(self.order, self.whole(output))
 
 
-def _tile_order(
-    members: Members, platform: Platform, model: CostModel, order: LoopOrder, axes: _Axes
-) -> _Candidate | Infeasible:
-    choices = inline_trivial(members, choose_levels(members, order), order)
-    levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
-    reads = effective(members, frozenset(choices) - frozenset(levels))
-    innermost = order.loops[order.innermost].rpartition(".")[0]
-    nest = Nest(members.output, order.loops, axes.of(innermost))
-    counts = group_counts(members, reads, nest, levels, platform.threads, local_loads=False)
-    valid, reasons = _valid(counts, nest, platform, axes.most_tiles(innermost))
-    if not valid.any():
-        return Infeasible(f"no tile size is valid: {'; '.join(reasons)}")
-    total = np.where(valid, model.price(counts, platform).total, np.inf)
-    least = float(total.min())
-    pick = int(np.argmax(total <= least + SAME_COST * abs(least)))
-    index = np.unravel_index(pick, total.shape)
-    sizes = {d: int(np.ravel(nest.axes[d].sizes)[index[n]]) for n, d in enumerate(axes.tiled)}
-    return _Candidate(order, choices, reads, levels, sizes, float(total[index]))
+@dataclass(frozen=True, slots=True)
+class _Costed:
+    """All tile sizes of an order of the intra-tile loops: what they cost, and whether their buffers fit."""
+
+    choices: dict[str, Choice]
+    reads: dict[str, Effective]
+    levels: dict[str, Levels]
+    nest: Nest
+    total: NDArray[np.floating[Any]]
+    fits: NDArray[np.bool_]
+    reasons: tuple[str, ...]
+
+
+class _Costs:
+    """Costs one order after the other. Where no stage is stored outside of the innermost inter-tile loop, the order of
+    the others changes neither counts nor buffers: they are found once for an order of the intra-tile loops."""
+
+    def __init__(self, members: Members, platform: Platform, model: CostModel, axes: _Axes) -> None:
+        self.members, self.platform, self.model, self.axes = members, platform, model, axes
+        self.known: dict[tuple[str, ...], _Costed] = {}
+
+    def cheapest(self, order: LoopOrder) -> _Candidate | Infeasible:
+        """The cheapest valid tile sizes of an order, the largest of equal ones."""
+        of = self.of(order)
+        innermost = dim_of(order.loops[order.innermost])
+        outermost = of.nest.axes[dim_of(order.loops[-1])]
+        needed = min(self.platform.threads, self.axes.most_tiles(innermost))
+        enough = outermost.counts >= needed
+        valid = of.fits & enough
+        if not valid.any():
+            reasons = (
+                of.reasons if enough.all() else (*of.reasons, f"fewer than {needed} iterations of the outermost loop")
+            )
+            return Infeasible(f"no tile size is valid: {'; '.join(reasons)}")
+        total = np.where(valid, of.total, np.inf)
+        least = float(total.min())
+        pick = int(np.argmax(total <= least + SAME_COST * abs(least)))
+        index = np.unravel_index(pick, total.shape)
+        sizes = {d: int(np.ravel(of.nest.axes[d].sizes)[index[n]]) for n, d in enumerate(self.axes.tiled)}
+        return _Candidate(order, of.choices, of.reads, of.levels, sizes, float(total[index]))
+
+    def of(self, order: LoopOrder) -> _Costed:
+        inside = order.loops[: len(self.axes.output.dims)]
+        found = self.known.get(inside)
+        if found is None:
+            found = self._cost(order)
+            if all(levels.store <= len(inside) for levels in found.levels.values()):
+                self.known[inside] = found
+        return found
+
+    def _cost(self, order: LoopOrder) -> _Costed:
+        members, platform = self.members, self.platform
+        choices = inline_trivial(members, choose_levels(members, order), order)
+        levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
+        reads = effective(members, frozenset(choices) - frozenset(levels))
+        nest = Nest(members.output, order.loops, self.axes.of(dim_of(order.loops[order.innermost])))
+        counts = group_counts(members, reads, nest, levels, platform.threads, local_loads=False)
+        fits, reasons = _fits(counts, nest, platform)
+        total = np.asarray(self.model.price(counts, platform).total)
+        return _Costed(choices, reads, levels, nest, total, fits, reasons)
 
 
 def _settled(
@@ -244,23 +296,28 @@ def _described(order: LoopOrder, sizes: tuple[tuple[str, int | None], ...]) -> s
     return f"loops {' '.join(order.loops)}; tiles {tiles or 'none'}"
 
 
-def _valid(
-    counts: GroupCounts, nest: Nest, platform: Platform, most_tiles: int
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Which candidates keep the constraints of TACO 2019, 4.2, and the constraints that some break.
-
-    Unfolded buffers fit the L2 cache, folded ones the last-level cache, each for one thread; the outermost loop
-    has an iteration for every thread (Eq. 14), or as many as any loop of a stage smaller than that can have.
-    """
-    outermost = nest.axes[nest.dim(len(nest.loops) - 1)]
-    needed = min(platform.threads, most_tiles)
-    checks = (
-        (np.asarray(counts.unfolded_bytes <= platform.l2_bytes), "unfolded buffers exceed the L2 cache"),
-        (np.asarray(counts.folded_bytes <= platform.llc_bytes), "folded buffers exceed the last-level cache"),
-        (np.asarray(outermost.counts >= needed), f"fewer than {needed} iterations of the outermost loop"),
-    )
+def _fits(counts: GroupCounts, nest: Nest, platform: Platform) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Which candidates keep the constraints on memory of TACO 2019, 4.2, and those that some break, with the largest
+    buffers of the candidate that needs least: unfolded buffers fit the L2 cache, folded ones the last-level cache, each
+    for one thread."""
     shape = np.broadcast_shapes(*(a.sizes.shape for a in nest.axes.values()))
     valid = np.ones(shape, dtype=bool)
-    for passed, _ in checks:
+    reasons = []
+    for folded, limit, cache in ((False, platform.l2_bytes, "L2"), (True, platform.llc_bytes, "last-level")):
+        kept = np.asarray(counts.folded_bytes if folded else counts.unfolded_bytes)
+        passed = kept <= limit
         valid = valid & passed
-    return valid, tuple(reason for passed, reason in checks if not passed.all())
+        if not passed.all():
+            what = "folded" if folded else "unfolded"
+            reasons.append(f"{what} buffers exceed the {cache} cache{_largest(counts, kept, folded)}")
+    return valid, tuple(reasons)
+
+
+def _largest(counts: GroupCounts, kept: NDArray[Any], folded: bool) -> str:
+    """The largest buffers of the candidate that needs least, in KiB."""
+    index = np.unravel_index(int(np.argmin(kept)), kept.shape)
+    stages = [s for s in counts.stages if s.folded == folded]
+    sizes = {s.stage: pick(s.bytes_kept, tuple(map(int, index))) if kept.ndim else float(s.bytes_kept) for s in stages}
+    worst = sorted((n for n in sizes if sizes[n]), key=lambda n: -sizes[n])[:LISTED]
+    listed = ", ".join(f"{n} {sizes[n] / 1024:,.0f}" for n in worst)
+    return f" (at least {float(kept.min()) / 1024:,.0f} KiB: {listed}{', ...' if len(stages) > LISTED else ''})"

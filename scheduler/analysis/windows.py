@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.analysis.accesses import accesses
+from scheduler.analysis.bounds import add_domain, interval_of
 from scheduler.analysis.dependence import pure_dims
+from scheduler.analysis.index import sym
+from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import UNKNOWN, Span, compose, hull, variable
-from scheduler.lang.expr import Var, walk
+from scheduler.lang.expr import Expr, RVar, Var, walk
 from scheduler.lang.pipeline import Stage
 
 Rows = NDArray[np.int64]
@@ -57,23 +60,40 @@ def _through(found: Sequence[Span], via: Mapping[str, Span]) -> Span:
 
 
 def group_follows(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[frozenset[str], ...]]:
-    """Per stage of the group and dim, the output's dims that the index depends on, known span or not."""
+    """Per stage of the group and dim, the output's dims that the index's bounds depend on, known span or not."""
     follows: dict[str, tuple[frozenset[str], ...]] = {output.name: tuple(frozenset((d,)) for d in output.dims)}
     inside = {s.name for s in members}
     for stage in (output, *reversed(members)):
         if stage.name not in follows:
             continue
         via = dict(zip(stage.dims, follows[stage.name], strict=True))
-        for a in accesses(stage):
-            if a.producer not in inside or a.producer == stage.name:
+        for producer, moving in _moving(stage):
+            if producer not in inside or producer == stage.name:
                 continue
-            here = tuple(
-                frozenset(d for v in walk(i) if isinstance(v, Var) for d in via.get(v.name, ()))
-                for i in a.access.indices
-            )
-            old = follows.get(a.producer)
-            follows[a.producer] = here if old is None else tuple(x | y for x, y in zip(old, here, strict=True))
+            here = tuple(frozenset(d for v in names for d in via[v]) for names in moving)
+            old = follows.get(producer)
+            follows[producer] = here if old is None else tuple(x | y for x, y in zip(old, here, strict=True))
     return follows
+
+
+@once_per_stage
+def _moving(stage: Stage) -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
+    """Per access of `stage` the producer, and for each of its indices the dims of `stage` that the index's bounds
+    depend on: an index that is data has bounds that stay where they are."""
+    return tuple(
+        (a.producer, tuple(_bounds_follow(i, a.reductions, stage) for i in a.access.indices)) for a in accesses(stage)
+    )
+
+
+def _bounds_follow(index: Expr, reductions: tuple[RVar, ...], stage: Stage) -> frozenset[str]:
+    used = {v.name for v in walk(index) if isinstance(v, Var)}
+    if not used:
+        return frozenset()
+    ends = {d: (sym(f"{d}.lo"), sym(f"{d}.hi")) for d in stage.dims}
+    env = {**ends}
+    add_domain(reductions, env)
+    symbols = {s for end in interval_of(index, env) for s in end.symbols()}
+    return frozenset(d for d, both in ends.items() if any(symbols.intersection(e.symbols()) for e in both))
 
 
 def _at(line_rate: Fraction, offset: Fraction, v: Rows) -> Rows:
