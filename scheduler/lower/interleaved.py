@@ -87,15 +87,16 @@ def _picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick]) -> Valu
         return _shuffled(b, first, vectors[2], [n if part < 2 else width + j for n, (part, j) in enumerate(picks)])
     low = [(part, j) for part, j in picks if part < 2]
     high = [(part - 2, j) for part, j in picks if part >= 2]
-    pair = [
-        _shuffled(b, vectors[start], vectors[start + 1], [part * width + j for part, j in half])
-        for start, half in ((0, low), (2, high))
-    ]
+    each = max(2, len(low), len(high))  # a vector has two lanes at least
+    pair = []
+    for start, half in ((0, low), (2, high)):
+        places = [part * width + j for part, j in half]
+        pair.append(_shuffled(b, vectors[start], vectors[start + 1], places + [0] * (each - len(places))))
     counted = [0, 0]
     wanted = []
     for part, _ in picks:
         side = part // 2
-        wanted.append(side * len(low) + counted[side])
+        wanted.append(side * each + counted[side])
         counted[side] += 1
     return _shuffled(b, pair[0], pair[1], wanted)
 

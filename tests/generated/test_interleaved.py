@@ -102,6 +102,21 @@ def test_values(type_: str, channels: int, to: str, way: str) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_short_vectors(channels: int, lanes: int) -> None:
+    """Of two pixels of four channels no vector is cut: half of one would be no vector."""
+    pipeline = pipeline_of("uint16", channels, "cc")
+    source = source_by_vectors(pipeline, lanes)
+    array = random_image("uint16", channels)
+    regions = {"out": ((0, WIDTH), (0, HEIGHT), (0, channels))}
+    expected = interpret(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
+    image, out = laid_out(array, "packed"), laid_out(np.zeros_like(expected), "packed")
+    for compiler, flags in FLAGS.items():
+        assert invoke(build(source, flags, compiler), source, [view(image, (0, 0, 0)), view(out, (0, 0, 0))]) == 0
+        np.testing.assert_array_equal(out, expected)
+
+
 def test_a_stage_in_memory_is_interleaved_too() -> None:
     pipeline = pipeline_of("uint8", 3, "cp")
     source = source_by_vectors(pipeline, 32, "y.inner")
