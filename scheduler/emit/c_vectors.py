@@ -20,6 +20,27 @@ FLOAT_FUNCTIONS = {
 }  # fmt: skip
 """Elementary functions of the language and their names in C."""
 
+_INSTRUCTIONS = ("sqrt", "floor", "ceil", "round", "trunc")
+"""Those that machines do to whole vectors."""
+
+_WHOLE = """\
+/* Hides where a vector comes from: compilers would take its lanes from there, one by one. */
+#if defined __AVX512F__
+#define TILESMITH_REGISTER 64
+#define TILESMITH_WHOLE(a) __asm__("" : "+v"(a))
+#elif defined __SSE2__
+#ifdef __AVX__
+#define TILESMITH_REGISTER 32
+#else
+#define TILESMITH_REGISTER 16
+#endif
+#define TILESMITH_WHOLE(a) __asm__("" : "+x"(a))
+#elif defined __aarch64__
+#define TILESMITH_REGISTER 16
+#define TILESMITH_WHOLE(a) __asm__("" : "+w"(a))
+#endif
+"""
+
 _DOUBLES = 8
 """Lanes of a vector of doubles that every compiler handles well."""
 
@@ -253,7 +274,8 @@ class Functions:
         """The definitions, callees first."""
         order = [*IDIOMS, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]), f[1].name))
-        return [_defined(*f) if f[0] in IDIOMS or self._in_vectors(f[0], f[1]) else _by_lanes(*f) for f in asked]
+        lines = [_defined(*f) if f[0] in IDIOMS or self._in_vectors(f[0], f[1]) else _by_lanes(*f) for f in asked]
+        return [_WHOLE, *lines] if any("TILESMITH_WHOLE" in line for line in lines) else lines
 
 
 def _defined(name: str, t: ScalarType, lanes: int) -> str:
@@ -276,7 +298,11 @@ def _by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     names = ("a", "b") if name in ("pow", "atan2") else ("a",)
     values = ", ".join(f"{f}({', '.join(f'{v}[{n}]' for v in names)})" for n in range(lanes))
     head = f"TILESMITH_INLINE {own} {function_name(name, t, lanes)}({', '.join(f'{own} {v}' for v in names)})"
-    return f"{head} {{\n    return ({own}){{{values}}};\n}}\n"
+    size = t.bytes * lanes
+    if name not in _INSTRUCTIONS or size < 16:
+        return f"{head} {{\n    return ({own}){{{values}}};\n}}\n"
+    whole = f"#if TILESMITH_REGISTER >= {size}\n    TILESMITH_WHOLE(a);\n#endif"
+    return f"{head} {{\n{whole}\n    return ({own}){{{values}}};\n}}\n"
 
 
 def _power(t: ScalarType, lanes: int) -> str:

@@ -17,7 +17,8 @@ from scheduler.lower.program import Lane, Value
 from scheduler.lower.remainders import ask
 
 if TYPE_CHECKING:
-    from scheduler.lower.evaluate import Evaluator, Frame
+    from scheduler.lower.evaluate import Evaluator
+    from scheduler.lower.places import Frame
 
 Lanes = tuple[int, ...]
 _COMPARE = {"<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt}

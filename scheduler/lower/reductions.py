@@ -15,7 +15,8 @@ from scheduler.lower.builder import literal
 from scheduler.lower.program import Accumulator, Assign, If, Lane, Loop, Value
 
 if TYPE_CHECKING:
-    from scheduler.lower.evaluate import Evaluator, Frame
+    from scheduler.lower.evaluate import Evaluator
+    from scheduler.lower.places import Frame
 
 Job: TypeAlias = "tuple[Reduce, Frame]"
 """A reduction at a point."""
