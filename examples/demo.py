@@ -22,6 +22,7 @@ from PIL import Image
 from skimage import data
 
 from app.client import Client, ServiceError
+from scheduler import pipelines
 
 ROOT = Path(__file__).resolve().parents[1]
 TILESMITH = Path(sys.executable).with_name("tilesmith")
@@ -42,6 +43,8 @@ def main() -> int:
             with Client(url) as client:
                 picture = demonstrate(client, asked.out)
             step("The picture", f"{shown(picture)}: the photograph, and its corners (light) and edges (dark)")
+            others = len(pipelines.names()) - 1
+            step("More", f"{others} other pipelines: `tilesmith pipelines`; docs/pipelines.md has a command for each")
             step("The dashboard", url)
             if not asked.once:
                 print("\nThe service runs until you press Ctrl-C.", flush=True)

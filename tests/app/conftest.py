@@ -26,6 +26,8 @@ from app.schedules.examples import BLUR
 from app.settings import Settings
 from scheduler.errors import Problem
 
+GROUP = {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inner", "placements": []}
+
 
 @dataclass
 class FakeScheduling:
@@ -34,6 +36,7 @@ class FakeScheduling:
     answered: list[Question] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
     degraded: str | None = None
+    groups: list[dict[str, Any]] = field(default_factory=lambda: [GROUP])
     derived: list[str] = field(default_factory=list)
 
     def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
@@ -65,9 +68,7 @@ class FakeScheduling:
             "method": question.method,
             "options": {"method": question.method, "strict": question.strict, "deadline_ms": question.deadline_ms},
             "degraded": self.degraded,
-            "groups": [
-                {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inner", "placements": []},
-            ],
+            "groups": self.groups,
             "predicted": {"total": 1.0},
             "buffers": [{"name": "blur_x", "bytes": 1024}],
             "entry": f"tilesmith_{pipeline.name}",

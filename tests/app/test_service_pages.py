@@ -98,6 +98,34 @@ def test_one_schedule_shows_everything(service):
         assert service.client.get(link).status_code == 200, link
 
 
+def test_a_group_tells_its_loops_and_those_of_updates(service):
+    vector = {"dim": "x", "lanes": 8}
+    inside = {"stage": "sums", "compute": "y.inner", "store": "x.outer", "fold": True, "storage": "memory"}
+    updates = [{"loops": ["x", "r", "y"], "vector": vector, "parallel": None}, {"loops": ["s"], "vector": None}]
+    service.scheduling.groups = [
+        {
+            "output": "blur_y",
+            "loops": ["x.inner", "y.inner", "x.outer", "y.outer"],
+            "tiles": [{"dim": "x", "size": None}, {"dim": "y", "size": 64}],
+            "parallel": "y.outer",
+            "vector": vector,
+            "placements": [
+                {**inside, "order": ["x", "y"], "vector": vector, "updates": updates},
+                {"stage": "gone", "compute": "inline", "store": "inline", "storage": "memory"},
+            ],
+            "updates": [{"loops": ["y", "t"], "vector": None, "parallel": "t"}],
+        }
+    ]
+    text = page(service, f"/schedules/{service.schedule()}").text
+    for words in (
+        "tiles of x whole, y 64; 8 lanes along x; threads over y.outer",
+        "memory, folded x, y; 8 lanes update 1: x, r, y; 8 lanes along x update 2: s",
+        "update 1: y, t; threads over t",
+        "inline: gone",
+    ):
+        assert words in text
+
+
 def test_a_degraded_schedule_says_so(service):
     service.scheduling.degraded = "nothing fits <here>"
     schedule_id = service.schedule()

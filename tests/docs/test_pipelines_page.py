@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def test_commands_fit_their_pipeline(command: str) -> None:
         else pipelines.load(name)
     )
     named = {
-        option: {w.partition("=")[0] for o, w in zip(options, options[1:], strict=False) if o == option}
+        option: {w.partition("=")[0] for o, w in pairwise(options) if o == option}
         for option in ("--input", "--param", "--output")
     }
     assert named["--input"] == {i.name for i in pipeline.inputs}
