@@ -161,20 +161,24 @@ class _Axes:
                 if dim not in self.tiled:
                     found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
                 else:
-                    multiple = self.multiple_of(dim, innermost)
-                    least = max(1, self.overlaps[dim], NARROWEST if self.along_memory(dim, innermost) else 1)
-                    sizes = tile_sizes(extent, multiple, least, self.limit)
+                    least = max(self.overlaps[dim], self.narrowest(dim, innermost))
+                    sizes = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
         return found
 
     def most_tiles(self, innermost: str) -> int:
         """The most tiles that any dim can be cut into, by its extent and the cache line alone."""
-        return max(-(-self.output.extent(d) // self.multiple_of(d, innermost)) for d in self.tiled)
+        narrowest = {d: max(self.multiple_of(d, innermost), self.narrowest(d, innermost)) for d in self.tiled}
+        return max(-(-self.output.extent(d) // n) for d, n in narrowest.items())
 
     def multiple_of(self, dim: str, innermost: str) -> int:
         """What a tile is a multiple of: lines and vectors, of the innermost dim where it lies along memory."""
         return self.multiple if self.along_memory(dim, innermost) else 1
+
+    def narrowest(self, dim: str, innermost: str) -> int:
+        """The smallest tile but the whole extent."""
+        return NARROWEST if self.along_memory(dim, innermost) else 1
 
     def along_memory(self, dim: str, innermost: str) -> bool:
         """Whether the loop over `dim` is one of vectors along the rows of memory."""
