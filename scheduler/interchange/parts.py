@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from scheduler.lang.expr import Access, Expr, Reduce, Var, children, map_children, walk
+from scheduler.lang.limits import Limits
 
 LARGE = 2_000
 """Values of more parts than this, written out, have their shared parts taken out."""
@@ -28,26 +29,21 @@ def taken_out(values: Sequence[Expr], own: str, make: MakeStage) -> list[Expr]:
     if sum(size(v) for v in values) <= LARGE:
         return list(values)
     uses = Counter(id(c) for node in _children_first(values) for c in children(node))
-    inside = {id(n) for node in _children_first(values) if isinstance(node, Reduce) for c in children(node)
-              for n in walk_once(c)}  # fmt: skip
     done: dict[int, Expr] = {}
     sizes: dict[int, int] = {}
     kept: list[Expr] = []  # holds what is made, so that no id is used twice
     for node in _children_first(values):
         made = map_children(node, lambda c: done[id(c)])
         parts = 1 + sum(sizes[id(done[id(c)])] for c in children(node))
-        if uses[id(node)] > 1 and parts > _WORTH and id(node) not in inside and not _reads(made, own):
-            made = make(made, tuple(dict.fromkeys(n.name for n in walk(made) if isinstance(n, Var))))
-            parts = 1 + len(made.indices)
+        if uses[id(node)] > 1 and parts > _WORTH and not _reads(made, own):
+            variables = tuple(n for n in _variables(made) if n not in _bound(made))
+            if len(variables) <= Limits().dims:
+                made = make(made, variables)
+                parts = 1 + len(made.indices)
         done[id(node)] = made
         sizes[id(made)] = parts
         kept.append(made)
     return [done[id(v)] for v in values]
-
-
-def walk_once(e: Expr) -> Iterator[Expr]:
-    """`e` and its subexpressions, each object once, children first."""
-    return _children_first([e])
 
 
 def _children_first(roots: Sequence[Expr]) -> Iterator[Expr]:
@@ -61,6 +57,15 @@ def _children_first(roots: Sequence[Expr]) -> Iterator[Expr]:
             seen.add(id(node))
             stack.append((node, True))
             stack.extend((c, False) for c in children(node) if id(c) not in seen)
+
+
+def _variables(e: Expr) -> dict[str, None]:
+    return dict.fromkeys(n.name for n in walk(e) if isinstance(n, Var))
+
+
+def _bound(e: Expr) -> set[str]:
+    """The loops of the reductions inside of `e`."""
+    return {r.name for n in walk(e) if isinstance(n, Reduce) for r in n.domain}
 
 
 def _reads(e: Expr, name: str) -> bool:
