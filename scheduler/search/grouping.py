@@ -235,7 +235,7 @@ class _Splitter:
         graph, own = self.grouping.facts.graph, self.order[start:end]
         inlined = frozenset(p for n in own for p in graph.producers[n] if p in self.segment.shared)
         inside = {*own, *inlined}
-        outputs = {n for n in own if not inside.issuperset(graph.consumers[n]) or n == self.segment.output}
+        outputs = {n for n in own if not self._readers(n).issubset(own) or n == self.segment.output}
         groups: dict[str, Tiling] = {}
         for part in segments(self.grouping.facts, inside, outputs, inlined):
             tiling = self.grouping.schedule(part)
@@ -243,6 +243,18 @@ class _Splitter:
                 return None
             groups[part.output] = tiling
         return sum(t.total for t in groups.values()), groups
+
+    def _readers(self, name: str) -> set[str]:
+        """The stages that read `name`, themselves or through what is inline in all of its readers."""
+        consumers = self.grouping.facts.graph.consumers
+        found, pending = set[str](), [name]
+        while pending:
+            for reader in consumers[pending.pop()]:
+                if reader in self.segment.shared:
+                    pending.append(reader)
+                else:
+                    found.add(reader)
+        return found
 
 
 def is_special(stage: StageFacts) -> bool:

@@ -79,15 +79,19 @@ def random_case(seed: int) -> Case:
 
 
 def planned_schedule(pipeline: Pipeline, seed: int) -> Schedule:
-    """The method's, for a machine as it is, or for one with tiny caches and a small image as if it were large: then
-    there are tiles in it."""
+    """The method's: for the images as they are, or for large ones, on a machine as it is, or on one with tiny caches.
+    So there are tiles and reductions cut into parts."""
     random = Random(seed)
     host = machine(threads=random.choice((1, 2, 8)), vector_bytes=random.choice((16, 32, 64)))
-    if random.random() < 0.7:
+    if random.random() < 0.6:
         caches = tuple(c.model_copy(update={"size_bytes": max(c.size_bytes // 32, 512)}) for c in host.caches)
         host = host.model_copy(update={"caches": caches})
+    planned = pipeline
+    if random.random() < 0.6:
+        sizes = tuple((name, tuple((lo, 50 * n if n > 4 else n) for lo, n in r)) for name, r in pipeline.estimates)
+        planned = replace(pipeline, estimates=sizes)
     options = SearchOptions(strict=random.random() < 0.3)
-    return replace(autoschedule(pipeline, host, options).schedule, method="planned")
+    return replace(autoschedule(planned, host, options).schedule, method="planned")
 
 
 def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:

@@ -1,0 +1,65 @@
+"""Pipelines that the search once gave no legal schedule of, as random cases found them."""
+
+from __future__ import annotations
+
+import pytest
+from support.machines import machine
+
+from platforms.model import CpuPlatform
+from scheduler.lang.document import load
+from scheduler.legality import check
+from scheduler.schedule import INLINE, Schedule
+from scheduler.search import autoschedule
+
+
+def tiny_caches() -> CpuPlatform:
+    host = machine(threads=1, vector_bytes=16)
+    caches = tuple(c.model_copy(update={"size_bytes": max(c.size_bytes // 32, 512)}) for c in host.caches)
+    return host.model_copy(update={"caches": caches})
+
+
+def scheduled(stages: list[dict], region: list[list[int]], host: CpuPlatform, **image: object) -> Schedule:
+    output = stages[-1]["name"]
+    pipeline = load(
+        {
+            "format": 1, "name": "found", "inputs": [{"name": "input", "type": "int32", **image}], "stages": stages,
+            "outputs": [output], "estimates": {output: region},
+        }
+    )  # fmt: skip
+    schedule = autoschedule(pipeline, host).schedule
+    check(pipeline, schedule)
+    return schedule
+
+
+def test_a_change_of_every_point_has_no_parts() -> None:
+    scan = {"domain": {"r": [1, 9]}, "at": ["r", "y"], "value": "f(r - 1, y) * 3"}
+    change = {"domain": {}, "at": ["x", "y"], "value": "f(x, y) + input(x, y) * input(y, x)"}
+    stage = {"name": "f", "dims": ["x", "y"], "storage": ["y", "x"], "value": "input(x, y)", "updates": [scan, change]}
+    schedule = scheduled(
+        [stage], [[0, 50000], [0, 3]], machine(), dims=["x", "y"], boundary={"kind": "repeat_edge"}
+    )  # fmt: skip
+    assert schedule.factors == ()
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_what_a_shared_stage_reads_is_there_for_all_its_readers(size: int) -> None:
+    """`f1` is inline in two groups, and `f0`, which only it reads, is computed in neither of them."""
+    dims = ["x", "y", "c"]
+    stages = [
+        {"name": "f0", "dims": dims,
+         "value": "input(-1 - x, clamp(0 - y, 2, 9), c) - 2 * input(1 - x, clamp(2 - y, 2, 9), c)"},
+        {"name": "f1", "dims": dims, "value": "f0(clamp((x + 2) // 2, -1, 7), 0 - y, c)"},
+        {"name": "f2", "dims": dims, "boundary": {"kind": "repeat_edge", "domain": [[-2, 6], [0, 8], [-2, 11]]},
+         "value": "f1((x + 3) // 2, y // 2, c) ^ 2 * input(clamp(x, -1, 7), y // 2, c) - 3 * input(clamp(x + 2, -1, 7),"
+                  " (y + 2) // 2, c) + 4 * input(clamp(x, -1, 7), (y + 1) // 2, c) ^ 5 * input(clamp(x + 2, -1, 7),"
+                  " (y + 3) // 2, c) + c"},
+        {"name": "f3", "dims": dims, "boundary": {"kind": "repeat_image", "domain": [[-1, 6], [0, 3], [0, 5]]},
+         "value": "f2((x + 2) // 2, 2 * y - 1, c) - 2 * f2((x + 3) // 2, 2 * y + 3, c)"},
+        {"name": "f4", "dims": dims,
+         "value": "f3(clamp(x - 1, -1, 7), y, c) - 2 * f3(clamp(x, -1, 7), y - 2, c) - 3 * f3(clamp(x + 2, -1, 7),"
+                  " y - 2, c) ^ 4 * f1(clamp(2 * x - 2, -1, 7), y + 1, c)"},
+    ]  # fmt: skip
+    schedule = scheduled(stages, [[0, 50 * size], [0, 26 * size], [0, 3]], tiny_caches(), dims=dims)
+    if size == 50:
+        inline = [g.output for g in schedule.groups for p in g.placements if p == type(p)("f1", INLINE, INLINE)]
+        assert len(inline) > 1
