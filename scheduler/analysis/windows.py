@@ -132,8 +132,8 @@ def windows(
 
     `stages` are the members computed inside the loop and those inlined, in topological order; `slid` maps the
     stages that slide to the index of their moving dim. An iteration computes of a sliding stage the rows after
-    those of the iteration before, of any other stage the rows that its readers need now. Clamps are left out:
-    they move both ends of a footprint together or closer.
+    those of the iteration before, of any other stage the rows that its readers need now. Clamps are left out,
+    but for the first iteration: they move both ends of a footprint together or closer.
     """
     moving = _moving_dims(output, stages, spans, follows, dim)
     hidden = _hidden(stages, spans, follows, moving, dim)
@@ -216,6 +216,8 @@ def _alive(
     floor_: dict[str, Rows] = {} if first_row is None else {output.name: first_row}
     low: dict[str, Rows] = {output.name: now if first_row is None else np.maximum(now, first_row)}
     needed: dict[str, Rows] = {}
+    # However far ahead the loop begins, the first row of what is clamped is needed at once, and all that it needs.
+    clamped = {s.name for s in stages if s.boundary is not None}
     for stage in (output, *reversed(stages)):
         name = stage.name
         if name not in high:
@@ -225,6 +227,8 @@ def _alive(
             low[name] = before[name] + 1 if first_row is None else floor_[name]
         if name not in moving:
             continue
+        if first_row is not None and name in clamped:
+            high[name] = np.maximum(high[name], floor_[name])
         own = stage.dims[moving[name]]
         empty = low[name] > high[name]
         for a in accesses(stage):
@@ -233,6 +237,8 @@ def _alive(
             s = a.spans[moving[a.producer]]
             if s.var != own or not s.known:
                 continue
+            if s.clamps:
+                clamped.add(a.producer)
             _widen(high, a.producer, _last(s, high[name]), np.maximum)
             _widen(before, a.producer, _last(s, before[name]), np.maximum)
             _widen(low, a.producer, np.where(empty, FAR, _first(s, low[name])), np.minimum)

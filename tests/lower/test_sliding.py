@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -221,3 +222,38 @@ def test_tiles_of_one_row() -> None:
     placements = [sliding("f0"), sliding("f1", store="y.inner")]
     for rows in (1, 2, 5):
         assert_computes(stages, placements, loops, rows)
+
+
+@pytest.mark.parametrize("kind", ["constant", "repeat_edge"])
+@pytest.mark.parametrize("length", [3, 5, 9])
+def test_a_chain_of_stages_that_end_where_the_image_does(length: int, kind: str) -> None:
+    """The first row of one needs two of the one before, three of the one before that: all at once."""
+    boundary = {"kind": kind} | ({"value": "3"} if kind == "constant" else {})
+    domain = [["input.min.x", "input.extent.x"], ["input.min.y", "input.extent.y"]]
+    names = ["input", *(f"s{n}" for n in range(length)), "out"]
+    stages = [
+        {"name": name, "dims": ["x", "y"], "value": f"({before}(x, y - 1) ^ {before}(x + 1, y + 1)) * 3 + 1"}
+        | ({} if name == "out" else {"boundary": boundary | {"domain": domain}})
+        for before, name in pairwise(names)
+    ]
+    image = {"name": "input", "type": "int32", "dims": ["x", "y"], "boundary": boundary}
+    plane = [[0, SIZE], [0, SIZE]]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "chain",
+            "inputs": [image],
+            "stages": stages,
+            "outputs": ["out"],
+            "estimates": {"input": plane, "out": plane},
+        }
+    )
+    for rows in (32, 4):
+        source = source_of(pipeline, by_hand(pipeline, list(map(sliding, names[1:-1])), rows=rows), machine())
+        library = build(source, ("-O1", "-march=native"))
+        given = {"input": Image(np.random.default_rng(3).integers(-99, 99, (SIZE, SIZE)).astype(np.int32), (0, 0))}
+        for region in (((0, SIZE), (0, SIZE)), ((-9, 11), (-5, 17)), ((3, 20), (SIZE - 7, 20))):
+            status, got = call(library, source, pipeline, given, {}, {"out": region})
+            assert status == 0
+            expected = interpret(pipeline, given, {}, {"out": region})["out"]
+            np.testing.assert_array_equal(got["out"][0], expected[0])
