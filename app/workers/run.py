@@ -112,6 +112,8 @@ def query_regions(
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
         job = _Job(pipeline, {}, values, given, Path(name).resolve(), dict(inputs))
         answer = job.call(library, ("query",), 1, RUN_LIMITS)
+    if answer["code"] == 2:
+        raise ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
     if answer["code"] != 1:
         raise RunError("run_failure", f"the compiled code answered a bounds query with {answer['code']}")
     return _required(answer, pipeline)
@@ -290,8 +292,10 @@ def _death(number: int, said: str) -> RunError:
     return RunError("run_failure", f"the compiled code crashed: {names.get(number, f'signal {number}')}", said)
 
 
-def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError:
+def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError | ArgumentError:
     """What a code of the generated C other than 0 means."""
+    if answer["code"] == 2:  # sizes and params have been checked before
+        return ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
     if answer["code"] == 3:
         return RunError("out_of_memory", "the compiled code got no memory for its buffers")
     if answer["code"] != 1:

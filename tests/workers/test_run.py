@@ -98,6 +98,16 @@ def test_an_image_of_another_order_in_memory(cache: Path) -> None:
     )
 
 
+def test_regions_beyond_the_grid(cache: Path) -> None:
+    """The compiled code refuses places that 32 bits cannot name; so does a query."""
+    refusing = body("return 2;")
+    with pytest.raises(ArgumentError, match="beyond 32-bit coordinates"):
+        run_tiny(cache, refusing)
+    library = build(refusing, PLATFORM, cache, 60)
+    with pytest.raises(ArgumentError, match="beyond 32-bit coordinates"):
+        query_regions(library, pairs(), {"image": ((0, 9), (0, 9))}, {}, {"twice": ((0, 5), (0, 5))})
+
+
 def test_tuples_several_outputs_and_interleaved_images(cache: Path) -> None:
     library = build(source(TUPLES), PLATFORM, cache, 60)
     planes = np.arange(3 * 5 * 7, dtype=np.uint16).reshape(3, 5, 7)
@@ -199,7 +209,7 @@ def test_arguments_that_do_not_fit(cache: Path, changes: dict[str, Any], message
         ("*(volatile int *)8 = 1; return 0;", "run_failure", "SIGSEGV"),
         ("__builtin_trap();", "run_failure", "instructions|SIGTRAP|SIGABRT"),
         ("((volatile float *)out->data)[1 << 20] = 1; return 0;", "run_failure", "SIGSEGV"),
-        ("return 2;", "run_failure", "code 2"),
+        ("return 9;", "run_failure", "code 9"),
         ("return 3;", "out_of_memory", "no memory"),
         ("return 1;", "run_failure", "asked for a region"),
         ("exit(7);", "run_failure", "status 7"),
