@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from scheduler.analysis.index import Atom, Index, const
 from scheduler.lower.builder import Builder
@@ -39,7 +40,7 @@ def _is_small(atom: Atom) -> bool:
 
 def by_remainder(b: Builder, emit: Callable[[], None]) -> None:
     """Emits rows: once, or for each remainder that decides what they compute."""
-    mark, before = b.mark(), b.splitting
+    mark, names, before = b.mark(), len(b.depths), b.splitting
     b.splitting = True
     try:
         emit()
@@ -49,6 +50,11 @@ def by_remainder(b: Builder, emit: Callable[[], None]) -> None:
         wanted = need
     finally:
         b.splitting = before
+    if set(wanted.of.symbols()).intersection(islice(b.depths, names, None)):
+        b.splitting = False  # the index is made of data that these rows have read: there is nothing to ask before them
+        emit()
+        b.splitting = before
+        return
     of = b.let(b.remainder(wanted.of, wanted.by), "remainder")
     otherwise: tuple[Statement, ...] = ()
     for r in reversed(range(wanted.by)):

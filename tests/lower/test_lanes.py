@@ -21,6 +21,7 @@ from scheduler.schedule import INLINE, Group, Placement, Schedule, Vector
 
 A = {"name": "a", "dims": ["x", "y"], "value": "sqrt(f(x, y)) + f(x + 1, y)"}
 B = {"name": "b", "dims": ["x", "y"], "value": "f(x, y) * f(x, y + 1) - f(x - 1, y)"}
+C = {"name": "c", "dims": ["x", "y"], "value": "select(x % 2 == 0, f(x, y), f(x + 1, y) * 2)"}
 VALUES = {
     "columns": "select(x % 2 == 0, a(x // 2, y), b(x // 2, y))",
     "columns from 1": "a((x + 1) // 2, y) if not x % 2 == 1 else b((x - 1) // 2, y) * 2",
@@ -36,6 +37,8 @@ VALUES = {
     "one lane of all": "select(x % 8 == 3, a(x, y), b(x, y)) + select(x % 1 == 0, a(x, y), 0)",
     "whole numbers": "float32(select(x % 2 == 0, x // 2, -x)) + f(x, y)",
     "truth": "f(x, y) if (a(x // 2, y) > 1 if x % 2 == 0 else f(x, y) > 0.5) else b(x, y)",
+    "remainders of data": "c(clamp(int32(f(3, y) * 4.0), 0, 9), y) + a(x, y)",
+    "remainders of data, in lanes": "c(clamp(int32(f(x, y) * 4.0), 0, 9), y) + a(x, y)",
     "tables": "f(clamp(int32(a(x // 2, y)) + select(x % 2 == 0, 0, 3), 0, 9), y)",
 }  # fmt: skip
 
@@ -46,7 +49,7 @@ def pipeline_of(value: str) -> Pipeline:
             "format": 1,
             "name": "mosaic",
             "inputs": [{"name": "f", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
-            "stages": [A, B, {"name": "out", "dims": ["x", "y"], "value": value}],
+            "stages": [A, B, C, {"name": "out", "dims": ["x", "y"], "value": value}],
             "outputs": ["out"],
             "estimates": {"out": [[0, 256], [0, 64]]},
         }
