@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scheduler.analysis.folding import folded
+from scheduler.analysis.reduction_order import fastest_dims, ordered
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -28,14 +29,16 @@ Domain = tuple[tuple[Expr, Expr], ...]
 def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     """*Before*: a checked pipeline. *After*: no input and no stage has a boundary; every access to one that had
     indexes inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one. No stage's
-    first update is one that could be part of its value (see `folding`).
+    first update is one that could be part of its value (see `folding`), and the loops of long reductions run along
+    memory (see `reduction_order`).
 
     Computes the same values; floats are added up in the same order if `strict`. Normalising again changes nothing,
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
     domain even where the modulo implies it, so that interval arithmetic sees the bound.
     """
     pipeline = _without_boundaries(pipeline)
-    stages = tuple(folded(s, strict) for s in pipeline.stages)
+    fastest = fastest_dims(pipeline)
+    stages = tuple(ordered(folded(s, strict), fastest, strict) for s in pipeline.stages)
     same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
     return pipeline if same else replace(pipeline, stages=stages)
 
