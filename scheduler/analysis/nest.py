@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.analysis.spans import Span
+from scheduler.errors import ScheduleError
+from scheduler.lang.types import INT32
 from scheduler.schedule import dim_of, inner, outer
 
 Sizes: TypeAlias = NDArray[np.int64]
@@ -73,11 +75,17 @@ class Line:
 
 
 def line(span: Span) -> Line:
-    """The span, which must be known, in integers."""
+    """The span, which must be known, in integers. Raises ScheduleError where these are larger than any coordinate."""
     assert span.lo is not None
     assert span.hi is not None
     k = lcm(span.rate.denominator, span.lo.denominator, span.hi.denominator)
-    return Line(int(span.rate * k), int(span.lo * k), int(span.hi * k), k)
+    found = Line(int(span.rate * k), int(span.lo * k), int(span.hi * k), k)
+    if max(abs(found.a), abs(found.lo), abs(found.hi), k) > INT32.max:
+        raise ScheduleError(
+            f"from stage to stage, indices scale dim '{span.var}' by {found.a} / {k} and shift it by up to "
+            f"{max(abs(found.lo), abs(found.hi)) // k}, beyond every image; scale and shift by less"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

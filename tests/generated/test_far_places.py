@@ -16,6 +16,7 @@ from support.native import build, source_of
 from scheduler.analysis.bounds import required_boxes
 from scheduler.analysis.index import const
 from scheduler.compile import compile_pipeline
+from scheduler.errors import ScheduleError
 from scheduler.lang.arguments import ArgumentError
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
@@ -79,6 +80,11 @@ def test_scales_that_multiply_beyond_64_bits() -> None:
     assert out[0] == 7
     for low in (1, -1, 2147, 2148, LAST, FIRST):
         assert invoke(library, source, [view(data, (0,)), view(out, (low,))]) == E_ARGUMENT
+
+
+def test_scales_that_no_image_is_large_enough_for() -> None:
+    with pytest.raises(ScheduleError, match="beyond every image; scale and shift by less"):
+        compile_pipeline(load(document(*["f(1000003 * x)"] * 12)), machine())
 
 
 @pytest.mark.parametrize(
