@@ -13,6 +13,8 @@ from scheduler.lower.program import Value
 def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
     """`f` of `args` as the type of `r`."""
     t = r.type
+    if f in ("min", "max") and r.lanes > 1:
+        return f"{o.function(f, t, r.lanes)}({', '.join(o.wide(v, r.lanes) for v in args)})"
     if f in ("min", "max"):
         a, b = (o.name(v) for v in args)
         return f"{a} {'<' if f == 'min' else '>'} {b} ? {a} : {b}"

@@ -228,6 +228,27 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Functions of vectors of 32-bit elements and what they are made of, in an order in which they can be defined."""
 
+_EXTREME = """\
+/* a if a $sign b, else b, of each lane: one instruction where the compiler would make two of it. */
+TILESMITH_INLINE $F $name($F a, $F b) {
+$instructions    const $I first = a $sign b;
+    return ($F)((($I)a & first) | (($I)b & ~first));
+$end}
+"""
+
+_EXTREME_INSTRUCTIONS = {
+    64: (
+        ("defined __AVX512F__ && defined __clang__", "__builtin_ia32_${op}512(a, b, 4)"),
+        ("defined __AVX512F__", "__builtin_ia32_${op}512_mask(a, b, ($F){0}, -1, 4)"),
+    ),
+    32: (("defined __AVX__", "__builtin_ia32_${op}256(a, b)"),),
+    16: (("defined __SSE2__", "__builtin_ia32_${op}(a, b)"),),
+}
+"""By bytes: where there is an instruction, and the compilers' name for it."""
+
+EXTREMES = ("min", "max")
+"""Functions of vectors of floats."""
+
 IDIOMS = ("sat_add", "sat_sub")
 """Functions of vectors of any integers."""
 
@@ -272,10 +293,15 @@ class Functions:
 
     def text(self) -> list[str]:
         """The definitions, callees first."""
-        order = [*IDIOMS, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
+        order = [*EXTREMES, *IDIOMS, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]), f[1].name))
-        lines = [_defined(*f) if f[0] in IDIOMS or self._in_vectors(f[0], f[1]) else _by_lanes(*f) for f in asked]
+        lines = [self._definition(*f) for f in asked]
         return [_WHOLE, *lines] if any("TILESMITH_WHOLE" in line for line in lines) else lines
+
+    def _definition(self, name: str, t: ScalarType, lanes: int) -> str:
+        if name in EXTREMES:
+            return _extreme(name, t, lanes)
+        return _defined(name, t, lanes) if name in IDIOMS or self._in_vectors(name, t) else _by_lanes(name, t, lanes)
 
 
 def _defined(name: str, t: ScalarType, lanes: int) -> str:
@@ -290,6 +316,17 @@ def _defined(name: str, t: ScalarType, lanes: int) -> str:
     words["most"] = f"INT{t.bits}_MAX"
     words["power"] = _power(t, lanes)
     return Template(text).substitute(words)
+
+
+def _extreme(name: str, t: ScalarType, lanes: int) -> str:
+    own, sign = vector("float", t.bits, lanes), "<" if name == "min" else ">"
+    words = {"F": own, "I": vector("int", t.bits, lanes), "sign": sign, "name": function_name(name, t, lanes)}
+    words["op"] = name + ("ps" if t.bits == 32 else "pd")
+    found = _EXTREME_INSTRUCTIONS.get(t.bytes * lanes, ())
+    tests = [f"#{'el' if n else ''}if {test}\n    return {text};\n" for n, (test, text) in enumerate(found)]
+    words["instructions"] = Template("".join(tests)).substitute(words) + ("#else\n" if found else "")
+    words["end"] = "#endif\n" if found else ""
+    return Template(_EXTREME).substitute(words)
 
 
 def _by_lanes(name: str, t: ScalarType, lanes: int) -> str:

@@ -14,6 +14,7 @@ from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_b
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.analysis.spans import Span
+from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
@@ -23,7 +24,6 @@ from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.reductions import has_long_reduction
 from scheduler.lower.updates import run_updates
-from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
 from scheduler.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of, inner
 
 Boxes = dict[str, Box]

@@ -116,8 +116,17 @@ class Places:
             e = e.operand  # lanes need not be wider than what they are made of
         value = self.value(e, frame)
         if value.lanes > 1:
-            return Lane(const(0), None, value if _is_short(value.type) else self.convert(value, INT32))
+            return Lane(
+                const(0), None, self._unsigned(value if _is_short(value.type) else self.convert(value, INT32), e)
+            )
         return Lane(self.builder.as_index(value))
+
+    def _unsigned(self, value: Value, e: Expr) -> Value:
+        """A value that is never negative as unsigned: a lane becomes an address without a sign to extend."""
+        ends = interval(e).numeric
+        if ends is None or ends[0] < 0 or value.type.kind == "uint":
+            return value
+        return self.convert(value, ScalarType("uint", value.type.bits))
 
     def _scaled(self, a: Lane, k: int, e: Expr, frame: Frame) -> Lane:
         if a.vector is not None or (a.pattern is not None and abs(k) > -INT32.min):
@@ -238,8 +247,11 @@ class Places:
         )
 
     def extreme_of(self, op: str, args: tuple[Value, ...], lanes: int) -> Value:
-        """min and max of vectors: a comparison and a choice, which the compilers know to be one instruction."""
+        """min and max of vectors. Of integers a comparison and a choice, which the compilers know to be one
+        instruction."""
         t, define = args[0].type, self.builder.define
+        if t.is_float:
+            return define(op, args, t, lanes)
         first = define("<" if op == "call:min" else ">", args, BOOL, lanes, mask_bits=t.bits)
         return define("select", (first, *args), t, lanes)
 
