@@ -80,6 +80,9 @@ class Settings(BaseSettings):
     )
     job_attempts: int = Field(default=3, ge=1, description="Times a job is started before a lost service fails it")
     build_timeout_s: float = Field(default=120.0, gt=0, description="Longest C compilation, s")
+    build_cache_bytes: int = Field(
+        default=4 * GIB, gt=0, description="Libraries that are kept, bytes; the least recently used leave first"
+    )
     run_timeout_s: float = Field(default=120.0, gt=0, description="Longest run of compiled code, s")
     run_memory_bytes: int = Field(default=4 * GIB, gt=0, description="Memory of a run, bytes")
     run_repeats: int = Field(default=1000, ge=1, description="Largest `repeat` of a run")

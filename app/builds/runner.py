@@ -193,6 +193,7 @@ class JobRunner:
             source=forms[SOURCE_FORM],
             data_dir=settings.data_dir.absolute(),
             build_timeout_s=settings.build_timeout_s,
+            build_cache_bytes=settings.build_cache_bytes,
             run_timeout_s=settings.run_timeout_s,
             run_memory_bytes=settings.run_memory_bytes,
             limits=settings.limits,

@@ -43,6 +43,7 @@ class Task:
     source: bytes
     data_dir: Path
     build_timeout_s: float
+    build_cache_bytes: int
     run_timeout_s: float
     run_memory_bytes: int
     limits: DocumentLimits
@@ -60,7 +61,7 @@ def compile_library(task: Task) -> BuiltLibrary:
         buffers=tuple((name, count) for name, count in fields["buffers"]),
     )
     platform = platforms.parse(json.loads(task.platform))
-    return build(source, platform, JobFiles(task.data_dir).cache, task.build_timeout_s)
+    return build(source, platform, JobFiles(task.data_dir).cache, task.build_timeout_s, task.build_cache_bytes)
 
 
 def describe_build(library: BuiltLibrary) -> dict[str, Any]:

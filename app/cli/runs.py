@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Outputs = Mapping[str, tuple[images.Array, ...]]
 
 COMPILE_TIMEOUT_S = 120.0
+CACHE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
     job = _job(request.doc, files)
     result = schedules.answer_for(job.pipeline, request)
     with progress(f"compiling with {result.platform.compiler.command}"):
-        library = compilation.build(result.source, result.platform, cache_dir(), COMPILE_TIMEOUT_S)
+        library = compilation.build(result.source, result.platform, cache_dir(), COMPILE_TIMEOUT_S, CACHE_BYTES)
     with progress(f"running {job.pipeline.name}"):
         done = execution.run(
             library, job.pipeline, job.inputs, job.arguments.params, job.regions, threads or _cpus(), repeat

@@ -31,6 +31,7 @@ RUNNER_SOURCE = Path(__file__).with_name("runner.c")
 SOURCE_NAME, LIBRARY_NAME, RUNNER_NAME, RECORD_NAME = "pipeline.c", "library.so", "runner", "build.json"
 _FORMAT = 1  # of the cache: part of every key
 _STALE_S = 24 * 3600
+_IN_USE_S = 600
 _OBJECT_BYTES = 256 << 20
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large|File size limit exceeded")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
@@ -62,8 +63,11 @@ class Toolchain:
     identity: str
 
 
-def build(source: CSource, platform: CpuPlatform, cache_dir: Path, timeout_s: float) -> BuiltLibrary:
+def build(
+    source: CSource, platform: CpuPlatform, cache_dir: Path, timeout_s: float, cache_bytes: int | None = None
+) -> BuiltLibrary:
     """The shared object of `source` for `platform`, from the cache or compiled now within `timeout_s` seconds.
+    Libraries beyond `cache_bytes` in all leave the cache, those first that have not been asked for the longest.
 
     Raises CompileError: `compile_failure` with what the compiler said, `compile_timeout` (never remembered),
     `store_full` where there is no space left; none of them leaves anything in the cache.
@@ -76,6 +80,10 @@ def build(source: CSource, platform: CpuPlatform, cache_dir: Path, timeout_s: fl
         toolchain = find_toolchain(platform.compiler, timeout_s)
         runner = _build_runner(toolchain, platform.compiler, cache_dir, deadline)
         folder, record, cached = _library(source, platform, toolchain, cache_dir, deadline)
+        with suppress(OSError):
+            os.utime(folder / RECORD_NAME)
+        if cache_bytes is not None and not cached:
+            _trim(folder.parent, cache_bytes)
     return BuiltLibrary(
         path=folder / LIBRARY_NAME,
         key=folder.name,
@@ -237,6 +245,22 @@ def _sweep(parent: Path) -> None:
         with suppress(OSError):
             if time.time() - entry.stat().st_mtime > _STALE_S:
                 shutil.rmtree(entry, ignore_errors=True)
+
+
+def _trim(parent: Path, limit: int) -> None:
+    """Remove entries, the least recently used first, until what is left has `limit` bytes. Those of the last minutes
+    stay: they may be about to run."""
+    entries: list[tuple[float, int, Path]] = []
+    for folder in parent.iterdir():
+        with suppress(OSError):
+            size = sum(f.stat().st_size for f in folder.iterdir())
+            entries.append(((folder / RECORD_NAME).stat().st_mtime, size, folder))
+    total = sum(size for _, size, _ in entries)
+    for used, size, folder in sorted(entries):
+        if total <= limit or time.time() - used < _IN_USE_S:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        total -= size
 
 
 def _key(kind: str, toolchain: Toolchain, *parts: object) -> str:

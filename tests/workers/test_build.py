@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -267,3 +268,19 @@ def processes_of(program: Path) -> list[str]:
             if str(program) in command:
                 found.append(command)
     return found
+
+
+def test_libraries_that_nobody_asks_for_leave_a_full_cache(cache: Path) -> None:
+    """The least recently used first; what was asked for just now stays whatever its size."""
+    codes = [source(PAIRS + f"/* {n} */") for n in range(3)]
+    oldest, asked = (build(code, PLATFORM, cache, 60).path.parent for code in codes[:2])
+    for folder, age_s in ((oldest, 7200), (asked, 9000)):
+        then = time.time() - age_s
+        os.utime(folder / compilation.RECORD_NAME, (then, then))
+    build(codes[1], PLATFORM, cache, 60)  # used again
+    room = sum(f.stat().st_size for f in oldest.iterdir()) * 5 // 2
+    newest = build(codes[2], PLATFORM, cache, 60, room).path.parent
+    assert entries(cache) == sorted([asked.name, newest.name])
+    assert build(codes[2], PLATFORM, cache, 60, 1).cached
+    assert build(codes[0], PLATFORM, cache, 60, 1).path.exists()
+    assert len(entries(cache)) == 3
