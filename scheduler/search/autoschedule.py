@@ -119,9 +119,10 @@ def _at_root(name: str, here: Found | None, group: Group) -> list[Decision]:
     else:
         reason = here.reason if isinstance(here, AtRoot) else "no group has it"
     inlined = [p.stage for p in group.placements]
+    source = "no loop to tile" if isinstance(here, AtRoot) else "METHOD: an answer always"
     chosen = "computed at root, alone" + (f", {', '.join(inlined)} inline in it" if inlined else "")
     return [
-        Decision("group", name, chosen, reason, "METHOD: an answer always", rejected=rejected),
+        Decision("group", name, chosen, reason, source, rejected=rejected),
         *_updates_explained(name, group.updates),
     ]
 
@@ -134,21 +135,16 @@ def _factor_explained(factor: Factor) -> Decision:
 
 
 def _updates_explained(name: str, updates: tuple[UpdateLoops, ...]) -> list[Decision]:
-    """One decision an update: its loops from the outermost, vectors and threads."""
+    """One decision an update: its loops from the innermost, vectors and threads."""
     found = []
     for n, update in enumerate(updates):
-        vector = "no vectors" if update.vector is None else f"{update.vector.lanes} lanes along {update.vector.dim}"
+        vector, why = "no vectors", "no loop that runs along memory is proved to be independent"
+        if update.vector is not None:
+            vector = f"{update.vector.lanes} lanes along {update.vector.dim}"
+            why = f"{update.vector.dim} runs along memory, and is proved to be independent"
         threads = "" if update.parallel is None else f", threads over {update.parallel}"
         loops = " ".join(update.loops) or "none"
-        found.append(
-            Decision(
-                "final",
-                name,
-                f"update {n}: loops {loops}; {vector}{threads}",
-                "loops that are proved to be independent",
-                "TACO 2019, 4.4",
-            )
-        )
+        found.append(Decision("final", name, f"update {n}: loops {loops}; {vector}{threads}", why, "TACO 2019, 4.4"))
     return found
 
 
