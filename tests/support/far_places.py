@@ -13,7 +13,8 @@ if __name__ == "__main__":
 import numpy as np
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
 from support.machines import machine
-from support.native import build
+from support.native import build, call
+from support.odd_sizes import DOCUMENTS
 
 from scheduler.compile import compile_pipeline
 from scheduler.lang.document import load
@@ -93,6 +94,30 @@ def wrong(index: str, boundary: str | None, flags: tuple[str, ...]) -> list[str]
     return found
 
 
+def wrong_with_updates(name: str, flags: tuple[str, ...]) -> list[str]:
+    """What is wrong with updates, tuples and pyramids there."""
+    pipeline = load(DOCUMENTS[name])
+    source = compile_pipeline(pipeline, machine()).source
+    library, found = build(source, flags), []
+    (image,), (output,) = pipeline.inputs, pipeline.outputs
+    array = np.random.default_rng(1).integers(0, 99, (7, 9)).astype(image.type.numpy)
+    for x in (FIRST, FIRST + 40, -(2**30) - 7, 2**30 - 5, LAST - 80, LAST - 17, LAST - 8):
+        for y in (FIRST + 1, 5, LAST - 30, LAST - 6):
+            inputs, regions = {image.name: Image(array, (x, y))}, {output: ((x, 9), (y, 7))}
+            status, got = call(library, source, pipeline, inputs, {}, regions)
+            try:
+                expected = interpret(pipeline, inputs, {}, regions)[output]
+            except (ArgumentError, RegionError) as error:
+                if status == OK:
+                    found.append(f"{name} at {x}, {y}: nothing is said, though {error}")
+                continue
+            if status != OK or any((a != b).any() for a, b in zip(got[output], expected, strict=True)):
+                found.append(f"{name} at {x}, {y}: {status}, other values")
+    return found
+
+
 if __name__ == "__main__":
     cases = [(i, None) for i in INDICES] + [(i, b) for i in ("x - 1", "2 * x", "x + 40") for b in BOUNDARIES]
-    print(json.dumps([w for index, boundary in cases for w in wrong(index, boundary, tuple(sys.argv[1:]))]))
+    flags = tuple(sys.argv[1:])
+    problems = [w for index, boundary in cases for w in wrong(index, boundary, flags)]
+    print(json.dumps(problems + [w for name in DOCUMENTS for w in wrong_with_updates(name, flags)]))
