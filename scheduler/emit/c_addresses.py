@@ -7,7 +7,7 @@ from scheduler.emit.c_operands import Operands
 from scheduler.lang.types import BOOL, INT32
 from scheduler.lower.program import Define, Gathered, Lane, Value
 
-OPS = ("load", "gather", "shuffle", "lanes", "from_index", "to_index")
+OPS = ("load", "lookup", "gather", "shuffle", "lanes", "from_index", "to_index")
 
 
 def address(o: Operands, d: Define) -> str:
@@ -30,6 +30,8 @@ def address(o: Operands, d: Define) -> str:
             return _load(o, d)
         case "shuffle":
             return _shuffle(d)
+        case "lookup":
+            return _lookup(o, d)
     return _gather(o, d)
 
 
@@ -42,6 +44,14 @@ def _load(o: Operands, d: Define) -> str:
     kind = "uint" if r.type == BOOL else r.type.kind
     text = f"*(const {o.unaligned(kind, r.type.bits, r.lanes)} *)({row} + {o.symbols.text(at)})"
     return f"{text} != 0" if r.type == BOOL else text
+
+
+def _lookup(o: Operands, d: Define) -> str:
+    """`row[at]` for a vector of bytes; the table is whole where none of the further arguments is negative."""
+    at, *needed = d.args
+    assert isinstance(at, Value)
+    tests = [f"{o.symbols.text(x)} >= 0" for x in needed if isinstance(x, Index)]
+    return f"{o.function('lookup', d.result.type, d.result.lanes)}({d.attrs[0]}, {' && '.join(tests)}, {at.name})"
 
 
 def _shuffle(d: Define) -> str:

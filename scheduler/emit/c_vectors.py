@@ -185,6 +185,23 @@ TILESMITH_INLINE $U $mix($U h, $U a) {
 }
 """
 
+_LOOKUP = """\
+/* Elements of a table of bytes; `whole` if it has one for every byte. */
+TILESMITH_INLINE $U $lookup(const uint8_t *table, int whole, $U at) {
+#if defined __AVX512VBMI__ && !defined __clang__
+    if (whole) {
+        $U part[4];
+        memcpy(part, table, sizeof part);
+        const $U low = __builtin_shuffle(part[0], part[1], at), high = __builtin_shuffle(part[2], part[3], at);
+        const $U upper = ($U)(at > 127);
+        return (high & upper) | (low & ~upper);
+    }
+#endif
+    (void)whole;
+    return ($U){$lanes};
+}
+"""
+
 _SAT_ADD_UNSIGNED = """\
 TILESMITH_INLINE $U $sat_add($U a, $U b) {
     const $U room = ~b, fits = ($U)(a < room);
@@ -215,6 +232,7 @@ TILESMITH_INLINE $I $sat_sub($I a, $I b) {
 
 _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "mix": (_MIX, ()),
+    "lookup": (_LOOKUP, ()),
     "pick": (_PICK, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
@@ -226,7 +244,7 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "exp2": (_EXP2, ("exp_scaled",)),
     "pow": (_POW, ("pick", "log_parts", "product_log2", "exp2")),
 }
-"""Functions of vectors of 32-bit elements and what they are made of, in an order in which they can be defined."""
+"""Functions of vectors and what they are made of, in an order in which they can be defined."""
 
 _EXTREME = """\
 /* a if a $sign b, else b, of each lane: one instruction where the compiler would make two of it. */
@@ -315,6 +333,7 @@ def _defined(name: str, t: ScalarType, lanes: int) -> str:
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
     words["most"] = f"INT{t.bits}_MAX"
     words["power"] = _power(t, lanes)
+    words["lanes"] = ", ".join(f"table[at[{n}]]" for n in range(lanes))
     return Template(text).substitute(words)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.analysis.index import Index, const, modulo, multiply
-from scheduler.lang.types import ScalarType
+from scheduler.lang.types import UINT8, ScalarType
 from scheduler.lower import interleaved
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Gathered, Lane, Store, Value
+
+BYTES = 64
+"""Lanes of a vector of bytes for which machines can look up all at once."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -90,6 +93,10 @@ def load(
         return interleaved.load(b, buffer, row, pixels, channel, type_, at_least)
     row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
+    index = unit.vector
+    if index is not None and moving == {buffer.unit} and index.type == type_ == UINT8 and width == BYTES and not safe:
+        ends = (buffer.origin[buffer.unit].scaled(-1), buffer.origin[buffer.unit] + buffer.extent[buffer.unit] - 256)
+        return b.define("lookup", (index, *ends), type_, width, row=row, hint=hint, pinned=pinned, at_least=at_least)
     args = tuple(g.lane for g in gathered)
     # the strides and origins are operands too: the value lives no further out than they do
     more = tuple(x for g in gathered for x in (g.stride, g.origin, *(g.within or ())))

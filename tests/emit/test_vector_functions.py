@@ -142,3 +142,27 @@ def test_random_numbers_are_the_same_in_vectors() -> None:
     pipeline, source = pointwise("random(7, a(x), 3, x)", ["int32"], 16)
     expected = interpret(pipeline, {"a": Image(column, (0,))}, {}, {"out": ((0, 300),)})["out"][0]
     np.testing.assert_array_equal(computed("gcc", pipeline, source, column), expected)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(("index", "low", "size"), [("a(x)", 0, 256), ("a(x)", -9, 300), ("a(x) & 63", 0, 64)])
+def test_tables_of_bytes(index: str, low: int, size: int, compiler: str) -> None:
+    """A table that has an element for every byte may be looked up whole; of a smaller one no more is read."""
+    document = {
+        "format": 1,
+        "name": "lookup",
+        "inputs": [{"name": n, "type": "uint8", "dims": ["x"]} for n in ("a", "table")],
+        "stages": [{"name": "out", "dims": ["x"], "value": f"table(int32({index}))"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 4096]], "table": [[0, 256]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("lookup", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", 64), (), ()),))
+    source = source_of(pipeline, schedule, machine())
+    assert "= tilesmith_lookup_u8x64(" in source.code
+    rng = np.random.default_rng(5)
+    a, table = (rng.integers(0, 256, n).astype(np.uint8) for n in (300, size))
+    inputs, regions = {"a": Image(a, (0,)), "table": Image(table, (low,))}, {"out": ((0, 300),)}
+    status, got = call(build(source, FLAGS[compiler], compiler), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], table[(a if size > 64 else a & 63) - np.int64(low)])
