@@ -175,7 +175,12 @@ class Statements:
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
         if s.skip is not None:
             from_, to = s.skip
-            lines.append(f"    if ({s.var} == {from_} && ({s.var} = {to}) > {bare(s.hi)}) break;")
+            met = (
+                f"{s.var} == {from_}"
+                if s.step.is_const and s.step.const == 1
+                else f"{s.var} >= {from_} && {s.var} < {to}"
+            )
+            lines.append(f"    if ({met} && ({s.var} = {to}) > {bare(s.hi)}) break;")
         if s.last is not None:
             name, last = s.last
             lines.append(f"    const int64_t {name} = {s.var} < {last} ? {s.var} : {last};")

@@ -47,6 +47,7 @@ class Builder:
         self.alignments: dict[str, int] = {}  # what vectors of a stage had to be aligned to, once known
         self.guard = 0  # the depth that loads stay inside: further out their place may not exist
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
+        self.expected: Callable[[Index], int] = lambda _: 1  # an index at the estimates
         self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
         self.splitting = False  # whether rows may be written once for each remainder of an index
         self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope

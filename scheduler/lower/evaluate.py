@@ -63,8 +63,8 @@ class Evaluator(Places):
     With an `axis`, values that move along it are vectors; clamps and boundaries of indices along it are
     dropped and noted in `constraints` instead (each must be >= 0 where the vector code runs).
     `own` is a stage whose memory is being updated: its loads are neither shared nor moved. `streams` are stages in
-    registers. With `exact` clamps stay as they are, lane by lane, and loads stay inside their buffers whatever the
-    lane; with `fixed` the vectors start where they start, aligned to nothing.
+    registers. With `exact` clamps stay as they are, lane by lane; with `safe` loads stay inside their buffers
+    whatever the lane; with `fixed` the vectors start where they start, aligned to nothing.
     """
 
     def __init__(
@@ -76,8 +76,10 @@ class Evaluator(Places):
         streams: Streams | None = None,
         exact: bool = False,
         fixed: bool = False,
+        safe: bool = False,
     ) -> None:
         super().__init__(builder, axis, exact, fixed)
+        self.safe = safe
         self.sources = sources
         self.own = own
         self.streams = streams
@@ -218,7 +220,7 @@ class Evaluator(Places):
         buffer = self.sources.buffers[(e.name, e.component)]
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
         at_least = max(at_least, self.builder.guard)
-        return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.exact)
+        return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.safe)
 
     def _frame_of(self, stage: Stage, lanes: tuple[Lane, ...]) -> Frame:
         inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})

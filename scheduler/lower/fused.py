@@ -188,7 +188,7 @@ class _Fused:
             self.row.moving, self.stages, frozenset(self.row.rings), base, self.lanes, planning, self.planned,
             depth=b.depth, builder=b,
         )  # fmt: skip
-        evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, fixed=True)
+        evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, fixed=True, safe=safe)
         return evaluator, Lane(base, tuple(range(self.lanes))), streams
 
     def _plan(self) -> list[tuple[int, Index]]:

@@ -63,6 +63,7 @@ class _Lowering:
         required = self._required(boxes, outputs)
         bounds = tuple(b.scopes[0].statements)
         self.estimated = _Estimated(self._estimated_symbols(), bounds)
+        b.expected = self.estimated.value
         b.scopes[0].statements.clear()
         self._input_buffers(boxes)
         groups = [g for g in self.schedule.groups if g.output in boxes]
@@ -278,6 +279,9 @@ class _Estimated:
         return x.value(self._look)
 
     def _look(self, name: str) -> int:
-        if name not in self._known:
-            self._known[name] = self._lets[name].value(self._look) if name in self._lets else 1
-        return self._known[name]
+        if name in self._known:
+            return self._known[name]
+        if name not in self._lets:
+            return 1
+        found = self._known[name] = self._lets[name].value(self._look)
+        return found

@@ -14,10 +14,13 @@ from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.memory import store, store_channels
 from scheduler.lower.places import Axis, NeedAlignment, NotUniformBound
-from scheduler.lower.program import Buffer, If, Lane, Loop, VectorSplit
+from scheduler.lower.program import Buffer, If, Lane, Let, Loop, VectorSplit
 from scheduler.lower.reductions import together
 from scheduler.lower.remainders import by_remainder
 from scheduler.schedule import Vector
+
+MOST_OF_ROW = 8
+"""Edges are wide that are expected to be one part in so many of a row."""
 
 Body = Callable[[Evaluator, Sequence[Mapping[str, Lane]]], None]
 """Emits what is done at a point, or at a vector of them: the evaluator of the open scope, and the loops' variables;
@@ -198,7 +201,8 @@ def _row(
     align: int,
 ) -> None:
     """The vectorised loop: a middle of whole vectors, the last one moved back to end with the middle (where a point
-    may be computed twice), and scalars at both edges (also for rows shorter than a vector)."""
+    may be computed twice), and scalars at both edges (also for rows shorter than a vector). Wide edges, where clamps
+    are at work, are vectors too, which clamp lane by lane."""
     dim, lanes = vector.dim, vector.lanes
     lo, hi = nest.bounds[dim]
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
@@ -228,11 +232,66 @@ def _row(
     b.emit(
         Loop(counter, sym(first), sym(last) + (lanes // align - 1), const(lanes // align), tuple(body), last=(q, last))
     )
-    with b.scope() as edge:
+    skip = (from_, to)
+    wide = b.expected(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
+    if wide * MOST_OF_ROW < b.expected(hi - lo + 1) or nest.once or not evaluator.constraints:
+        _scalars(b, sources, nest, envs, rest, dim, skip)
+        return
+    with b.condition() as vectors:
+        made = _clamped(b, sources, nest, envs, rest, vector, skip)
+    with b.condition() as scalars:
+        _scalars(b, sources, nest, envs, rest, dim, skip)
+    if made:
+        b.emit(If((hi - lo - (lanes - 1),), tuple(vectors), None, tuple(scalars)))
+    else:
+        b.scopes[-1].statements.extend(scalars)
+
+
+def _scalars(
+    b: Builder,
+    sources: Sources,
+    nest: Nest,
+    envs: list[dict[str, Lane]],
+    rest: tuple[str, ...],
+    dim: str,
+    skip: tuple[str, str],
+) -> None:
+    """What vectors leave of a row, point by point."""
+    lo, hi = nest.bounds[dim]
+    with b.scope() as body:
         var = b.fresh(dim)
         at = Lane(b.declare(var))
         _nest(b, sources, replace(nest, unroll={}), [{**env, dim: at} for env in envs], rest, None, 1)
-    b.emit(Loop(var, lo, hi, const(1), tuple(edge), skip=(from_, to)))
+    b.emit(Loop(var, lo, hi, const(1), tuple(body), skip=skip))
+
+
+def _clamped(
+    b: Builder,
+    sources: Sources,
+    nest: Nest,
+    envs: list[dict[str, Lane]],
+    rest: tuple[str, ...],
+    vector: Vector,
+    skip: tuple[str, str],
+) -> bool:
+    """Both edges of a row that is at least a vector long, in vectors whose lanes clamp on their own. The last one ends
+    with the row. False where they would be too wide."""
+    dim, lanes = vector.dim, vector.lanes
+    lo, hi = nest.bounds[dim]
+    mark = b.mark()
+    try:
+        most, var, q = (b.fresh(f"{dim}_{part}") for part in ("most", "edge", "at"))
+        b.emit(Let(most, hi - (lanes - 1)))
+        b.declare(most)
+        with b.scope() as body:
+            lane = Lane(b.declare(q), tuple(range(lanes)))
+            evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth), own=nest.own, exact=True, fixed=True)
+            _vector_body(b, evaluator, replace(nest, unroll={}), [{**env, dim: lane} for env in envs], rest)
+    except TooWide:
+        b.rollback(mark)
+        return False
+    b.emit(Loop(var, lo, hi, const(lanes), tuple(body), skip=skip, last=(q, most)))
+    return True
 
 
 def _vector_body(

@@ -85,7 +85,7 @@ def _block(statements: tuple[Statement, ...], env: dict[str, int], run: Executed
 def _loop(s: Loop, env: dict[str, int], run: Executed) -> None:
     at, hi, step = s.lo.value(env), s.hi.value(env), s.step.value(env)
     while at <= hi:
-        if s.skip is not None and at == env[s.skip[0]]:
+        if s.skip is not None and env[s.skip[0]] <= at < env[s.skip[1]]:
             at = env[s.skip[1]]
             if at > hi:
                 return
