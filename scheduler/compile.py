@@ -19,7 +19,7 @@ from scheduler.lower import lower
 from scheduler.schedule import Schedule
 from scheduler.search import METHODS, SearchOptions, Trace, autoschedule
 
-SCHEDULER_VERSION = "1"
+SCHEDULER_VERSION = "2"
 """Part of every key: raised when the same question gets another answer."""
 
 Clock = Callable[[], float]
