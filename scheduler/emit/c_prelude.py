@@ -102,6 +102,27 @@ TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
 #endif
     return memory;
 }
+
+/* A block that is no longer used and not much too large, or a new one once the others are given back: memory that
+   the system has just cleared is dear. */
+TILESMITH_INLINE void *tilesmith_take(void **memory, int64_t *kept, size_t blocks, int64_t bytes) {
+    size_t best = blocks;
+    for (size_t n = 0; n < blocks; n++)
+        if (kept[n] >= bytes && kept[n] / 8 <= bytes && (best == blocks || kept[n] < kept[best])) best = n;
+    if (best < blocks) {
+        void *found = memory[best];
+        memory[best] = NULL;
+        kept[best] = 0;
+        return found;
+    }
+    for (size_t n = 0; n < blocks; n++) {
+        if (!kept[n]) continue;
+        free(memory[n]);
+        memory[n] = NULL;
+        kept[n] = 0;
+    }
+    return tilesmith_allocate(bytes);
+}
 """
 
 BUFFER_HELPERS = """\

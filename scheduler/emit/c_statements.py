@@ -36,12 +36,14 @@ from scheduler.lower.program import (
 
 
 class Statements:
-    """Prints statements. `memory` counts the blocks that the function may have to free."""
+    """Prints statements. `memory` counts the blocks that the function may have to free; `keeps`: blocks that are no
+    longer used wait for others of their size."""
 
     def __init__(self, symbols: Symbols, operands: Operands) -> None:
         self.symbols = symbols
         self.operands = operands
         self.memory = 0
+        self.keeps = False
         self._slots: dict[str, int] = {}
         self._scratch: dict[int, tuple[str, int]] = {}
 
@@ -97,8 +99,8 @@ class Statements:
             case Allocate():
                 return self._allocate(s.memory)
             case Free():
-                slot = self._slots[s.buffer.pointer]
-                return [f"free(memory[{slot}]);", f"memory[{slot}] = NULL;"]
+                self.keeps = True
+                return [f"kept[{self._slots[s.buffer.pointer]}] = {s.buffer.pointer}_bytes;"]
             case CopyOut():
                 return self._copy_out(s)
             case _:
@@ -220,13 +222,19 @@ class Statements:
                 f"{bytes_} += tilesmith_block({elements}, sizeof({element(b.type)}));",
             ]
         lines += [
-            f"memory[{slot}] = tilesmith_allocate(tilesmith_times({bytes_}, TILESMITH_THREADS));",
+            self._taken(slot, f"tilesmith_times({bytes_}, TILESMITH_THREADS)"),
             f"if (!memory[{slot}]) {{",
             "    status = TILESMITH_E_MEMORY;",
             "    goto finish;",
             "}",
         ]
         return lines
+
+    def _taken(self, slot: int, size: str) -> str:
+        """Memory for a block: one that is no longer used, as soon as there may be one."""
+        if self.keeps:
+            return f"memory[{slot}] = tilesmith_take(memory, kept, sizeof memory / sizeof *memory, {size});"
+        return f"memory[{slot}] = tilesmith_allocate({size});"
 
     def _bind(self, s: Bind) -> list[str]:
         bytes_, slot = self._scratch[id(s.scratch)]
@@ -247,7 +255,8 @@ class Statements:
         return [
             "",
             *strides,
-            f"memory[{slot}] = tilesmith_allocate(tilesmith_block({elements}, sizeof({t})));",
+            f"const int64_t {b.pointer}_bytes = tilesmith_block({elements}, sizeof({t}));",
+            self._taken(slot, f"{b.pointer}_bytes"),
             f"if (!memory[{slot}]) {{",
             "    status = TILESMITH_E_MEMORY;",
             "    goto finish;",

@@ -128,20 +128,24 @@ class RowLoop:
 def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
     """Emits the loops of one row. *Legal when* every stage of `streams` moves along the row at the rate of the
     output where it is read by a plain shift (other reads compute it where they stand)."""
-    lanes = row.lanes
+    lanes, clamped = row.lanes, False
     while True:
         mark = b.mark()
         try:
-            _Fused(b, sources, row, lanes).run()
+            _Fused(b, sources, row, lanes, clamped).run()
             return
         except TooWide:
             b.rollback(mark)
             lanes //= 2
+        except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
+            b.rollback(mark)
+            clamped = True
 
 
 class _Fused:
-    def __init__(self, b: Builder, sources: Sources, row: RowLoop, lanes: int) -> None:
+    def __init__(self, b: Builder, sources: Sources, row: RowLoop, lanes: int, clamped: bool) -> None:
         self.b = b
+        self.clamped = clamped
         self.row = row
         self.lanes = lanes
         self.stages = {s.name: s for s in row.streams}
@@ -174,6 +178,9 @@ class _Fused:
         rest = divide(end - self.lo - self.lanes, self.lanes) + 1
         rest = b.let(maximum(minimum(rest, k_last + 1), whole), f"{self.row.dim}_rest")
         stop = minimum(whole - 1, k_last)
+        if self.clamped:
+            self._loop(k_first, k_last, streams, safe=True, comment="vectors clamped lane by lane")
+            return
         self._loop(k_first, stop, streams, safe=True, comment="windows fill")
         self._loop(whole, rest - 1, streams, safe=False, comment="whole vectors")
         self._loop(rest, k_last, streams, safe=True, comment="the end of the row")
@@ -200,7 +207,7 @@ class _Fused:
         with b.scope():
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
-            evaluator, lane, streams = self._evaluator(k, planning=True, safe=False)
+            evaluator, lane, streams = self._evaluator(k, planning=True, safe=self.clamped)
             if self.row.emit_output:
                 self._output(evaluator, lane, dry=True)
             for stage in reversed(self.row.streams):

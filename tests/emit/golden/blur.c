@@ -76,6 +76,27 @@ TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
     return memory;
 }
 
+/* A block that is no longer used and not much too large, or a new one once the others are given back: memory that
+   the system has just cleared is dear. */
+TILESMITH_INLINE void *tilesmith_take(void **memory, int64_t *kept, size_t blocks, int64_t bytes) {
+    size_t best = blocks;
+    for (size_t n = 0; n < blocks; n++)
+        if (kept[n] >= bytes && kept[n] / 8 <= bytes && (best == blocks || kept[n] < kept[best])) best = n;
+    if (best < blocks) {
+        void *found = memory[best];
+        memory[best] = NULL;
+        kept[best] = 0;
+        return found;
+    }
+    for (size_t n = 0; n < blocks; n++) {
+        if (!kept[n]) continue;
+        free(memory[n]);
+        memory[n] = NULL;
+        kept[n] = 0;
+    }
+    return tilesmith_allocate(bytes);
+}
+
 /* Whether box lo..hi lies inside the buffer; dims are counted by n. */
 TILESMITH_INLINE int tilesmith_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
     for (int d = 0; d < n; d++)

@@ -76,6 +76,27 @@ TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
     return memory;
 }
 
+/* A block that is no longer used and not much too large, or a new one once the others are given back: memory that
+   the system has just cleared is dear. */
+TILESMITH_INLINE void *tilesmith_take(void **memory, int64_t *kept, size_t blocks, int64_t bytes) {
+    size_t best = blocks;
+    for (size_t n = 0; n < blocks; n++)
+        if (kept[n] >= bytes && kept[n] / 8 <= bytes && (best == blocks || kept[n] < kept[best])) best = n;
+    if (best < blocks) {
+        void *found = memory[best];
+        memory[best] = NULL;
+        kept[best] = 0;
+        return found;
+    }
+    for (size_t n = 0; n < blocks; n++) {
+        if (!kept[n]) continue;
+        free(memory[n]);
+        memory[n] = NULL;
+        kept[n] = 0;
+    }
+    return tilesmith_allocate(bytes);
+}
+
 /* Whether box lo..hi lies inside the buffer; dims are counted by n. */
 TILESMITH_INLINE int tilesmith_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
     for (int d = 0; d < n; d++)
@@ -176,6 +197,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
 
     int32_t status = TILESMITH_OK;
     void *memory[4] = {NULL};
+    int64_t kept[4] __attribute__((unused)) = {0}; /* bytes of blocks no longer used */
     tilesmith_buffer input_0_image = *input_0;
     if (input_0->stride[0] != 1) {
         const int order[] = {0, 1};
@@ -222,7 +244,8 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
     const int64_t output_1_stride1 = output_1_image.stride[1];
     (void)output_1_stride1;
 
-    memory[0] = tilesmith_allocate(tilesmith_block(256, sizeof(uint32_t)));
+    const int64_t histogram_0_bytes = tilesmith_block(256, sizeof(uint32_t));
+    memory[0] = tilesmith_allocate(histogram_0_bytes);
     if (!memory[0]) {
         status = TILESMITH_E_MEMORY;
         goto finish;
@@ -273,8 +296,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
             output_3[x_0] = input_5;
         }
     }
-    free(memory[0]);
-    memory[0] = NULL;
+    kept[0] = histogram_0_bytes;
 
     if (memory[2]) tilesmith_undense(&output_0_image, output_0, sizeof(float));
     if (memory[3]) tilesmith_undense(&output_1_image, output_1, sizeof(uint8_t));
