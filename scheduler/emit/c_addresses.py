@@ -7,7 +7,7 @@ from scheduler.emit.c_operands import Operands
 from scheduler.lang.types import BOOL, INT32
 from scheduler.lower.program import Define, Gathered, Lane, Value
 
-OPS = ("load", "lookup", "gather", "shuffle", "lanes", "from_index", "to_index")
+OPS = ("load", "lookup", "run", "gather", "shuffle", "lanes", "from_index", "to_index")
 
 
 def address(o: Operands, d: Define) -> str:
@@ -32,6 +32,8 @@ def address(o: Operands, d: Define) -> str:
             return _shuffle(d)
         case "lookup":
             return _lookup(o, d)
+        case "run":
+            return _run(o, d)
     return _gather(o, d)
 
 
@@ -52,6 +54,19 @@ def _lookup(o: Operands, d: Define) -> str:
     assert isinstance(at, Value)
     tests = [f"{o.symbols.text(x)} >= 0" for x in needed if isinstance(x, Index)]
     return f"{o.function('lookup', d.result.type, d.result.lanes)}({d.attrs[0]}, {' && '.join(tests)}, {at.name})"
+
+
+def _run(o: Operands, d: Define) -> str:
+    """`row[at]` for a run of neighbours, clamped: a row that is long enough is read from the first of them on, or at
+    the last place where a vector fits."""
+    at, more, last = d.args
+    assert isinstance(at, Value)
+    assert isinstance(more, Index)
+    assert isinstance(last, Index)
+    lanes = d.result.lanes
+    index = at.name if at.type == INT32 else f"({o.of(INT32, lanes)}){at.name}"
+    ends = f"{o.symbols.text(more)} >= 0, {o.symbols.text(last)}"
+    return f"{o.function('run', d.result.type, lanes)}({d.attrs[0]}, {ends}, {index})"
 
 
 def _shuffle(d: Define) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from string import Template
 
-from scheduler.emit.c_types import short, vector
+from scheduler.emit.c_types import scalar, short, vector
 from scheduler.lang.types import ScalarType
 
 FLOAT_FUNCTIONS = {
@@ -202,6 +202,22 @@ TILESMITH_INLINE $U $lookup(const uint8_t *table, int whole, $U at) {
 }
 """
 
+_RUN = """\
+/* Elements of a row, at neighbours that are clamped; `whole` if it is a vector long, the last of which is at `last`. */
+TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
+#if TILESMITH_REGISTER >= $bytes && !defined __clang__
+    if (whole) {
+        const int64_t start = at[0] < last ? at[0] : last;
+        $T found;
+        memcpy(&found, row + start, sizeof found);
+        return __builtin_shuffle(found, __builtin_convertvector(at - (int32_t)start, $I));
+    }
+#endif
+    (void)whole, (void)last;
+    return ($T){$elements};
+}
+"""
+
 _SAT_ADD_UNSIGNED = """\
 TILESMITH_INLINE $U $sat_add($U a, $U b) {
     const $U room = ~b, fits = ($U)(a < room);
@@ -233,6 +249,7 @@ TILESMITH_INLINE $I $sat_sub($I a, $I b) {
 _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "mix": (_MIX, ()),
     "lookup": (_LOOKUP, ()),
+    "run": (_RUN, ()),
     "pick": (_PICK, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
@@ -295,6 +312,8 @@ class Functions:
             return []
         self._asked.add((name, t, lanes))
         types = [(kind, t.bits, lanes) for kind in ("int", "uint", *(["float"] if t.is_float else []))]
+        if name == "run":
+            types.append(("int", 32, lanes))
         if not self._in_vectors(name, t):
             return types
         if name in ("product_log2", "exp2"):
@@ -314,7 +333,7 @@ class Functions:
         order = [*EXTREMES, *IDIOMS, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]), f[1].name))
         lines = [self._definition(*f) for f in asked]
-        return [_WHOLE, *lines] if any("TILESMITH_WHOLE" in line for line in lines) else lines
+        return [_WHOLE, *lines] if any("TILESMITH_REGISTER" in line for line in lines) else lines
 
     def _definition(self, name: str, t: ScalarType, lanes: int) -> str:
         if name in EXTREMES:
@@ -334,6 +353,8 @@ def _defined(name: str, t: ScalarType, lanes: int) -> str:
     words["most"] = f"INT{t.bits}_MAX"
     words["power"] = _power(t, lanes)
     words["lanes"] = ", ".join(f"table[at[{n}]]" for n in range(lanes))
+    words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
+    words |= {"bytes": str(t.bytes * lanes), "elements": ", ".join(f"row[at[{n}]]" for n in range(lanes))}
     return Template(text).substitute(words)
 
 

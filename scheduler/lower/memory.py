@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.analysis.index import Index, const, modulo, multiply
-from scheduler.lang.types import UINT8, ScalarType
+from scheduler.lang.types import BOOL, UINT8, ScalarType
 from scheduler.lower import interleaved
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Gathered, Lane, Store, Value
@@ -93,10 +93,14 @@ def load(
         return interleaved.load(b, buffer, row, pixels, channel, type_, at_least)
     row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
-    index = unit.vector
+    index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
     if index is not None and moving == {buffer.unit} and index.type == type_ == UINT8 and width == BYTES and not safe:
-        ends = (buffer.origin[buffer.unit].scaled(-1), buffer.origin[buffer.unit] + buffer.extent[buffer.unit] - 256)
+        ends = (origin.scaled(-1), origin + extent - 256)
         return b.define("lookup", (index, *ends), type_, width, row=row, hint=hint, pinned=pinned, at_least=at_least)
+    run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
+    if run and index is not None and index.type.bits == 32 and type_ != BOOL:
+        ends = (extent - width, origin + extent - width)
+        return b.define("run", (index, *ends), type_, width, row=row, hint=hint, pinned=pinned, at_least=at_least)
     args = tuple(g.lane for g in gathered)
     # the strides and origins are operands too: the value lives no further out than they do
     more = tuple(x for g in gathered for x in (g.stride, g.origin, *(g.within or ())))

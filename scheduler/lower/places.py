@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
@@ -185,7 +185,7 @@ class Places:
 
     def _extreme(self, kind: str, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
         if a.vector is not None or b.vector is not None:
-            return self._from_value(e, frame)
+            return self._run(a, b, e, frame)
         if a.pattern is None and b.pattern is None:
             least = self.least(b.base - a.base), self.least(a.base - b.base)
             for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):
@@ -193,7 +193,7 @@ class Places:
                     return side
             return Lane((minimum if kind == "min" else maximum)(a.base, b.base))
         if self.exact:
-            return self._from_value(e, frame)
+            return self._run(a, b, e, frame)
         # keep the side that moves (the first, if both do) and note where it is the answer
         keep, other = (a, b) if a.pattern is not None else (b, a)
         assert keep.pattern is not None
@@ -202,6 +202,12 @@ class Places:
         difference = other.base - keep.base if kind == "min" else keep.base - other.base
         self.require(difference + min(gap))
         return keep
+
+    def _run(self, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
+        """The clamp `e` of a and b, lane by lane: of neighbours, by what is the same in all lanes, it is a run."""
+        lane = self._from_value(e, frame)
+        run = any(_is_run(x) and y.uniform for x, y in ((a, b), (b, a)))
+        return replace(lane, run=run and lane.vector is not None)
 
     def require(self, nonnegative: Index) -> None:
         """Notes what holds where the vector code runs. Raises NotUniformBound where rows cannot be cut by it."""
@@ -263,6 +269,11 @@ class Places:
         value = self.extreme_of("call:min", (value, literal(type_.max, t)), lanes)
         value = self.extreme_of("call:max", (value, literal(type_.min, t)), lanes)
         return define("truncate", (value,), type_, lanes)
+
+
+def _is_run(lane: Lane) -> bool:
+    p = lane.pattern
+    return lane.run or (p is not None and p == tuple(range(p[0], p[0] + len(p))))
 
 
 def _is_short(t: ScalarType) -> bool:

@@ -27,11 +27,13 @@ class Value:
 @dataclass(frozen=True, slots=True)
 class Lane:
     """An index that may differ from lane to lane: `base` + `pattern[lane]`, or the int32 vector `vector`.
-    Both None: the same in all lanes."""
+    Both None: the same in all lanes. With `run` the vector is one of neighbours, clamped: no lane is less than the one
+    before it, nor more than one above."""
 
     base: Index
     pattern: tuple[int, ...] | None = None
     vector: Value | None = None
+    run: bool = False
 
     @property
     def uniform(self) -> bool:

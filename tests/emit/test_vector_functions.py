@@ -166,3 +166,32 @@ def test_tables_of_bytes(index: str, low: int, size: int, compiler: str) -> None
     status, got = call(build(source, FLAGS[compiler], compiler), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_array_equal(got["out"][0], table[(a if size > 64 else a & 63) - np.int64(low)])
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 200])
+@pytest.mark.parametrize("type_", ["uint8", "int16", "float32", "float64"])
+def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> None:
+    """A row much shorter than what it is asked for is read in whole vectors, and picked from lane by lane; one shorter
+    than a vector element by element."""
+    document = {
+        "format": 1,
+        "name": "clamped",
+        "params": [{"name": "far", "type": "int32", "default": 100, "min": 0, "max": 1000}],
+        "inputs": [{"name": "a", "type": type_, "dims": ["x"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [{"name": "out", "dims": ["x"], "value": "a(x - far) + 2 * a(clamp(x + far, 5, 90))"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "a": [[0, 32]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("clamped", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()),))
+    source = source_of(pipeline, schedule, machine())
+    name = {"uint8": "u8", "int16": "i16", "float32": "f32", "float64": "f64"}[type_]
+    assert f"= tilesmith_run_{name}x8(" in source.code
+    a = np.random.default_rng(6).integers(0, 60, size).astype(type_)
+    library = build(source, FLAGS[compiler], compiler)
+    for far in (0, 3, 60):
+        inputs, params, regions = {"a": Image(a, (-2,))}, {"far": far}, {"out": ((-50, 190),)}
+        status, got = call(library, source, pipeline, inputs, params, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, params, regions)["out"][0])
