@@ -8,7 +8,7 @@ how far it has been produced and computes only what is new.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_box, variables
 from scheduler.analysis.dependence import pure_dims
@@ -18,11 +18,11 @@ from scheduler.analysis.windows import Windows, group_follows, group_spans, wind
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
-from scheduler.lower.fused import RowLoop, fused_row
 from scheduler.lower.interleaved import expect_channels
 from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.reductions import has_long_reduction
+from scheduler.lower.rows import joined_row
 from scheduler.lower.updates import run_updates
 from scheduler.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of, inner
 
@@ -73,8 +73,8 @@ class GroupLowering:
     registers: frozenset[str] = field(init=False)
     scratch: list[Extents] = field(default_factory=list)
     _depends: dict[str, set[str]] = field(default_factory=dict)
-    _warm: list[str] = field(default_factory=list)
-    _row_by_row: dict[Index, Index] = field(default_factory=dict)
+    warm: list[str] = field(default_factory=list)
+    row_by_row: dict[Index, Index] = field(default_factory=dict)
     _slides: dict[tuple[str, int], int] = field(init=False)
     _windows: dict[int, Windows] = field(init=False)
 
@@ -105,7 +105,7 @@ class GroupLowering:
         loop = inner(self.group.vector.dim)
         return frozenset(asked | {n for n, p in self.members.items() if p.compute == p.store == loop})
 
-    def _index(self, loop: str) -> int:
+    def index(self, loop: str) -> int:
         """The number of a loop; -1 for root."""
         return next((n for n, level in enumerate(self.levels) if level.name == loop), -1)
 
@@ -113,7 +113,7 @@ class GroupLowering:
         """Which stages slide along which loop, in which dim of theirs, and the windows of each loop."""
         slides: dict[tuple[str, int], int] = {}
         for name, p in self.members.items():
-            for n in range(self._index(p.store) + 1, self._index(p.compute) + 1):
+            for n in range(self.index(p.store) + 1, self.index(p.compute) + 1):
                 follow = [d for d, dims in enumerate(self.follows[name]) if self.levels[n].dim in dims]
                 if len(follow) == 1 and self.spans[name][follow[0]].known:
                     slides[name, n] = follow[0]
@@ -127,12 +127,12 @@ class GroupLowering:
         return slides, plans
 
     def _computed_inside(self, name: str, n: int) -> bool:
-        return self._index(self.members[name].compute) >= n
+        return self.index(self.members[name].compute) >= n
 
     def _foldable(self, name: str, n: int, d: int) -> bool:
         """A ring along the first loop inside the store level, in a dim that is not read as a vector."""
         p = self.members[name]
-        return p.fold and self._index(p.store) + 1 == n and d != self._unit(self._stage(name))
+        return p.fold and self.index(p.store) + 1 == n and d != self._unit(self._stage(name))
 
     def _stage(self, name: str) -> Stage:
         return next(s for s in self.stages if s.name == name)
@@ -178,7 +178,7 @@ class GroupLowering:
                 for d in range(len(stage.dims)):
                     ring = self._ring(p, d)
                     buffer.ring.append(ring)
-                    size = const(ring) if ring is not None else self._extent(stage, d, self._index(p.store))
+                    size = const(ring) if ring is not None else self._extent(stage, d, self.index(p.store))
                     extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
                     buffer.origin.append(const(0))
                     unit = d == buffer.unit
@@ -188,7 +188,7 @@ class GroupLowering:
                 self.scratch.append(Extents(buffer, order, tuple(extents[d] for d in order)))
 
     def _ring(self, p: Placement, d: int) -> int | None:
-        n = self._index(p.store) + 1
+        n = self.index(p.store) + 1
         if self._slides.get((p.stage, n)) != d or n not in self._windows:
             return None
         rows = self._windows[n].rows.get(p.stage)
@@ -282,7 +282,7 @@ class GroupLowering:
             self._depends[done] = {loop.var}
             loop.start[done] = outside[d][0]
             if self._fills_row_by_row(n, span):
-                self._row_by_row[sym(done)] = outside[d][0]
+                self.row_by_row[sym(done)] = outside[d][0]
         loop.end[done] = maximum(sym(done), box[d][1] + 1)
         first = sym(done)
         if span.known and span.rate > span.width + 1:
@@ -305,24 +305,24 @@ class GroupLowering:
         `once` are computed where their index is not negative: in the first iteration."""
         for stage in self.stages:
             p = self.members.get(stage.name)
-            if p is not None and self._index(p.store) == n - 1:
+            if p is not None and self.index(p.store) == n - 1:
                 self._begin(stage, boxes[stage.name])
         for stage in self.stages:
             p = self.members.get(stage.name)
-            if p is None or self._index(p.compute) != n - 1:
+            if p is None or self.index(p.compute) != n - 1:
                 continue
             if stage.name not in once:
-                self._compute(stage, p, boxes[stage.name])
+                self.compute(stage, p, boxes[stage.name])
                 continue
             with self.builder.condition() as body:
-                self._compute(stage, p, boxes[stage.name])
+                self.compute(stage, p, boxes[stage.name])
             self.builder.emit(If((once[stage.name],), tuple(body)))
         if not self._more(n):
             self._compute_output(n, boxes[self.output.name])
             return
         level = self.levels[n]
         if self._is_fused(level):
-            self._fused(n, level, boxes)
+            joined_row(self, n, level, boxes)
         elif level.step is None:
             self._body(n + 1, boxes, layout, once)
         else:
@@ -330,7 +330,7 @@ class GroupLowering:
 
     def _more(self, n: int) -> bool:
         """Whether a loop at level n or inside has to be opened for a member, a tile or the threads."""
-        inside = any(self._index(p.compute) >= n for p in self.members.values())
+        inside = any(self.index(p.compute) >= n for p in self.members.values())
         tiled = any(v.name != inner(v.dim) and v.step is not None for v in self.levels[n:])
         threads = any(v.name == self.group.parallel for v in self.levels[n:])
         return n < len(self.levels) and (inside or tiled or threads)
@@ -344,7 +344,7 @@ class GroupLowering:
                 if buffer.ring[d] is None:
                     buffer.origin[d] = lo
 
-    def _compute(self, stage: Stage, p: Placement, box: Box, sources: Sources | None = None) -> None:
+    def compute(self, stage: Stage, p: Placement, box: Box, sources: Sources | None = None) -> None:
         buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
         self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
@@ -403,92 +403,13 @@ class GroupLowering:
         vector = self.group.vector
         return bool(self.registers) and vector is not None and level.name == inner(vector.dim)
 
-    def _fused(self, n: int, level: Level, boxes: Boxes) -> None:
-        """A row whose stages share the loop over vectors. Stages in rings join it where an iteration of the loop
-        around computes one row of each; otherwise they are computed before it. Stages in registers that do not
-        move along the row at its rate are computed where they are read."""
-        here = [s for s in self.stages if s.name in self.members and self._index(self.members[s.name].compute) >= n]
-        moving = {s.name: d for s in here if (d := self._moving_dim(s, level.dim)) is not None}
-        registers = [s for s in here if s.name in self.registers]
-        stored = [s for s in here if s.name not in self.registers]
-        inlined = {**self.sources.inlined, **{s.name: s for s in registers}}
-        sources = Sources(inlined, self.sources.buffers, self.sources.params)
-        rows = {s.name: self._single_row(boxes[s.name], moving[s.name]) for s in stored if s.name in moving}
-        rings = {
-            name: (boxes[name], at)
-            for name, at in rows.items()
-            if at is not None and self._fixed_margins(boxes, name, moving[name], level.dim)
-        }
-        if len(rings) < len(stored):
-            rings = {}
-            for stage in stored:
-                self._compute(stage, self.members[stage.name], boxes[stage.name], sources)
-        streams = [s for s in here if s.name in rings or (s.name in self.registers and s.name in moving)]
-        order = tuple(dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim))
-        fused = RowLoop(
-            output=self.output,
-            output_buffers=self.output_buffers,
-            order=(*order, *(d for d in self.output.dims if d not in order)),
-            dim=level.dim,
-            lanes=level.step or 1,
-            box=dict(zip(self.output.dims, boxes[self.output.name], strict=True)),
-            streams=streams,
-            moving={s.name: moving[s.name] for s in streams},
-            rings=rings,
-            emit_output=True,
-        )
-        self._rows(sources, fused)
-
-    def _rows(self, sources: Sources, fused: RowLoop) -> None:
-        """The row with its output; in iterations that only fill windows, without."""
-        b = self.builder
-        waiting = [fused.box[d] for d in self._warm if d in fused.box and fused.box[d][0] != fused.box[d][1]]
-        if not waiting:
-            fused_row(b, sources, fused)
-            return
-        box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
-        with b.scope() as whole:
-            fused_row(b, sources, replace(fused, box=box))
-        with b.scope() as filling:
-            if fused.rings:
-                fused_row(b, sources, replace(fused, box=box, emit_output=False))
-        b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
-
-    def _moving_dim(self, stage: Stage, dim: str) -> int | None:
-        """The one dim of `stage` that follows `dim` step for step."""
-        follow = [d for d, dims in enumerate(self.follows[stage.name]) if dim in dims]
-        if len(follow) != 1:
-            return None
-        span = self.spans[stage.name][follow[0]]
-        return follow[0] if span.known and span.var == dim and span.rate == 1 else None
-
-    def _fixed_margins(self, boxes: Boxes, name: str, d: int, dim: str) -> bool:
-        """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
-        row = boxes[self.output.name][self.output.dims.index(dim)]
-        return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
-
-    def _single_row(self, box: Box, moving: int) -> tuple[Index, ...] | None:
-        """The coordinates, in the dims other than `moving`, of the one row of `box` that is new; None where there
-        may be several. Before its first row is due a stage computes that row ahead of time."""
-        at = []
-        for d, (lo, hi) in enumerate(box):
-            if d == moving:
-                continue
-            if lo == hi:
-                at.append(hi)
-            elif (start := self._row_by_row.get(lo)) is not None:
-                at.append(self.builder.let(maximum(hi, start), "row"))
-            else:
-                return None
-        return tuple(at)
-
     def _loop(self, n: int, level: Level, step: int, boxes: Boxes, layout: Scratch) -> None:
         b = self.builder
         d = self.output.dims.index(level.dim)
         lo, hi = boxes[self.output.name][d]
         plan = self._windows.get(n)
         warm = plan.warm_up if plan is not None else 0
-        held = {s: boxes[s] for s, p in self.members.items() if self._index(p.store) < n <= self._index(p.compute)}
+        held = {s: boxes[s] for s, p in self.members.items() if self.index(p.store) < n <= self.index(p.compute)}
         parallel = level.name == self.group.parallel
         with b.scope() as body:
             var = b.fresh(level.dim)
@@ -505,9 +426,9 @@ class GroupLowering:
             row[d] = (self._name(first, f"{level.dim}_lo"), self._name(last, f"{level.dim}_hi"))
             inside[self.output.name] = tuple(row)
             self._propagate(inside, n, held, loop)
-            self._warm += [level.dim] if warm else []
+            self.warm += [level.dim] if warm else []
             self._body(n + 1, inside, layout, dict.fromkeys(loop.once, lo - warm - here))
-            self._warm = self._warm[:-1] if warm else self._warm
+            self.warm = self.warm[:-1] if warm else self.warm
             for done, end in loop.end.items():
                 b.emit(SetIndex(done, end))
         for done, start in loop.start.items():
