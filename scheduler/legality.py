@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from scheduler.analysis.graph import StageGraph, is_plain, stage_graph
+from scheduler.analysis.windows import shifted_along
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.prepare import prepared
@@ -104,6 +105,7 @@ def _check_group(context: _Context) -> None:
         _check_placement(context, placement)
     _check_pure_loops(context)
     _check_nesting(context)
+    _check_row(context)
 
 
 def _check_loops(context: _Context) -> None:
@@ -273,6 +275,26 @@ def _check_registers(context: _Context, placement: Placement) -> None:
         raise context.refuse(placement.stage, "in registers its storage is folded")
     if placement.vector is not None and placement.vector.lanes != group.vector.lanes:
         raise context.refuse(placement.stage, "in registers it must have as many lanes as the group")
+
+
+def _check_row(context: _Context) -> None:
+    """Beside registers everything of the vectorised loop is computed a vector at a time: windows rotate, and what lives
+    for one vector is in registers too. They hold the output's place along the row, shifted; any other read would
+    compute the stage where it stands, and all that it reads."""
+    group = context.group
+    if group.vector is None or all(p.storage != "registers" for p in group.placements):
+        return
+    members = [context.stages[p.stage] for p in group.placements]
+    shifted = shifted_along(context.output, members, group.vector.dim)
+    for p in group.placements:
+        if p.compute != inner(group.vector.dim):
+            continue
+        if context.stages[p.stage].updates:
+            raise context.refuse(p.stage, "updates are not computed at the vectorised loop beside registers")
+        if (p.storage == "registers" or p.store == p.compute) and p.stage not in shifted:
+            raise context.refuse(
+                p.stage, f"in registers, but it is read by other than shifts along '{group.vector.dim}', rate 1"
+            )
 
 
 def _check_nesting(context: _Context) -> None:

@@ -76,6 +76,24 @@ def group_follows(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[fr
     return follows
 
 
+def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> frozenset[str]:
+    """The stages of a group that are read by shifts only along the output's `dim`: one of their dims moves with it
+    step for step, on every way from the output to them. `members` in topological order."""
+    along = {output.name: dim}
+    for stage in reversed(members):
+        found: set[str | None] = set()
+        for reader in (output, *members):
+            for a, (_, moving) in zip(accesses(reader), _moving(reader), strict=True):
+                if a.producer == stage.name:
+                    own = along.get(reader.name)
+                    follow = [d for d, names in enumerate(moving) if own in names]
+                    shift = len(follow) == 1 and (span := a.spans[follow[0]]).known and span.rate == 1
+                    found.add(stage.dims[follow[0]] if shift else None)
+        if len(found) == 1 and (moved := found.pop()) is not None:
+            along[stage.name] = moved
+    return frozenset(along) - {output.name}
+
+
 @once_per_stage
 def _moving(stage: Stage) -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
     """Per access of `stage` the producer, and for each of its indices the dims of `stage` that the index's bounds

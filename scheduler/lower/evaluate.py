@@ -35,7 +35,7 @@ from scheduler.lower.places import Axis, Frame, Places
 from scheduler.lower.program import Buffer, Lane, Value
 from scheduler.lower.reductions import reduced
 
-INLINED_READS = 20_000
+INLINED_READS = 4_000
 """Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
 
 

@@ -91,6 +91,63 @@ def test_registers_are_legal_at_the_vectorised_loop() -> None:
     check(blur(), _placed(storage="registers", compute="x.inner", store="y.inner"))
 
 
+def _row(stages: list[dict[str, object]], placements: tuple[Placement, ...]) -> tuple[Pipeline, Schedule]:
+    """Stages of one row of vectors, the last of them the output."""
+    out = str(stages[-1]["name"])
+    of = load(
+        {
+            "format": 1,
+            "name": "row",
+            "inputs": [{"name": "image", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+            "stages": [{"dims": ["x", "y"], **s} for s in stages],
+            "outputs": [out],
+            "estimates": {out: [[0, 100], [0, 40]]},
+        }
+    )
+    return of, Schedule("row", "hand", (Group(out, LOOPS[:2], (), None, Vector("x", 8), (), placements),))
+
+
+def _in_registers(*names: str) -> tuple[Placement, ...]:
+    return tuple(Placement(n, "x.inner", "y.inner", storage="registers", vector=Vector("x", 8)) for n in names)
+
+
+@pytest.mark.parametrize(
+    "read", ["a(x // 2, y)", "a(2 * x, y)", "a(3, y)", "a(-x, y)", "a(x, y) + a(x // 2, y)", "a(x, x)"]
+)
+def test_registers_are_read_by_shifts_along_the_row(read: str) -> None:
+    of, schedule = _row(
+        [{"name": "a", "value": "image(x, y) * 3"}, {"name": "b", "value": f"{read} + 1"}], _in_registers("a")
+    )
+    _refused(schedule, "stage 'a' in the group of 'b': .*other than shifts along 'x'", of)
+
+
+def test_registers_may_be_read_by_shifts_of_shifts() -> None:
+    stages = [
+        {"name": "a", "value": "image(x // 2, y) * 3"},
+        {"name": "b", "value": "sum(a(x + r, y + 1) for r in range(-1, 2))"},
+        {"name": "c", "value": "b(x - 1, y) + b(x + 1, y - 2) + a(x, y)"},
+    ]
+    of, schedule = _row(stages, _in_registers("a", "b"))
+    check(of, schedule)
+
+
+def test_what_lives_for_a_vector_beside_registers_is_read_by_shifts_and_has_no_updates() -> None:
+    stages = [
+        {"name": "a", "value": "image(x, y) * 3"},
+        {"name": "b", "value": "a(x - 1, y) + a(x + 1, y)"},
+        {"name": "c", "value": "b(x, y) + a(x // 2, y)"},
+    ]
+    beside = Placement("a", "x.inner", "x.inner")
+    of, schedule = _row(stages, (beside, *_in_registers("b")))
+    _refused(schedule, "stage 'a' in the group of 'c': .*other than shifts", of)
+    check(of, replace(schedule, groups=(replace(schedule.groups[0], placements=(beside, replace(beside, stage="b"))),)))
+    image = "image.extent.x"
+    stages[0]["updates"] = [{"domain": {"r": [0, image]}, "at": ["x", "y"], "value": "a(x, y) + image(r, y)"}]
+    stages[2]["value"] = "b(x, y)"
+    of, schedule = _row(stages, (replace(beside, store="y.inner"), *_in_registers("b")))
+    _refused(schedule, "stage 'a' in the group of 'c': updates are not computed at the vectorised loop", of)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -5,11 +5,12 @@ All is drawn from a `Random`, the plainest choice by the smallest draw, so that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from scheduler.analysis.graph import StageGraph, expressions, is_plain, stage_graph
+from scheduler.analysis.windows import shifted_along
 from scheduler.errors import IllegalSchedule
 from scheduler.factors import factored, reductions
 from scheduler.lang.expr import Access, walk
@@ -255,14 +256,16 @@ class _Drawing:
             return Placement(stage.name, INLINE, INLINE)
         if not levels:
             return None
-        if self.registers and nest.vector is not None and is_plain(stage) and is_plain(nest.stage) and self.chance(0.5):
+        if self.registers and nest.vector is not None and is_plain(stage) and is_plain(nest.stage) and self.chance(0.8):
             row = inner(nest.vector.dim)
             at = loops.index(row)
             together = all(c is None or c.compute == row for c in consumers)
             further = loops[at + 1] if at + 1 < len(loops) else None
             if together and further in nest.levels:
                 vector = nest.vector if nest.vector.dim in stage.dims else None
-                return Placement(stage.name, row, further, storage="registers", vector=vector)
+                placement = Placement(stage.name, row, further, storage="registers", vector=vector)
+                if self._row_is_legal(nest, placement):
+                    return placement
         at = self.r.randrange(len(levels))
         store = at if self.chance(0.3) else self.r.randrange(at, min(len(levels), at + 3))
         own = self._vector(list(stage.storage))
@@ -271,7 +274,7 @@ class _Drawing:
             self.r.shuffle(order)
         if own is not None:
             order.sort(key=lambda d: d != own.dim)
-        return Placement(
+        placement = Placement(
             stage.name,
             levels[at],
             levels[store],
@@ -280,3 +283,20 @@ class _Drawing:
             vector=own,
             updates=self._updates(stage, threads=False),
         )
+        if self._row_is_legal(nest, placement):
+            return placement
+        return replace(placement, compute=levels[-1], store=levels[-1]) if len(levels) > 1 else None
+
+    def _row_is_legal(self, nest: _Nest, placement: Placement) -> bool:
+        """Whether what is computed beside registers is read by shifts only, were `placement` there too."""
+        placed = {**nest.placements, placement.stage: placement}
+        here = [placed[name] for name in self.graph.stages if name in placed]
+        if nest.vector is None or all(p.storage != "registers" for p in here):
+            return True
+        row = inner(nest.vector.dim)
+        shifted = shifted_along(nest.stage, [self.stages[p.stage] for p in here], nest.vector.dim)
+        for p in here:
+            held = p.storage == "registers" or p.compute == p.store
+            if p.compute == row and (self.stages[p.stage].updates or (held and p.stage not in shifted)):
+                return False
+        return True
