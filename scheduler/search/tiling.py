@@ -18,6 +18,7 @@ from scheduler.analysis.counts import SMALL_EXTENT, Levels, group_counts
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Effective, Members, effective
 from scheduler.analysis.nest import Axis, Nest, axis
+from scheduler.analysis.overlap import FULL
 from scheduler.schedule import dim_of, inner, outer
 from scheduler.search.inlining import inline_trivial
 from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps
@@ -63,8 +64,9 @@ def tile_group(
     the cost does not know: they are for groups of one stage that has no other valid tile. When `expired`, the best of
     the orders that were costed."""
     output = members.facts.stages[members.output]
-    unrolled = few_iterations(output)
-    tiled = tuple(d for d in output.storage if d in output.pure and d not in unrolled)
+    few = few_iterations(output)
+    tiled = tuple(d for d in output.storage if d in output.pure and d not in few)
+    unrolled = tuple(d for d in few if not keeps_apart(members, d))
     if not tiled:
         return Infeasible(no_loop_to_tile(output))
     best: _Candidate | None = None
@@ -73,7 +75,7 @@ def tile_group(
     overlaps = largest_overlaps(members)
     axes = _Axes(output, tiled, platform, overlaps, members.output in members.facts.strips)
     costed = _Costs(members, platform, model, axes)
-    for order in _orders(output, tiled, unrolled):
+    for order in _orders(output, tiled, few, unrolled):
         if best is not None and expired():
             break
         if not order.vectorised and (best is not None or len(members.names) > 1):
@@ -118,18 +120,37 @@ def few_iterations(output: StageFacts) -> tuple[str, ...]:
     return tuple(d for d in output.storage if d in found)
 
 
-def _orders(output: StageFacts, tiled: tuple[str, ...], unrolled: tuple[str, ...]) -> Iterator[LoopOrder]:
-    """Orders of the tiled loops, those of few iterations innermost; the memory order first. Groups of more than three
-    tiled dims have the first 36 orders only. Loops over dims that an update does not keep in place are inside all
-    others but one that runs along memory."""
-    few = tuple(inner(d) for d in reversed(unrolled))
+def keeps_apart(members: Members, dim: str) -> bool:
+    """Whether neighbours along `dim` of the output share nothing in a group of several stages: every stage reads other
+    elements for each, but for tables, which move with no dim of the output. Unrolled inside the innermost loop, such a
+    dim would only have the buffers of all its points in use at once."""
+    shared = False
+    for name in members.names:
+        stage = members.facts.stages[name]
+        moving = [d for d in stage.dims if stage.extent(d) > 1 and members.followed(name, d) is not None]
+        along = [d for d in moving if members.followed(name, d) == dim]
+        for read in stage.reads if along else ():
+            overlaps = dict(read.reuse)
+            table = all(overlaps.get(d) == FULL for d in moving)
+            shared = shared or (not table and any(d in overlaps for d in along))
+    return len(members.names) > 1 and not shared
+
+
+def _orders(
+    output: StageFacts, tiled: tuple[str, ...], few: tuple[str, ...], unrolled: tuple[str, ...]
+) -> Iterator[LoopOrder]:
+    """Orders of the tiled loops, the memory order first; of those of few iterations the unrolled ones are innermost,
+    the others outside of the tiled ones. Groups of more than three tiled dims have the first 36 orders only. Loops over
+    dims that an update does not keep in place are inside all others but one that runs along memory."""
+    first_of_all = tuple(inner(d) for d in reversed(unrolled))
+    apart = tuple(inner(d) for d in few if d not in unrolled)
     whole = tuple(d for d in output.storage if d not in output.pure)
     pairs = ((a, b) for a in permutations(tiled) for b in permutations(tiled))
     for intra, inter in islice(pairs, MAX_ORDERS):
         first = intra[:1] if intra[0] == output.storage[0] else ()
         held = (*first, *whole, *(d for d in intra if d not in first)) if whole else intra
-        loops = (*few, *map(inner, held), *map(outer, inter))
-        yield LoopOrder(loops, len(few), frozenset(whole), held[0] == output.storage[0])
+        loops = (*first_of_all, *map(inner, held), *apart, *map(outer, inter))
+        yield LoopOrder(loops, len(unrolled), frozenset(whole), held[0] == output.storage[0])
 
 
 class _Axes:

@@ -8,6 +8,7 @@ from support.small_pipelines import (
     E,
     F,
     blur,
+    c,
     chain,
     clamp,
     exp,
@@ -187,6 +188,24 @@ def test_loops_of_few_iterations() -> None:
     assert few("x", 3) == ()
 
 
+def test_channels_that_share_nothing_are_loops_outside_of_the_others() -> None:
+    f, table = F("f"), F("table")
+    wide = stage("f", "xyc", F("input")(x, y - 1, c) * 0.5 + F("input")(x, y + 1, c) * 0.3)
+
+    def found(value: E) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        stages = [stage("table", "x", F("input")(x, 0, 0)), wide, stage("out", "xyc", value)]
+        group = _schedule(pipeline("p", stages, {"out": (640, 480, 3)}, {"input": "xyc"})).groups[-1]
+        return group.loops, group.unroll
+
+    column = f(x, y - 1, c) + f(x, y + 1, c) * 0.5
+    outside = ("x.inner", "y.inner", "c.inner", "x.outer", "y.outer")
+    assert found(column) == (outside, ())
+    assert found(column * summed(table(_k("r")), r=(0, 9))) == (outside, ())
+    assert found(column * F("input")(x, y, 0)) == (("c.inner", *ROWS.loops), ("c",))
+    assert found(column * f(x, y, 0)) == (("c.inner", *ROWS.loops), ("c",))
+    assert found(column + f(x, y, c + 1)) == (("c.inner", *ROWS.loops), ("c",))
+
+
 def test_blur() -> None:
     (group,) = _schedule(blur()).groups
     assert _levels(group) == {"blur_x": SLIDING}
@@ -219,7 +238,8 @@ def test_a_pyramid_does_not_fit_and_is_split_at_shared_stages() -> None:
     groups = result.schedule.groups
     assert [g.output for g in groups] == [*(f"down{n}" for n in range(1, 9)), "normalized"]
     for group in groups[:-1]:
-        assert _levels(group) == {f"downx{group.output[4:]}": SLIDING}
+        shares = group.output == "down1"  # alpha, through down0
+        assert _levels(group) == {f"downx{group.output[4:]}": SLIDING if shares else ("y.inner", "c.inner")}
     assert [g.output for g in groups if g.placement("down0")] == ["down1", "normalized"]  # trivial: inline in both
     split = next(d for d in result.trace.decisions if d.kind == "split")
     assert split.source == "TACO 2019, Alg. 4"
