@@ -208,7 +208,7 @@ def test_arguments_that_do_not_fit(cache: Path, changes: dict[str, Any], message
     [
         ("*(volatile int *)8 = 1; return 0;", "run_failure", "SIGSEGV"),
         ("__builtin_trap();", "run_failure", "instructions|SIGTRAP|SIGABRT"),
-        ("((volatile float *)out->data)[1 << 20] = 1; return 0;", "run_failure", "SIGSEGV"),
+        ("((volatile float *)out->data)[1LL << 40] = 1; return 0;", "run_failure", "SIGSEGV"),
         ("return 9;", "run_failure", "code 9"),
         ("return 3;", "out_of_memory", "no memory"),
         ("return 1;", "run_failure", "asked for a region"),
