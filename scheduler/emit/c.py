@@ -243,7 +243,9 @@ class _Emitter:
         blocks = self.statements.memory + len(packs)
         lines.append(f"    void *memory[{max(blocks, 1)}] = {{NULL}};")
         if self.statements.keeps:
-            lines.append(f"    int64_t kept[{blocks}] __attribute__((unused)) = {{0}}; /* bytes of blocks no longer used */")
+            lines.append(
+                f"    int64_t kept[{blocks}] __attribute__((unused)) = {{0}}; /* bytes of blocks no longer used */"
+            )
         for n, a in enumerate(packs, start=self.statements.memory):
             lines += self._pack(a, n)
         for a in p.arguments:
