@@ -5,7 +5,7 @@ Correctness only; nothing here is fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import halide as hl
 import numpy as np
@@ -44,13 +44,9 @@ class Judge:
         """
         keep = []
         for i in self.pipeline.inputs:
-            low = [lo for lo, _ in input_regions[i.name]]
-            extents = [n for _, n in input_regions[i.name]]
-            array = allocate(i.type.numpy, extents, storage_order(i.dims, i.storage))
+            array, buffer = room(i.type.numpy, input_regions[i.name], storage_order(i.dims, i.storage))
             array[...] = inputs[i.name]
             keep.append(array)
-            buffer = as_buffer(array)
-            buffer.set_min(low)
             self.halide.inputs[i.name].set(buffer)
         for p in self.pipeline.params:
             self.halide.params[p.name].set(params[p.name])
@@ -59,16 +55,24 @@ class Judge:
         for name in self.pipeline.outputs:
             stage = self.pipeline.stage(name)
             order = storage_order(stage.dims, stage.storage)
-            arrays = tuple(allocate(t.numpy, [n for _, n in regions[name]], order) for t in stage.types)
-            for array in arrays:
-                buffer = as_buffer(array)
-                buffer.set_min([lo for lo, _ in regions[name]])
-                buffers.append(buffer)
-            results[name] = arrays
+            rooms = [room(t.numpy, regions[name], order) for t in stage.types]
+            buffers += [buffer for _, buffer in rooms]
+            results[name] = tuple(array for array, _ in rooms)
         self.halide.pipeline.realize(buffers, self.target)
         return results
 
 
-def as_buffer(array: np.ndarray) -> hl.Buffer:
-    """Halide's view of the array's memory. (It knows 64-bit unsigned integers by one of NumPy's two names for them.)"""
-    return hl.Buffer(array.view(np.ulonglong) if array.dtype == np.uint64 else array)
+def room(dtype: np.dtype, region: Region, storage: Sequence[int]) -> tuple[np.ndarray, hl.Buffer]:
+    """Memory for `region`, laid out as `storage` says: as an array with the axes reversed, and as Halide sees it.
+
+    Halide wants elements that are next to each other even along a single one, where NumPy gives away any stride: such
+    a dim is cut out of two. (Halide knows 64-bit unsigned integers by one of NumPy's two names for them.)
+    """
+    extents = [n for _, n in region]
+    whole = [max(n, 2) if d == storage[0] else n for d, n in enumerate(extents)]
+    array = allocate(dtype, whole, storage)
+    buffer = hl.Buffer(array.view(np.ulonglong) if dtype == np.uint64 else array)
+    for d, n in enumerate(extents):
+        buffer.crop(d, 0, n)
+    buffer.set_min([lo for lo, _ in region])
+    return array[tuple(slice(n) for n in reversed(extents))], buffer

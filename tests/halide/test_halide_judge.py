@@ -17,10 +17,8 @@ from app.workers.compile import BuiltLibrary, build
 from app.workers.run import run
 from platforms.detect import host
 from scheduler import pipelines
-from scheduler.analysis.graph import expressions
 from scheduler.compile import Options, compile_pipeline
 from scheduler.lang.document import load
-from scheduler.lang.expr import Reduce, walk
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 
@@ -306,17 +304,7 @@ def test_updates_tuples_and_storage() -> None:
 
 # ---- random pipelines -----------------------------------------------------------------------------------------------
 
-SEEDS = range(30)
-
-
-def found_nothing(pipeline: Pipeline) -> bool:
-    """Whether an argmin or argmax may have no candidates at all: its answer then is Halide's own affair."""
-    return any(
-        isinstance(node, Reduce) and node.op in ("argmin", "argmax") and node.where is not None
-        for stage in pipeline.stages
-        for e in expressions(stage)
-        for node in walk(e)
-    )
+SEEDS = (*range(30), 92)  # of an input of one element a row, which NumPy and Halide see with different strides
 
 
 def test_random_pipelines() -> None:
@@ -324,8 +312,6 @@ def test_random_pipelines() -> None:
     judged_ones = 0
     for seed in SEEDS:
         pipeline = load(random_pipeline(seed))
-        if found_nothing(pipeline):
-            continue
         params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
         images = random_inputs(pipeline, seed, regions, params)
         arrays = {name: image.array for name, image in images.items()}
