@@ -8,7 +8,7 @@ from platforms.model import Platform
 from scheduler.analysis.counts import SMALL_EXTENT
 from scheduler.analysis.dependence import default_order, independent, may_reorder
 from scheduler.analysis.facts import Facts, StageFacts, UpdateFacts
-from scheduler.lang.expr import Var, walk
+from scheduler.lang.expr import Access, Var, walk
 from scheduler.lang.pipeline import Stage, Update
 from scheduler.schedule import UpdateLoops, Vector
 
@@ -88,10 +88,21 @@ def _order(
     moves = {n.name for e in update.at for n in walk(e) if isinstance(n, Var)}
     short = prod(found.trips(n) for n in domain) <= FEW_TERMS
     if short and not moves.intersection(domain):
-        wanted = (*domain, *few, vector, *rest)
+        # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
+        wanted = (*few, *domain, vector, *rest) if _share_places(update, few) else (*domain, *few, vector, *rest)
     else:
         wanted = (vector, *domain, *few, *rest)
     return wanted if may_reorder(definition, update, wanted, strict) else order
+
+
+def _share_places(update: Update, dims: tuple[str, ...]) -> bool:
+    """Whether the update reads at places that are data, the same ones all along `dims`."""
+    reads = [n for value in update.values for n in walk(value) if isinstance(n, Access)]
+    places = [list(walk(i)) for read in reads for i in read.indices]
+    return any(
+        any(isinstance(n, Access) for n in place) and not any(isinstance(n, Var) and n.name in dims for n in place)
+        for place in places
+    )
 
 
 def _threaded(
