@@ -18,6 +18,7 @@ from scheduler.emit.c_statements import Statements
 from scheduler.emit.c_types import Symbols, element, literal, scalar
 from scheduler.emit.csource import CSource
 from scheduler.lang.types import BOOL, ScalarType
+from scheduler.lower.pairs import paired
 from scheduler.lower.program import Argument, Parameter, Program, Statement
 from scheduler.lower.prune import prune
 
@@ -124,7 +125,7 @@ class _Emitter:
     def run(self) -> str:
         p = self.program
         kept = {x for _, box in p.required for pair in box for x in pair}
-        bounds, body = prune(p.bounds, p.body, kept)
+        bounds, body = prune(p.bounds, paired(p.body), kept)
         bound_lines = self._bound_lines(bounds)
         body_lines = self.statements.block(body, 1)
         main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]

@@ -7,7 +7,7 @@ from scheduler.emit.c_operands import Operands
 from scheduler.lang.types import BOOL, INT32
 from scheduler.lower.program import Define, Gathered, Lane, Value
 
-OPS = ("load", "lookup", "run", "gather", "shuffle", "lanes", "from_index", "to_index")
+OPS = ("load", "lookup", "run", "gather", "pairs", "shuffle", "lanes", "from_index", "to_index")
 
 
 def address(o: Operands, d: Define) -> str:
@@ -34,6 +34,8 @@ def address(o: Operands, d: Define) -> str:
             return _lookup(o, d)
         case "run":
             return _run(o, d)
+        case "pairs":
+            return _pairs(o, d)
     return _gather(o, d)
 
 
@@ -84,6 +86,17 @@ def _gather(o: Operands, d: Define) -> str:
     lanes = ", ".join(f"{row}[{offset(o, dims, n)}]" for n in range(r.lanes))
     text = f"({o.of(r.type, r.lanes)}){{{lanes}}}"
     return f"{text} != 0" if r.type == BOOL else text
+
+
+def _pairs(o: Operands, d: Define) -> str:
+    """Half of the lanes of a gather, each with its right neighbour."""
+    r, row, dims, half = d.result, d.attrs[0], d.attrs[1], d.attrs[2]
+    assert isinstance(dims, tuple)
+    assert isinstance(half, int)
+    count = r.lanes // 2
+    load = o.function("pair", r.type, r.lanes)
+    pairs = ", ".join(f"{load}({row} + {offset(o, dims, n)})" for n in range(half * count, (half + 1) * count))
+    return f"({o.of(r.type, r.lanes)})({o.vector('uint', 2 * r.type.bits, count)}){{{pairs}}}"
 
 
 def offset(o: Operands, dims: tuple[Gathered, ...], n: int) -> str:

@@ -218,6 +218,15 @@ TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
 }
 """
 
+_PAIR = """\
+/* An element and its right neighbour. */
+TILESMITH_INLINE uint64_t $pair(const $E *at) {
+    uint64_t found;
+    memcpy(&found, at, sizeof found);
+    return found;
+}
+"""
+
 _SAT_ADD_UNSIGNED = """\
 TILESMITH_INLINE $U $sat_add($U a, $U b) {
     const $U room = ~b, fits = ($U)(a < room);
@@ -250,6 +259,7 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "mix": (_MIX, ()),
     "lookup": (_LOOKUP, ()),
     "run": (_RUN, ()),
+    "pair": (_PAIR, ()),
     "pick": (_PICK, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
