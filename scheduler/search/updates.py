@@ -87,11 +87,12 @@ def _order(
     rest = tuple(n for n in free if n not in few)
     moves = {n.name for e in update.at for n in walk(e) if isinstance(n, Var)}
     short = prod(found.trips(n) for n in domain) <= FEW_TERMS
+    # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
+    shared = _share_places(update, few)
     if short and not moves.intersection(domain):
-        # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
-        wanted = (*few, *domain, vector, *rest) if _share_places(update, few) else (*domain, *few, vector, *rest)
+        wanted = (*few, *domain, vector, *rest) if shared else (*domain, *few, vector, *rest)
     else:
-        wanted = (vector, *domain, *few, *rest)
+        wanted = (*few, vector, *domain, *rest) if shared else (vector, *domain, *few, *rest)
     return wanted if may_reorder(definition, update, wanted, strict) else order
 
 

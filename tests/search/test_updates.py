@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from support.enumerated import Walk
 from support.machines import machine
-from support.small_pipelines import E, F, clamp, exp, pipeline, stage, summed, x, y
+from support.small_pipelines import E, F, clamp, exp, k, pipeline, stage, summed, x, y
 
 from cost_models.counts import Operations
 from scheduler import explain
@@ -187,6 +187,14 @@ def test_a_place_that_is_looked_up_is_shared_by_the_few_that_read_there(looked_u
     out = stage("out", "xyz", E(Const(0.0, FLOAT32)), (term,))
     (group,) = _schedule(pipeline("sampled", [out], {"out": (512, 512, 3)}, {"input": "xyz"})).groups
     assert group.updates == (UpdateLoops(("z", "r", "x", "y") if looked_up else ("r", "z", "x", "y"), Vector("x", 16)),)
+
+
+def test_a_place_that_moves_is_looked_up_once_for_the_few_that_add_up_there() -> None:
+    across = clamp(E(Cast(F("input")(x + r, y, 0).e, INT32)), 0, 9)
+    count = update((x, y, across, k), F("out")(x, y, across, k) + F("input")(x + r, y, k), variable("r", 0, 9))
+    out = stage("out", "xyzk", E(Const(0.0, FLOAT32)), (count,))
+    (group,) = _schedule(pipeline("grid", [out], {"out": (512, 512, 10, 3)}, {"input": "xyz"})).groups
+    assert group.updates == (UpdateLoops(("k", "x", "r", "y"), Vector("x", 16)),)
 
 
 def _mean() -> Pipeline:
