@@ -22,8 +22,8 @@ from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.schedule import Group, Schedule
 
-# Pointers to rows stand as far before a buffer as its min says: whether that passes the end of all memory is a matter of
-# where the buffer happens to lie, and only the difference counts.
+# Pointers to rows stand as far before a buffer as its min says: whether that passes the end of all memory is a
+# matter of where the buffer happens to lie, and only the difference counts.
 UNDEFINED = (
     "-O1",
     "-march=native",
