@@ -266,14 +266,19 @@ class GroupLowering:
         if not movers:
             loop.once.add(stage.name)
             return outside
+        # what moves is computed again where it does not slide; of the rest a loop outside may have left but what is new
+        whole = tuple(
+            inside if d in movers or inside == left else (maximum(inside[0], left[0]), minimum(inside[1], left[1]))
+            for d, (inside, left) in enumerate(zip(box, outside, strict=True))
+        )
         if len(movers) > 1:
-            return box
+            return whole
         d = movers[0]
         if stage.dims[d] not in pure_dims(stage):
-            return box  # its updates run over the whole of it
+            return whole  # its updates run over the whole of it
         span = self.spans[stage.name][d]
         if span.known and span.rate < 0:
-            return box  # it comes from above: nothing is new at the end
+            return whole  # it comes from above: nothing is new at the end
         done = loop.done.get(stage.name)
         if done is None:
             done = self.builder.fresh(f"{stage.name}_{stage.dims[d]}_done")
