@@ -75,7 +75,8 @@ class Client:
     def schedule(
         self, pipeline: str | Mapping[str, Any], platform: str | Mapping[str, Any] = "host", **options: Any
     ) -> Json:
-        """The schedule of a pipeline (a document, or the name or id of a known one) for a platform (likewise)."""
+        """The schedule of a pipeline (a document, or the name or id of a known one) for a platform (likewise). With
+        `tune=K` it is the untuned one, with the job that tunes in `jobs`, until that has succeeded."""
         body: Json = {"pipeline_id": pipeline} if isinstance(pipeline, str) else {"pipeline": pipeline}
         body |= {"platform_name": platform} if isinstance(platform, str) else {"platform": platform}
         return self._json("POST", "/v1/schedules", json=body | {"options": options})

@@ -21,7 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from platforms import PlatformError
-from scheduler.errors import DocumentError, Problem, ScheduleError, TilesmithError
+from scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
 
 log = structlog.get_logger("tilesmith")
 
@@ -50,6 +50,7 @@ CODES: dict[str, tuple[int, str]] = {
     "platform_not_found": (404, "No such platform"),
     "job_not_found": (404, "No such job"),
     "artefact_not_found": (404, "The job has no such artefact"),
+    "candidate_not_found": (404, "The schedule has no such candidate"),
     "token_not_found": (404, "No such token"),
     "not_built": (404, "The schedule has not been built"),
     "platform_name_taken": (409, "Another platform has this name"),
@@ -60,6 +61,7 @@ CODES: dict[str, tuple[int, str]] = {
     "bad_image": (422, "The image is not what the input wants"),
     "no_schedule": (422, "No valid schedule"),
     "illegal_schedule": (422, "The schedule is not legal"),
+    "fixed_contradiction": (422, "No schedule has all that is fixed"),
     "bad_argument": (422, "An argument does not fit the pipeline"),
     "region_outside_input": (422, "The region needs more of an input than there is"),
     # work that failed
@@ -147,6 +149,10 @@ def from_core(error: TilesmithError, prefix: str = "") -> ApiError:
         code = "limit_exceeded" if any(_is_limit(p.code) for p in problems) else "bad_document"
         count = len(problems)
         return ApiError(code, "1 problem was found" if count == 1 else f"{count} problems were found", problems)
+    if isinstance(error, FixedContradiction):
+        place = prefix if prefix.endswith("fixed") else "/options/fixed"
+        problems = tuple(Problem(p.code, place + p.pointer, p.message, p.hint) for p in error.problems)
+        return ApiError(error.code, "; ".join(p.message for p in error.problems)[:1000], problems)
     code = error.code if error.code in CODES else "internal"
     extra: dict[str, Any] = {}
     output = getattr(error, "output", None)

@@ -27,6 +27,7 @@ class NoEstimate(TilesmithError):
 def input_regions(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Region]:
     """(min, extent) per dim of every input at the estimates: the document's own, otherwise what the estimated
     outputs read, with the surroundings that a boundary would have filled in."""
+    params = {p.name: p.default for p in pipeline.params if p.default is not None} | dict(params)
     known = {i.name: e for i in pipeline.inputs if (e := pipeline.estimate(i.name)) is not None}
     bare = replace(pipeline, inputs=tuple(i if i.name in known else replace(i, boundary=None) for i in pipeline.inputs))
     try:

@@ -105,7 +105,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
     db = Database(settings.store_url, settings.database_busy_ms)
     metrics = Metrics()
     engine = Engine(settings, functions)
-    pipelines, platforms = Pipelines(db), Platforms(db)
+    pipelines, platforms = Pipelines(db), Platforms(db, settings.host_platform)
     jobs = Jobs(db, settings)
     return Context(
         settings=settings,
@@ -117,7 +117,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         platforms=platforms,
         schedules=Schedules(db, settings, engine, pipelines, platforms, metrics),
         jobs=jobs,
-        runner=JobRunner(db, settings, jobs, metrics, _new_pool, job),
+        runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
     )
 
 

@@ -11,6 +11,8 @@ import platformdirs
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.platforms.host import host
+from platforms import PlatformError
 from scheduler.lang.limits import Limits
 
 KIB = 1 << 10
@@ -48,6 +50,10 @@ class Settings(BaseSettings):
         description="Host names that requests may be for (JSON list); empty: loopback, or any once tokens are used",
     )
 
+    host_platform: Path | None = Field(
+        default=None,
+        description="Document that the platform `host` means, as calibration writes it; detected if not given",
+    )
     limits: Limits = Field(
         default=Limits(),
         description="Limits of a pipeline document (JSON object), one by one as TILESMITH_LIMITS__<NAME>",
@@ -96,6 +102,19 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least level that is logged"
     )
+
+    @field_validator("host_platform")
+    @classmethod
+    def _readable_platform(cls, document: Path | None) -> Path | None:
+        """The file is there and describes a machine."""
+        if document is not None:
+            try:
+                host(document)
+            except OSError as error:
+                raise ValueError(f"{document} cannot be read: {error.strerror}") from None
+            except PlatformError as error:
+                raise ValueError(f"{document} is no platform: {error.problems[0]}") from None
+        return document
 
     @field_validator("limits")
     @classmethod

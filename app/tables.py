@@ -3,6 +3,7 @@
 pipelines, platforms              documents of users; shipped ones are not stored
 schedules -< schedule_forms       answers and their forms: immutable, content-addressed
 schedules -< jobs -< job_events   work on a schedule and what happened to it
+schedules -< measurements         the candidates of a tuned schedule, each timed
 tokens                            who may ask
 """
 
@@ -12,6 +13,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -82,6 +84,20 @@ schedule_forms = Table(
     Column("media_type", String(64), nullable=False),
     Column("etag", String(64), nullable=False),
     Column("content", LargeBinary, nullable=False),
+)
+
+measurements = Table(
+    "measurements",
+    metadata,
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
+    Column("candidate", Integer, primary_key=True, autoincrement=False),
+    Column("predicted", Float, nullable=False),
+    Column("minimum_ms", Float, nullable=True),
+    Column("median_ms", Float, nullable=True),
+    Column("compile_s", Float, nullable=True),
+    Column("times_ms", LargeBinary, nullable=False),
+    Column("error", Text, nullable=True),
+    Column("measured_us", BigInteger, nullable=False),
 )
 
 jobs = Table(

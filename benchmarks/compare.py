@@ -1,7 +1,7 @@
 """Ours against the peers: the same pipeline, the same data, the same timing loop, in one run.
 
-    python -m benchmarks.compare [--pipelines blur harris ...] [--peers Mullapudi2016 ...] [--threads 2] [--rounds 15]
-                                 [--method taco2019] [--limit 120] [--json FILE]
+    python -m benchmarks.compare [--pipelines blur harris ...] [--peers Mullapudi2016 ...] [--threads 2 1]
+                                 [--rounds 15] [--method default] [--platform FILE] [--limit 120] [--json FILE]
 
 `ratio` is our time over the peer's, the median over the rounds: below 1 we are faster.
 """
@@ -12,65 +12,93 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Collection, Sequence
+import traceback
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from app.workers.compile import build
+from app import tuning
+from app.workers.compile import BuiltLibrary, build
 from benchmarks import contest, halide_peers, machine, report
+from benchmarks.bound import bound, rates
 from benchmarks.contest import Entry, Result
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.python_peers import PEERS as PYTHON_PEERS
 from benchmarks.python_peers import supports
+from benchmarks.summary import AT_ROOT, OURS, PAPER, TUNED, summary
+from benchmarks.summary import table as summary_table
+from platforms import load_text
 from platforms.detect import host
 from platforms.model import CpuPlatform
 from scheduler.compile import Options, compile_pipeline, generate
 from scheduler.emit.csource import CSource
 from scheduler.emit.loopnest import to_text
+from scheduler.lang.arguments import Image
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Schedule
-from scheduler.search import root_schedule
+from scheduler.search import METHODS, root_schedule
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "bilateral_grid", "camera_pipe", "nl_means", "max_filter",
     "local_laplacian", "lens_blur", "lens_blur@768x1280", "pyramid_blend", "machado_blur", "machado_blur@10240x4320",
-    "machado_interpolation", "gaussian3x3", "sobel", "laplacian_sharpen",
+    "machado_interpolation", "gaussian3x3", "sobel", "laplacian_sharpen", "harris@4256x2832", "blur@10240x4320",
 )  # fmt: skip
-OURS = "tilesmith"
-AT_ROOT = "tilesmith at root"
-"""The same code generator with every stage computed alone, in memory: what scheduling is worth."""
+PAPER_METHOD = "taco2019"
+METHOD = METHODS[0]
+"""What is compared: the best method there is. The method of the paper takes part beside it."""
 LIMIT_S = 120.0
 """What a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part whatever
 it took."""
-PEERS = (AT_ROOT, *halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
+PEERS = (PAPER, AT_ROOT, *halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
+KNOWN = (*PEERS, TUNED)
+"""All who can take part. To tune takes most of a minute, and is done only where it is asked for."""
+TRIED = 8
+"""Candidates that are timed to tune."""
 
 
-def ours(problem: Problem, method: str, threads: int) -> Entry:
-    """Our library for the host, scheduled and compiled now (the objects are cached by content)."""
-    platform = _host(threads)
+def ours(problem: Problem, method: str, platform: CpuPlatform, name: str = OURS) -> Entry:
+    """Our library for `platform`, scheduled and compiled now (the objects are cached by content)."""
     compiled = compile_pipeline(problem.pipeline, platform, Options(method=method), time.perf_counter)
     return _entry(
-        OURS, problem.pipeline, compiled.source, platform, compiled.schedule, sum(compiled.timings_ms.values())
+        name, problem.pipeline, compiled.source, platform, compiled.schedule, sum(compiled.timings_ms.values())
     )
 
 
-def at_root(problem: Problem, threads: int) -> Entry:
-    """Our library with every stage at root."""
-    platform = _host(threads)
+def tuned(problem: Problem, method: str, platform: CpuPlatform) -> Entry:
+    """The fastest of the best candidates, timed on the data of the contest before it."""
+    pipeline, started = problem.pipeline, time.perf_counter()
+    found = compile_pipeline(pipeline, platform, Options(method=method), time.perf_counter, TRIED).candidates
+    contenders = [
+        tuning.Contender(n, float(c.predicted.total), partial(generate, pipeline, c.schedule, platform))
+        for n, c in enumerate(found, start=1)
+    ]
+    inputs = {n: Image(a, tuple(low for low, _ in problem.input_regions[n])) for n, a in problem.inputs.items()}
+    called = tuning.Arguments(pipeline, inputs, problem.params, problem.output_regions, platform.threads)
+    best = tuning.tune(contenders, called, lambda source: _built(source, platform)).chosen
+    schedule, ms = found[best - 1].schedule, 1e3 * (time.perf_counter() - started)
+    entry = _entry(TUNED, pipeline, generate(pipeline, schedule, platform), platform, schedule, ms)
+    return replace(entry, about={**entry.about, "candidate": best})
+
+
+def at_root(problem: Problem, platform: CpuPlatform) -> Entry:
+    """Our library with every stage computed alone, in memory: what scheduling is worth."""
     schedule = root_schedule(problem.pipeline, platform)
     source = generate(problem.pipeline, schedule, platform)
     return _entry(AT_ROOT, problem.pipeline, source, platform, schedule, None)
 
 
-def _host(threads: int) -> CpuPlatform:
-    return host().model_copy(update={"threads": threads})
+def machine_of(document: Path | None, threads: int) -> CpuPlatform:
+    """The host as detected or as a document (of a calibration) has it, with that many threads."""
+    platform = host() if document is None else load_text(document.read_bytes())
+    return platform.model_copy(update={"threads": threads})
 
 
 def _entry(
     name: str, pipeline: Pipeline, source: CSource, platform: CpuPlatform, schedule: Schedule, schedule_ms: float | None
 ) -> Entry:
-    library = build(source, platform, contest.BUILD / "ours", timeout_s=300)
+    library = _built(source, platform)
     about = {
         "schedule_ms": schedule_ms,
         "compile_ms": library.seconds * 1e3,
@@ -80,14 +108,31 @@ def _entry(
     return Entry(name, "tilesmith", str(library.path), source.entry, about)
 
 
+def _built(source: CSource, platform: CpuPlatform) -> BuiltLibrary:
+    return build(source, platform, contest.BUILD / "ours", timeout_s=300)
+
+
 def entries(
-    problem: Problem, peers: Sequence[str], method: str, threads: int, limit_s: float = LIMIT_S
+    problem: Problem, peers: Sequence[str], method: str, platform: CpuPlatform, limit_s: float = LIMIT_S
 ) -> tuple[list[Entry], list[Result]]:
     """Those who can take part, ours first, and those who cannot, with the reason."""
-    able, unable = [ours(problem, method, threads)], []
-    for name in peers:
-        if name == AT_ROOT:
-            able.append(at_root(problem, threads))
+    able: list[Entry] = []
+    unable: list[Result] = []
+    threads = platform.threads
+    own: dict[str, Callable[[], Entry]] = {
+        OURS: lambda: ours(problem, method, platform),
+        PAPER: lambda: ours(problem, PAPER_METHOD, platform, PAPER),
+        AT_ROOT: lambda: at_root(problem, platform),
+        TUNED: lambda: tuned(problem, method, platform),
+    }
+    for name in (OURS, *peers):
+        if name in own:
+            if name != PAPER or method != PAPER_METHOD:
+                try:
+                    able.append(own[name]())
+                except Exception as e:  # a defect of ours must not take the figures of all others with it
+                    report.progress(traceback.format_exc())
+                    unable.append(Result(name, error=f"{type(e).__name__}: {e}"))
             continue
         if name in PYTHON_PEERS:
             if supports(name, problem.pipeline.name):
@@ -100,22 +145,30 @@ def entries(
         except halide_peers.PeerError as e:
             unable.append(Result(name, error=str(e)))
             continue
-        about = {"schedule_ms": peer.schedule_ms, "compile_ms": peer.compile_ms, "schedule": peer.source}
+        searched = None if name in halide_peers.HAND_WRITTEN else peer.schedule_ms
+        about = {"schedule_ms": searched, "compile_ms": peer.compile_ms, "schedule": peer.source}
         able.append(Entry(name, "halide", peer.library, peer.symbol, about))
     return able, unable
 
 
-def compare(name: str, peers: Sequence[str], method: str, threads: int, rounds: int, limit_s: float = LIMIT_S) -> dict:
+def compare(
+    name: str, peers: Sequence[str], method: str, platform: CpuPlatform, rounds: int, limit_s: float = LIMIT_S
+) -> dict:
     """One pipeline's contest as data: what was measured, in milliseconds, and the ratios."""
     problem = replace(at_estimates(pipeline_of(name)), document=name)
-    able, unable = entries(problem, peers, method, threads, limit_s)
-    results = contest.run(problem, able, threads, rounds) + unable
-    bound_ms = machine.copy_ms(threads, problem.moved_bytes)
+    able, unable = entries(problem, peers, method, platform, limit_s)
+    results = contest.run(problem, able, platform.threads, rounds) + unable
+    results.sort(key=lambda r: r.name != OURS)  # first also where it failed
+    least = bound(problem, platform.threads)
     return {
         "pipeline": name if "@" in name else problem.pipeline.name,
         "moved_bytes": problem.moved_bytes,
-        "bound_ms": bound_ms,
-        "contenders": [contender(r, results[0], bound_ms) for r in results],
+        "operations": least.operations,
+        "bound_ms": least.ms,
+        "bound_by": least.by,
+        "bound_bytes_ms": least.bytes_ms,
+        "bound_operations_ms": least.operations_ms,
+        "contenders": [contender(r, results[0], least.ms) for r in results],
     }
 
 
@@ -158,8 +211,8 @@ def table(contests: Sequence[dict]) -> str:
     return report.table(head, rows)
 
 
-def losses(contests: Sequence[dict], against: Collection[str] | None = None) -> list[str]:
-    """A line for every peer (of those named) that is as fast as we are or faster, and for every failure of ours."""
+def losses(contests: Sequence[dict], against: Collection[str] | None = None, least: float = 1.0) -> list[str]:
+    """A line for every peer (of those named) to which our ratio is `least` or more, and for every failure of ours."""
     found = []
     for c in contests:
         mine, *others = c["contenders"]
@@ -168,7 +221,7 @@ def losses(contests: Sequence[dict], against: Collection[str] | None = None) -> 
         for r in others:
             if against is not None and r["name"] not in against:
                 continue
-            if r["ratio"] is not None and r["ratio"] >= 1:
+            if r["ratio"] is not None and r["ratio"] >= least:
                 best = f"best {report.number(mine['best_ms'])} ms to its {report.number(r['best_ms'])}"
                 found.append(f"{c['pipeline']}: {r['name']} is as fast or faster: ratio {r['ratio']:.2f}, {best}")
     return found
@@ -177,32 +230,45 @@ def losses(contests: Sequence[dict], against: Collection[str] | None = None) -> 
 def run(
     pipelines: Sequence[str],
     peers: Sequence[str],
-    method: str = "taco2019",
+    method: str = METHOD,
     threads: int = 2,
     rounds: int = 15,
     limit_s: float = LIMIT_S,
+    document: Path | None = None,
 ) -> dict:
-    """All contests, with the machine they ran on."""
+    """All contests at that many threads, with the machine they ran on."""
+    platform = machine_of(document, threads)
     contests = []
     for name in pipelines:
-        report.progress(f"compare: {name}")
-        contests.append(compare(name, peers, method, threads, rounds, limit_s))
+        report.progress(f"compare: {name}, threads: {threads}")
+        contests.append(compare(name, peers, method, platform, rounds, limit_s))
     return {
         "machine": machine.describe(),
         "threads": threads,
         "rounds": rounds,
         "method": method,
+        "calibrated": document is not None,
         "copy_gb_s": machine.copy_gb_s(threads),
+        "peak_gop_s": {t: threads * rate for t, rate in rates().items()},
         "contests": contests,
+        "summary": summary(contests, threads),
         "losses": losses(contests),
     }
 
 
 def show(figures: dict) -> None:
-    print(table(figures["contests"]))
+    """The tables of one run, and what to know of them."""
+    print(f"threads: {figures['threads']}, method: {figures['method']}\n")
+    print(table(figures["contests"]), end="\n\n")
+    print(summary_table(figures["summary"]))
+    peak = ", ".join(f"{t} {rate:.0f}" for t, rate in figures["peak_gop_s"].items())
+    copies = f"{figures['copy_gb_s']:.0f} GB/s"
     print(
-        "\nof bound: the time of a plain copy that moves as many bytes as inputs and outputs have, over the best time;"
-        f" this machine copies at {figures['copy_gb_s']:.0f} GB/s beyond its caches"
+        "\nof bound: the least time over the best time. The least time is that of a plain copy of as many bytes as"
+        f" inputs and outputs have (this machine copies at {copies} beyond its caches), or that of"
+        f" the document's operations at the highest rate measured (10^9 a second: {peak}), whichever is longer"
+        "\ncarried by: our ratio to that autoscheduler in this run, times its time over the best of all in a table"
+        " measured earlier on another machine"
     )
     disturbed = {c["pipeline"]: c["contenders"][0]["disturbed_rounds"] for c in figures["contests"]}
     if any(disturbed.values()):
@@ -210,27 +276,42 @@ def show(figures: dict) -> None:
         print(f"disturbed by other programs, of {figures['rounds']} rounds: {named}")
     for line in figures["losses"]:
         print(line)
+    print(flush=True)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that a comparison has, here and in `python -m benchmarks`."""
+    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME[@WxH]|FILE")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
+    parser.add_argument("--method", default=METHOD, choices=METHODS)
+    parser.add_argument("--threads", nargs="+", type=int, default=list(dict.fromkeys((host().threads, 1))))
+    parser.add_argument("--platform", type=Path, metavar="FILE", help="the host as a calibration describes it")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="to make a peer in")
+
+
+def runs(arguments: argparse.Namespace, rounds: int, peers: Sequence[str]) -> list[dict]:
+    """The comparison at every number of threads asked for, its tables shown as they are made."""
+    found = []
+    for threads in arguments.threads:
+        found.append(
+            run(arguments.pipelines, peers, arguments.method, threads, rounds, arguments.limit, arguments.platform)
+        )
+        show(found[-1])
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Ours against Halide's autoschedulers, OpenCV and NumPy.")
-    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME[@WxH]|FILE")
-    parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
-    parser.add_argument("--method", default="taco2019")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="to make a peer in")
+    add_arguments(parser)
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
-    unknown = set(arguments.peers) - set(PEERS)
+    unknown = set(arguments.peers) - set(KNOWN)
     if unknown:
         parser.error(f"no such peer: {', '.join(sorted(unknown))}")
-    figures = run(
-        arguments.pipelines, arguments.peers, arguments.method, arguments.threads, arguments.rounds, arguments.limit
-    )
-    show(figures)
-    report.write(arguments.json, figures)
-    sys.exit(1 if any(c["contenders"][0]["error"] for c in figures["contests"]) else 0)
+    found = runs(arguments, arguments.rounds, arguments.peers)
+    report.write(arguments.json, {"runs": found})
+    sys.exit(1 if any(c["contenders"][0]["error"] for r in found for c in r["contests"]) else 0)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,18 @@ import dataclasses
 import hashlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
@@ -53,6 +57,13 @@ HAND_WRITTEN = dict.fromkeys(MACHADO, ("machado_blur", "machado_interpolation"))
 }  # fmt: skip
 """The peers that nobody but a person scheduled, and the pipelines that they are for."""
 SYMBOL = "peer"
+FAILED = ".failed"
+PLACE = "place: "
+KNOWN_FAILURE = 7
+START_S = 600.0
+POLL_S = 0.02
+MEMORY_SHARE = 0.5
+"""Of the machine's memory: what a scheduler may use. Some take all there is."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +86,72 @@ class PeerError(Exception):
 
 
 def build(pipeline: str, method: str, threads: int, timeout_s: float = 1200, nice: int = 0) -> Peer:
-    """The peer from the cache, or made now in a child process. Raises PeerError."""
+    """The peer from the cache, or made now in a child process. Raises PeerError.
+
+    Who failed is remembered with what it was given: it is not asked again for as much time, or less.
+    """
     command = [sys.executable, "-m", "benchmarks.halide_peers", pipeline, "--method", method, "--threads", str(threads)]
     if nice:
         command = ["nice", "-n", str(nice), *command]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired as e:
-        raise PeerError(f"none in {timeout_s:.0f} s") from e
-    if done.returncode != 0:
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise PeerError(f"exit status {done.returncode}: {' / '.join(lines[-3:])[-400:]}")
-    return Peer(**json.loads(done.stdout.splitlines()[-1]))
+    command += ["--limit", str(timeout_s)]
+    status, said, errors = _made(command, timeout_s)
+    if status is None:
+        raise _failure(said, f"none in {timeout_s:g} s", timeout_s)
+    if status == KNOWN_FAILURE:
+        raise PeerError(said.splitlines()[-1])
+    if status != 0:
+        lines = (errors.strip() or said.strip()).splitlines()
+        raise _failure(said, f"exit status {status}: {' / '.join(lines[-3:])[-400:]}", None)
+    return Peer(**json.loads(said.splitlines()[-1]))
 
 
-def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACHE) -> Peer:
-    """The same, in this process. A plugin that fails ends the process."""
+def _made(command: Sequence[str], timeout_s: float) -> tuple[int | None, str, str]:
+    """The exit status of the child (None: it took too long), and what it said. Its time begins when it has said where
+    the peer will be: until then it only looks whether there is one."""
+    with tempfile.TemporaryDirectory() as made:
+        said, errors = Path(made) / "said", Path(made) / "errors"
+        with (
+            said.open("wb") as out,
+            errors.open("wb") as err,
+            subprocess.Popen(command, stdout=out, stderr=err) as child,
+        ):
+            end = time.monotonic() + START_S
+            begun = False
+            while child.poll() is None:
+                if not begun and PLACE in said.read_text(errors="replace"):
+                    begun, end = True, time.monotonic() + timeout_s
+                if time.monotonic() > end:
+                    child.kill()
+                    child.wait()
+                    return None, said.read_text(errors="replace"), errors.read_text(errors="replace")
+                time.sleep(POLL_S)
+        return child.returncode, said.read_text(errors="replace"), errors.read_text(errors="replace")
+
+
+def _failure(said: str, message: str, limit_s: float | None) -> PeerError:
+    """The error; remembered beside where the peer would be, which the child has said. `limit_s` None: whatever the
+    time, it would fail again."""
+    place = next((line.removeprefix(PLACE) for line in said.splitlines() if line.startswith(PLACE)), None)
+    if place is not None:
+        record = Path(place).with_suffix(FAILED)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps({"error": message, "limit_s": limit_s}))
+    return PeerError(message)
+
+
+def known_failure(directory: Path, limit_s: float) -> str | None:
+    """Why a peer could not be made before, if it is not worth trying again in that time."""
+    record = directory.with_suffix(FAILED)
+    if not record.exists():
+        return None
+    found = json.loads(record.read_text())
+    return found["error"] if found["limit_s"] is None or limit_s <= found["limit_s"] else None
+
+
+def build_here(
+    pipeline: Pipeline, method: str, threads: int, cache: Path = CACHE, limit_s: float = float("inf")
+) -> Peer:
+    """The same, in this process. A plugin that fails ends the process. Raises PeerError where it is known to fail."""
     import halide as hl
 
     from benchmarks import machado
@@ -113,6 +174,9 @@ def build_here(pipeline: Pipeline, method: str, threads: int, cache: Path = CACH
     record = directory / "peer.json"
     if record.exists():
         return Peer(**json.loads(record.read_text()))
+    if (failure := known_failure(directory, limit_s)) is not None:
+        raise PeerError(failure)
+    print(f"{PLACE}{directory}", flush=True)
     start = time.perf_counter()
     source = "" if method in HAND_WRITTEN else autoschedule(translated, method, target, parameters)
     scheduled = time.perf_counter()
@@ -173,8 +237,16 @@ def main() -> None:
     parser.add_argument("pipeline")
     parser.add_argument("--method", choices=[*METHODS, *HAND_WRITTEN], required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds that it will be given")
     arguments = parser.parse_args()
-    peer = build_here(pipeline_of(arguments.pipeline), arguments.method, arguments.threads)
+    most = int(MEMORY_SHARE * psutil.virtual_memory().total)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    pipeline = pipeline_of(arguments.pipeline)
+    try:
+        peer = build_here(pipeline, arguments.method, arguments.threads, limit_s=arguments.limit)
+    except PeerError as error:
+        print(error)
+        sys.exit(KNOWN_FAILURE)
     print(json.dumps(dataclasses.asdict(peer)))
 
 

@@ -6,13 +6,17 @@ prices all candidates at once. Points are elements of a stage's grid; bytes are 
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Amount: TypeAlias = "NDArray[np.floating[Any]] | float"
+from cost_models.amounts import Amount
+
+if TYPE_CHECKING:
+    from cost_models.work import GroupWork, Work
+
+T = TypeVar("T")
 
 
 def pick(amount: Amount, index: tuple[int, ...]) -> float:
@@ -20,6 +24,21 @@ def pick(amount: Amount, index: tuple[int, ...]) -> float:
     if not isinstance(amount, np.ndarray):
         return float(amount)
     return float(amount[tuple(min(i, n - 1) for i, n in zip(index, amount.shape, strict=True))])
+
+
+def picked(value: T, index: tuple[int, ...]) -> T:
+    """`value` with every array in it, however deep, replaced by the number of one candidate."""
+    found: Any = value
+    if isinstance(value, np.ndarray):
+        found = pick(value, index)
+    elif isinstance(value, tuple):
+        found = tuple(picked(v, index) for v in value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        new = {name: picked(part, index) for name, part in parts.items()}
+        found = replace(value, **new) if any(new[n] is not parts[n] for n in parts) else value
+    result: T = found
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +60,29 @@ class Operations:
     index: float = 0
 
     def __add__(self, other: Operations) -> Operations:
-        return Operations(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Operations(
+            self.add + other.add,
+            self.multiply + other.multiply,
+            self.divide_by_constant + other.divide_by_constant,
+            self.divide + other.divide,
+            self.select + other.select,
+            self.convert + other.convert,
+            self.function + other.function,
+            self.index + other.index,
+        )
 
     def scaled(self, times: float) -> Operations:
         """`times` as many."""
-        return Operations(*(a * times for a in astuple(self)))
+        return Operations(
+            self.add * times,
+            self.multiply * times,
+            self.divide_by_constant * times,
+            self.divide * times,
+            self.select * times,
+            self.convert * times,
+            self.function * times,
+            self.index * times,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +113,7 @@ class StageCounts:
     `points` are the evaluations (for an inlined stage those in its readers), `root_points` those of the
     stage computed once, alone. `buffer_bytes` is the box of one iteration of the store level, for one
     thread, and `folded_bytes` the ring that is left where it is `folded`; both 0 for the output and for
-    inlined stages. `operations` are those of one point.
+    inlined stages. `operations` are those of one point. `work` says how it is run, for models of time.
     """
 
     stage: str
@@ -89,6 +126,7 @@ class StageCounts:
     folded: bool
     buffer_bytes: Amount
     folded_bytes: Amount
+    work: Work | None = None
 
     @property
     def bytes_kept(self) -> Amount:
@@ -105,33 +143,11 @@ class GroupCounts:
     tile_sizes: tuple[tuple[str, Amount], ...]
     tile_counts: tuple[tuple[str, Amount], ...]
     stages: tuple[StageCounts, ...]
+    work: GroupWork | None = None
 
     def at(self, index: tuple[int, ...]) -> GroupCounts:
         """The counts of one candidate: plain numbers."""
-        return replace(
-            self,
-            tile_sizes=tuple((d, pick(a, index)) for d, a in self.tile_sizes),
-            tile_counts=tuple((d, pick(a, index)) for d, a in self.tile_counts),
-            stages=tuple(
-                replace(
-                    s,
-                    points=pick(s.points, index),
-                    buffer_bytes=pick(s.buffer_bytes, index),
-                    folded_bytes=pick(s.folded_bytes, index),
-                    loads=tuple(
-                        replace(
-                            load,
-                            points=pick(load.points, index),
-                            runs=pick(load.runs, index),
-                            footprint_bytes=pick(load.footprint_bytes, index),
-                            folded_footprint_bytes=pick(load.folded_footprint_bytes, index),
-                        )
-                        for load in s.loads
-                    ),
-                )
-                for s in self.stages
-            ),
-        )
+        return picked(self, index)
 
     @property
     def unfolded_bytes(self) -> Amount:

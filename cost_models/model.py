@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from cost_models.counts import Amount, GroupCounts, pick
+from cost_models.amounts import Amount
+from cost_models.counts import GroupCounts, pick
 from platforms.model import Platform
 
 

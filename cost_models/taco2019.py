@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cost_models.counts import Amount, GroupCounts, LoadCounts, Operations, StageCounts
+from cost_models.amounts import Amount
+from cost_models.counts import GroupCounts, LoadCounts, Operations, StageCounts
 from cost_models.model import Breakdown, StageCost, Term
 from platforms.model import Platform
 

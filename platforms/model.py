@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from platforms.ecm import EcmParameters, LevelCycles, TypeCycles, derived
 from platforms.errors import PlatformError, PlatformProblem
 from platforms.toolchain import Compiler
 
@@ -73,7 +74,7 @@ class CpuPlatform(BaseModel):
 
     `load_weight` is w of TACO 2019: what a load costs relative to an arithmetic operation. `sources` says
     of each figure where it is from: keys are names of figures (`threads`, `l2.latency_cycles`), or `l2`
-    for all of a cache's figures that have no entry of their own.
+    for all of a cache's figures that have no entry of their own, `ecm` for all of that model's.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,6 +99,9 @@ class CpuPlatform(BaseModel):
         default=True, description="whether hardware streams rows that are read in order"
     )
     load_weight: Annotated[Positive, Field(le=10_000)]
+    ecm: EcmParameters | None = Field(
+        default=None, description="parameters of the cost model `ecm`; derived from the other figures where missing"
+    )
     compiler: Compiler
     sources: Annotated[
         tuple[tuple[Text, Text], ...],
@@ -131,6 +135,11 @@ class CpuPlatform(BaseModel):
     def llc_bytes(self) -> int:
         """Bytes of one instance of the outermost cache."""
         return self.caches[-1].size_bytes
+
+    @property
+    def ecm_parameters(self) -> EcmParameters:
+        """Parameters of the cost model `ecm`: the platform's own, or what follows from its other figures."""
+        return self.ecm if self.ecm is not None else derived(self)
 
     def source_of(self, figure: str) -> str | None:
         """Where `figure` (`threads`, `l2.ways`) is from, where the description says so."""
@@ -172,7 +181,8 @@ class CpuPlatform(BaseModel):
                 )
             if far.shared_by_threads < near.shared_by_threads:
                 raise PydanticCustomError("caches_not_growing", "sharing cannot shrink outwards", {"at": at})
-        known = {*self.figures(), *(f"l{c.level}" for c in self.caches)}
+        known = {*self.figures(), *(f"l{c.level}" for c in self.caches), "ecm"}
+        known |= {f"ecm.{name}" for name in EcmParameters.model_fields}
         for figure, _ in self.sources:
             if figure not in known:
                 hint = nearest(figure, known)
@@ -205,7 +215,7 @@ def parse(document: object) -> Platform:
 
 def to_document(platform: Platform) -> dict[str, Any]:
     """The description as plain data: parse(to_document(p)) == p."""
-    return platform.model_dump(mode="json")
+    return platform.model_dump(mode="json", exclude_none=True)
 
 
 def _follows_from_another(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
@@ -243,6 +253,12 @@ def _keys_at(path: list[str]) -> set[str]:
             return set(Cache.model_fields)
         case ["compiler"]:
             return set(Compiler.model_fields)
+        case ["ecm"]:
+            return set(EcmParameters.model_fields)
+        case ["ecm", "levels", _]:
+            return set(LevelCycles.model_fields)
+        case ["ecm", _]:
+            return set(TypeCycles.model_fields)
         case _:
             return set(CpuPlatform.model_fields)
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from cost_models.model import Breakdown
 from platforms.model import Platform
+from scheduler import fixed_document
 from scheduler.emit.c import emit_c
 from scheduler.emit.csource import CSource
 from scheduler.emit.loopnest import to_text
+from scheduler.fixed import FREE, Fixed
 from scheduler.lang.document import canonical_json
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.lower import lower
 from scheduler.schedule import Schedule
-from scheduler.search import METHODS, SearchOptions, Trace, autoschedule
+from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
 
-SCHEDULER_VERSION = "2"
+SCHEDULER_VERSION = "3"
 """Part of every key: raised when the same question gets another answer."""
 
 Clock = Callable[[], float]
@@ -27,11 +29,15 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller may ask for: `strict` keeps floating-point operations as written, `deadline_ms` ends the search."""
+    """What a caller may ask for: `strict` keeps floating-point operations as written, `deadline_ms` ends the search,
+    `fixed` are decisions that are the caller's. `tune`: the caller times so many candidates and keeps the fastest; here
+    it is part of the key, and nothing else."""
 
-    method: str = "taco2019"
+    method: str = "default"
     strict: bool = False
     deadline_ms: int | None = None
+    fixed: Fixed = FREE
+    tune: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class Compiled:
     schedule: Schedule
     trace: Trace
     predicted: Breakdown
+    candidates: tuple[Candidate, ...]
     source: CSource
     loopnest: str
     timings_ms: dict[str, float]
@@ -55,20 +62,32 @@ def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> st
     question = {
         "pipeline": canonical_json(pipeline),
         "platform": platform.model_dump_json(),
-        "options": asdict(options),
+        "options": {
+            "method": options.method,
+            "strict": options.strict,
+            "deadline_ms": options.deadline_ms,
+            **({"fixed": fixed_document.to_document(options.fixed)} if options.fixed else {}),
+            **({"tune": options.tune} if options.tune else {}),
+        },
         "scheduler": SCHEDULER_VERSION,
     }
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def compile_pipeline(
-    pipeline: Pipeline, platform: Platform, options: Options | None = None, now: Clock | None = None
+    pipeline: Pipeline,
+    platform: Platform,
+    options: Options | None = None,
+    now: Clock | None = None,
+    top: int = 1,
 ) -> Compiled:
     """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
-    deadline needs it. Raises ScheduleError for an unknown method."""
+    deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. Raises ScheduleError for
+    an unknown method, and what `fixed_document.check` does."""
     options = options or Options()
+    fixed_document.check(options.fixed, pipeline, options.strict)
     clock = now or (lambda: 0.0)
-    search = SearchOptions(options.method, options.strict, options.deadline_ms, now)
+    search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
     found = autoschedule(pipeline, platform, search)
     source, timings = _generate(pipeline, found.schedule, platform, clock)
     return Compiled(
@@ -79,6 +98,7 @@ def compile_pipeline(
         schedule=found.schedule,
         trace=found.trace,
         predicted=found.predicted,
+        candidates=found.candidates,
         source=source,
         loopnest=to_text(pipeline, found.schedule),
         timings_ms={**found.timings_ms, **timings},

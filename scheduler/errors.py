@@ -4,6 +4,7 @@ TilesmithError
   DocumentError      the caller's document or arguments are wrong; carries every problem found
   ScheduleError      no valid schedule
     IllegalSchedule    a schedule that would compute something wrong, with the reason
+    FixedContradiction decisions that the caller fixed and that no schedule has together; carries every one found
   InternalError      our own fault: an invariant of ours does not hold
 """
 
@@ -60,6 +61,17 @@ class IllegalSchedule(ScheduleError):
     """The schedule breaks a rule of legality; the message names the stage and the rule."""
 
     code = "illegal_schedule"
+
+
+class FixedContradiction(ScheduleError):
+    """Decisions are fixed that no legal schedule has together. `problems` name them, with pointers into the fixed
+    decisions."""
+
+    code = "fixed_contradiction"
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(str(p) for p in problems))
+        self.problems = problems
 
 
 class InternalError(TilesmithError):

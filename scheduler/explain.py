@@ -9,7 +9,9 @@ from scheduler.schedule import Schedule
 from scheduler.search.trace import Decision, Rejected, Trace
 
 TITLES = {
+    "fixed": "Fixed decisions",
     "factor": "Partial results",
+    "separation": "Separation",
     "group": "Group",
     "level": "Level",
     "inline": "Inline",

@@ -3,8 +3,6 @@ pipeline. What follows is a pipeline like any other."""
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -28,17 +26,15 @@ from scheduler.lang.expr import (
     map_children,
     walk,
 )
-from scheduler.lang.functions import FUNCTIONS
 from scheduler.lang.limits import Limits
 from scheduler.lang.operators import fold
-from scheduler.lang.parse import REDUCTIONS as REDUCTION_NAMES
 from scheduler.lang.pipeline import Pipeline, Stage, Update
 from scheduler.lang.types import INT32, ScalarType
+from scheduler.naming import problem, taken
 from scheduler.schedule import Factor
 
 MOST_PARTS: Final = 1 << 16
 _JOINS: Final = {reduce: op for op, reduce in REDUCTIONS.items()}
-_TAKEN: Final = frozenset(FUNCTIONS) | REDUCTION_NAMES | {"range"} | frozenset(keyword.kwlist)
 
 
 def reductions(stage: Stage) -> tuple[Reduce | Update, ...]:
@@ -119,11 +115,9 @@ class _Factoring:
         return IllegalSchedule(f"factor '{f.partial}' of stage '{f.stage}' in '{f.variable}': {rule}")
 
     def _check_name(self) -> None:
-        name, p = self.factor.partial, self.pipeline
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", name) or name in _TAKEN:
-            raise self.refuse("this is no name for a stage")
-        if name in {*(s.name for s in p.stages), *(i.name for i in p.inputs), *(q.name for q in p.params)}:
-            raise self.refuse("the name is taken")
+        wrong = problem(self.factor.partial, taken(self.pipeline))
+        if wrong is not None:
+            raise self.refuse(wrong)
 
     def _fresh(self, stage: Stage) -> str:
         """A name for what is left of the variable, like no other that the stage has in scope."""

@@ -34,6 +34,13 @@ def check(pipeline: Pipeline, schedule: Schedule) -> None:
         _check_group(_Context(pipeline, graph, stages, group, schedule.strict))
 
 
+def check_group(pipeline: Pipeline, group: Group, strict: bool = False) -> None:
+    """As `check`, for one group alone of a pipeline that is prepared: whether others are there in time is not looked
+    at."""
+    stages = {s.name: s for s in pipeline.stages}
+    _check_group(_Context(pipeline, stage_graph(pipeline), stages, group, strict))
+
+
 @dataclass(frozen=True, slots=True)
 class _Context:
     pipeline: Pipeline
@@ -168,9 +175,17 @@ def _check_lanes(context: _Context, stage: Stage, vector: Vector) -> None:
 
 def _check_group_vector(context: _Context) -> None:
     group = context.group
+    if group.stream and (group.vector is None or not is_plain(context.output)):
+        raise context.refuse(group.output, "written past the caches, but it has no vectors, or updates, or is a tuple")
+    if group.prefetch < 0:
+        raise context.refuse(group.output, "prefetch is a number of bytes ahead")
     if group.vector is None:
         return
     _check_vector(context, context.output, group.vector)
+    if group.stream and group.vector.dim != context.output.storage[0]:
+        raise context.refuse(
+            group.output, f"written past the caches, but '{group.vector.dim}' is not fastest in memory"
+        )
     loops = [loop for loop in group.loops if dim_of(loop) not in group.unroll]
     if loops[0] != inner(group.vector.dim):
         raise context.refuse(group.output, "the vectorised loop is not the innermost one that is not unrolled")
@@ -253,8 +268,11 @@ def _check_placement(context: _Context, placement: Placement) -> None:
         raise context.refuse(name, "its loop order is not a permutation of its dims")
     if placement.vector is not None:
         _check_vector(context, stage, placement.vector)
-        if placement.order and placement.order[0] != placement.vector.dim:
-            raise context.refuse(name, "its vectorised dim is not its innermost loop")
+        row = None if group.vector is None else inner(group.vector.dim)
+        if placement.compute == row and placement.order and placement.order[0] != placement.vector.dim:
+            raise context.refuse(
+                name, "its vectorised dim is not its innermost loop, as it is computed in one of vectors"
+            )
     if placement.storage == "registers":
         _check_registers(context, placement)
 

@@ -1,4 +1,5 @@
-"""The pipeline that a schedule is about: its reductions factored, its boundaries and short updates written out."""
+"""The pipeline that a schedule is about: its reductions factored, its boundaries and short updates written out, its
+windows separated."""
 
 from __future__ import annotations
 
@@ -6,11 +7,15 @@ from scheduler.analysis.normalise import normalise
 from scheduler.factors import factored
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Schedule
+from scheduler.separations import separated
 
 
 def prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     """*Before*: a checked pipeline. *After*: the stages that the groups of `schedule` name; the same values.
 
-    Raises IllegalSchedule where the schedule has a factor that cannot be.
+    Raises IllegalSchedule where the schedule has a factor or a separation that cannot be.
     """
-    return normalise(factored(pipeline, schedule.factors, schedule.strict), schedule.strict)
+    pipeline = normalise(factored(pipeline, schedule.factors, schedule.strict), schedule.strict)
+    if not schedule.separations:
+        return pipeline
+    return normalise(separated(pipeline, schedule.separations, schedule.strict), schedule.strict)

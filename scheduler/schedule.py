@@ -76,6 +76,24 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
+class Separation:
+    """A window of a stage computed in two steps: along `dim` first, which a stage `partial` of its own holds, and then
+    along the others.
+
+    `window` numbers the stage's windows that are products (see `analysis.separable`): sums whose weights are one factor
+    along `dim` times one along the others, minima and maxima over boxes. `through` is a stage whose value is put in
+    first where the stage reads it: two windows, one after the other, become one of two dims, which can be computed the
+    other way around.
+    """
+
+    stage: str
+    window: int
+    dim: str
+    partial: str
+    through: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where one stage of a group is computed and stored.
 
@@ -107,6 +125,9 @@ class Group:
     `parallel` names the loop run by threads: the outermost one, or None. `placements` are in
     topological order, without the output. A tile is filled by the output's values and then by its updates, which
     `updates` schedule: only dims that every update keeps in place can be tiled or have anything computed inside.
+    With `stream` whole vectors of the output are written past the caches, where the machine can. Loops over vectors
+    ask for what they read of inputs and of other groups `prefetch` bytes ahead along the row; 0 leaves that to the
+    machine.
     """
 
     output: str
@@ -117,6 +138,8 @@ class Group:
     unroll: tuple[str, ...]
     placements: tuple[Placement, ...]
     updates: tuple[UpdateLoops, ...] = ()
+    stream: bool = False
+    prefetch: int = 0
 
     def tile(self, dim: str) -> Tile | None:
         """The tile of `dim`, where it has one."""
@@ -129,8 +152,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Groups in the order they run. `factors` come first: the groups schedule the pipeline that has its reductions
-    factored. `degraded` says why the method had to fall back, if it did."""
+    """Groups in the order they run. `factors` come first, then `separations`: the groups schedule the pipeline that
+    has its reductions factored and its windows separated. `degraded` says why the method had to fall back, if it
+    did."""
 
     pipeline: str
     method: str
@@ -138,3 +162,4 @@ class Schedule:
     strict: bool = False
     degraded: str | None = None
     factors: tuple[Factor, ...] = ()
+    separations: tuple[Separation, ...] = ()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from scheduler.errors import DocumentError, Problem
-from scheduler.schedule import INLINE, Factor, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.schedule import INLINE, Factor, Group, Placement, Schedule, Separation, Tile, UpdateLoops, Vector
 
 Identifier = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Loop = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)$")]
@@ -20,6 +20,7 @@ Size = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
 Flag = Annotated[bool, Field(strict=True)]
 FORMAT = 1
 MAX_STAGES = 100_000
+MAX_PREFETCH = 1 << 20
 
 
 class _Model(BaseModel):
@@ -51,6 +52,14 @@ class _Factor(_Model):
     interleaved: Flag = False
 
 
+class _Separation(_Model):
+    stage: Identifier
+    window: Annotated[int, Field(strict=True, ge=0, le=MAX_STAGES)]
+    dim: Identifier
+    partial: Identifier
+    through: Identifier | None = None
+
+
 class _Placement(_Model):
     stage: Identifier
     compute: Level
@@ -71,6 +80,8 @@ class _Group(_Model):
     unroll: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
     placements: Annotated[tuple[_Placement, ...], Field(max_length=MAX_STAGES)] = ()
     updates: Annotated[tuple[_UpdateLoops, ...], Field(max_length=MAX_STAGES)] = ()
+    stream: Flag = False
+    prefetch: Annotated[int, Field(strict=True, ge=0, le=MAX_PREFETCH)] = 0
 
 
 class _Schedule(_Model):
@@ -80,6 +91,7 @@ class _Schedule(_Model):
     strict: Flag = False
     degraded: Text | None = None
     factors: Annotated[tuple[_Factor, ...], Field(max_length=MAX_STAGES)] = ()
+    separations: Annotated[tuple[_Separation, ...], Field(max_length=MAX_STAGES)] = ()
     groups: Annotated[tuple[_Group, ...], Field(max_length=MAX_STAGES)]
 
 
@@ -92,8 +104,16 @@ def to_document(schedule: Schedule) -> dict[str, Any]:
         "strict": schedule.strict,
         "degraded": schedule.degraded,
         **({"factors": [asdict(f) for f in schedule.factors]} if schedule.factors else {}),
+        **({"separations": [asdict(s) for s in schedule.separations]} if schedule.separations else {}),
         "groups": [_group_document(g) for g in schedule.groups],
     }
+
+
+def decisions(schedule: Schedule) -> dict[str, Any]:
+    """What was decided, of a schedule's document: `groups`, `factors` and `separations`, also where there are none."""
+    document = to_document(schedule)
+    about = {"format", "pipeline", "method", "strict", "degraded"}
+    return {"factors": [], "separations": [], **{key: value for key, value in document.items() if key not in about}}
 
 
 def from_document(document: object) -> Schedule:
@@ -109,7 +129,8 @@ def from_document(document: object) -> Schedule:
         raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
     groups = tuple(_group(g) for g in model.groups)
     factors = tuple(Factor(**f.model_dump()) for f in model.factors)
-    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded, factors)
+    separations = tuple(Separation(**s.model_dump()) for s in model.separations)
+    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded, factors, separations)
 
 
 def _group_document(group: Group) -> dict[str, Any]:
@@ -122,6 +143,8 @@ def _group_document(group: Group) -> dict[str, Any]:
         "unroll": list(group.unroll),
         "placements": [_placement_document(p) for p in group.placements],
         **_updates_document(group.updates),
+        **({"stream": True} if group.stream else {}),
+        **({"prefetch": group.prefetch} if group.prefetch else {}),
     }
 
 
@@ -162,6 +185,8 @@ def _group(g: _Group) -> Group:
             for p in g.placements
         ),
         _updates(g.updates),
+        g.stream,
+        g.prefetch,
     )
 
 

@@ -54,6 +54,14 @@ def find(db: Database, job_id: str) -> Any | None:
         return connection.execute(select(jobs).where(jobs.c.id == job_id)).first()
 
 
+def unfinished(db: Database, schedule_id: str, kind: str, request: bytes) -> str | None:
+    """The id of a job that does just this and has not come to an end."""
+    c = jobs.c
+    mine = (c.schedule_id == schedule_id, c.kind == kind, c.request == request, c.state.not_in(sorted(FINISHED)))
+    with db.read() as connection:
+        return connection.execute(select(c.id).where(*mine).order_by(c.created_us).limit(1)).scalar_one_or_none()
+
+
 def page(
     db: Database, schedule_id: str | None, state: State | None, kind: str | None, after: Key | None, count: int
 ) -> Sequence[Any]:

@@ -20,15 +20,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.builds import repository
 from app.builds.repository import Claim
-from app.builds.schemas import RunRequest
+from app.builds.schemas import RunRequest, TuneRequest
 from app.builds.service import Jobs
 from app.builds.states import State
+from app.builds.tune import Generate, Outcome, answer, tune_candidates
 from app.builds.work import Task, compile_library, describe_build, run_library
 from app.db import Database, now_us
 from app.errors import ApiError, from_core, from_os, from_platform, problem_document
 from app.metrics import Metrics
 from app.schedules import repository as schedule_rows
-from app.schedules.answers import SOURCE_FORM, compact
+from app.schedules.answers import SOURCE_FORM, Answer, Generated, compact
+from app.schedules.service import store
 from app.settings import Settings
 from app.workers.errors import Cancelled
 from platforms import PlatformError
@@ -61,7 +63,8 @@ class Stopped(Exception):
 
 
 class JobRunner:
-    """Threads that take jobs and watch over them. `work` replaces what a job does in tests."""
+    """Threads that take jobs and watch over them. `work` replaces what a job does in tests; `generate` makes the C of
+    a candidate."""
 
     def __init__(
         self,
@@ -71,6 +74,7 @@ class JobRunner:
         metrics: Metrics,
         new_pool: Callable[[int], Pool],
         work: Callable[[Task, Claim, Watch], dict[str, Any]] | None = None,
+        generate: Generate | None = None,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -78,6 +82,7 @@ class JobRunner:
         self._metrics = metrics
         self._new_pool = new_pool
         self._work = work or do
+        self._generate = generate
         self._pool: Pool | None = None
         self.name = uuid.uuid4().hex
         self._threads: list[threading.Thread] = []
@@ -222,7 +227,8 @@ class JobRunner:
         """Requeues jobs of lost services, expires those that waited too long, forgets old ones. `now` in µs."""
         settings = self._settings
         for row in repository.stale(self._db, now):
-            self._recover(row, now)
+            if row.worker != self.name or row.id not in self._watches:  # ours are late, not lost: the machine is busy
+                self._recover(row, now)
         for job_id in repository.queued_before(self._db, now - int(1e6 * settings.job_queue_ttl_s)):
             if repository.move(self._db, job_id, "queued", "expired", now):
                 self._jobs.files.remove(job_id)
@@ -261,10 +267,31 @@ class Watch:
     def keep_library(self, key: str, path: str) -> None:
         repository.keep_library(self._runner._db, self._claim.schedule_id, key, path, now_us())
 
+    def say(self, phase: str) -> None:
+        """What the job is at."""
+        repository.progress(self._runner._db, self._claim.id, self._runner.name, phase, now_us())
+
+    def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
+        """The C of a candidate."""
+        if self._runner._generate is None:
+            raise ApiError("internal", "nothing makes code here")
+        return self._runner._generate(pipeline, platform, schedule)
+
+    def schedule(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The document of the job's schedule, and its forms."""
+        found = schedule_rows.find(self._runner._db, self._claim.schedule_id)
+        if found is None:
+            raise ApiError("schedule_not_found", "the schedule is gone")
+        return json.loads(found.content), schedule_rows.forms(self._runner._db, self._claim.schedule_id)
+
+    def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
+        store(self._runner._db, answer)
+        schedule_rows.add_measurements(self._runner._db, answer.id, outcome.tuned.samples, now_us())
+
     def run(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The function's result, made in the pool; raises Stopped where the job has to end before."""
         runner = self._runner
-        repository.progress(runner._db, self._claim.id, runner.name, phase, now_us())
+        self.say(phase)
         if runner._pool is None:
             return function(*arguments)
         future = runner._pool.submit(function, *arguments)
@@ -296,7 +323,9 @@ class Watch:
 
 
 def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
-    """A job of either kind: the build, then the run."""
+    """A job of any kind: the build, then the run; or tuning."""
+    if claim.kind == "tune":
+        return _tune(task, claim, watch)
     library = watch.run("building", compile_library, task)
     watch.keep_library(library.key, str(library.path))
     if claim.kind == "build":
@@ -304,6 +333,20 @@ def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
     request = RunRequest.model_validate(json.loads(claim.request))
     result: dict[str, Any] = watch.run("running", run_library, task, library, request)
     return result
+
+
+def _tune(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
+    """Keeps the tuned schedule; the samples, and where it is."""
+    request = TuneRequest.model_validate(json.loads(claim.request))
+    base, forms = watch.schedule()
+    outcome: Outcome = watch.run(
+        "building", tune_candidates, task, request.candidates, forms, watch.generate, watch.say
+    )
+    watch.keep_tuned(answer(request, base, forms, outcome), outcome)
+    return outcome.tuned.to_document() | {
+        "schedule_id": request.schedule_id,
+        "href": f"/v1/schedules/{request.schedule_id}",
+    }
 
 
 def _as_problem(error: Exception) -> ApiError:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.builds.states import State
 from app.schedules.examples import JOB
 
-Kind = Literal["build", "run"]
+Kind = Literal["build", "run", "tune"]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Coordinate = Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
 Extent = Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -48,6 +48,15 @@ class RunRequest(BaseModel):
     convert: bool = Field(
         default=False, description="Convert depth and channels of uploaded images instead of refusing"
     )
+
+
+class TuneRequest(BaseModel):
+    """Time the best candidates of a schedule, and keep the fastest as the schedule of that id."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schedule_id: str
+    candidates: int = Field(ge=2, le=16)
 
 
 class Output(BaseModel):

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from app.builds import repository
 from app.builds.files import JobFiles
-from app.builds.schemas import BuildRequest, Job, JobSummary, Kind, RunRequest
+from app.builds.schemas import BuildRequest, Job, JobSummary, Kind, RunRequest, TuneRequest
 from app.builds.states import FINISHED
 from app.db import Database, now_us
 from app.errors import ApiError
@@ -48,6 +48,13 @@ class Jobs:
         if request.estimates and uploads:
             raise ApiError("bad_request", "either estimates or images, not both")
         return self._submit(job_id or self.new_id(), "run", schedule_id, request)
+
+    def submit_tune(self, schedule_id: str, request: TuneRequest) -> Job:
+        """A job that times the candidates of the schedule; the one that is at it already, where there is one. ApiError
+        `schedule_not_found`, `queue_full`."""
+        content = request.model_dump_json(exclude_defaults=True).encode()
+        running = repository.unfinished(self._db, schedule_id, "tune", content)
+        return self.get(running) if running is not None else self._submit(self.new_id(), "tune", schedule_id, request)
 
     @staticmethod
     def new_id() -> str:

@@ -24,7 +24,7 @@ from app.builds.files import JobFiles
 from app.builds.schemas import RunRequest
 from app.errors import ApiError
 from app.workers.compile import BuiltLibrary, build
-from app.workers.run import RUN_LIMITS, RunResult, run
+from app.workers.run import RUN_LIMITS, RunResult, cpus, run
 from platforms.detect import host
 from scheduler.emit.csource import CSource
 from scheduler.lang import document as documents
@@ -86,10 +86,10 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
     regions: dict[str, Region] = dict(request.regions or {})
     if request.estimates:
         regions = estimates.output_regions(pipeline) | regions
-    _check_memory(task, pipeline, request, regions)
+    check_memory(task, pipeline, request, regions)
     inputs = estimates.images(pipeline, params) if request.estimates else _read(task, pipeline, request)
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
-    threads = request.threads or min(platform.threads, _cpus())
+    threads = request.threads or min(platform.threads, cpus())
     before, measured_at = os.getloadavg(), datetime.now(UTC)
     result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
     measurement = {
@@ -112,7 +112,7 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
     }
 
 
-def _check_memory(task: Task, pipeline: Pipeline, request: RunRequest, regions: Mapping[str, Region]) -> None:
+def check_memory(task: Task, pipeline: Pipeline, request: RunRequest, regions: Mapping[str, Region]) -> None:
     """ApiError `out_of_memory` where the images alone would pass the limit: found before they are made."""
     needed = 0
     if request.estimates:
@@ -194,7 +194,3 @@ def _machine() -> dict[str, Any]:
 
 def _sizes(image: Image) -> list[list[int]]:
     return [[low, extent] for low, extent in zip(image.min, image.extent, strict=True)]
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -39,6 +39,14 @@ ScheduleFile = Annotated[
     str | None,
     typer.Option("--schedule", metavar="FILE", help="A hand-written schedule instead of a search."),
 ]
+Fix = Annotated[
+    list[str] | None,
+    typer.Option("--fix", metavar="FILE|STAGE.KEY=VALUE", help="A decision that is not the search's. Repeatable."),
+]
+Top = Annotated[int, typer.Option("--top", min=1, max=64, metavar="K", help="List the K best candidates.")]
+Tune = Annotated[
+    int | None, typer.Option("--tune", min=2, max=64, metavar="K", help="Time the K best candidates, keep the fastest.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Inputs = Annotated[
     list[str] | None,
@@ -82,17 +90,20 @@ def tilesmith(
 def schedule(
     doc: Doc,
     platform: PlatformName = "host",
-    method: Method = "taco2019",
+    method: Method = "default",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the C and every form there.")] = None,
     strict: Strict = False,
     deadline_ms: Annotated[int | None, typer.Option("--deadline-ms", min=1, help="Bound of the search.")] = None,
     schedule_file: ScheduleFile = None,
+    fix: Fix = None,
+    top: Top = 1,
+    tune: Tune = None,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a pipeline for a machine and generate its C."""
     from app.cli import schedules
 
-    request = schedules.Request(doc, platform, method, strict, deadline_ms, schedule_file)
+    request = schedules.Request(doc, platform, method, strict, deadline_ms, schedule_file, tuple(fix or ()), top, tune)
     schedules.schedule(request, out, as_json)
 
 
@@ -101,13 +112,14 @@ def schedule(
 def explain(
     doc: Doc,
     platform: PlatformName = "host",
-    method: Method = "taco2019",
+    method: Method = "default",
     strict: Strict = False,
+    fix: Fix = None,
 ) -> None:
     """Tell every decision of the search: what was chosen, what was rejected, what it costs, and why."""
     from app.cli import schedules
 
-    schedules.explain(schedules.Request(doc, platform, method, strict))
+    schedules.explain(schedules.Request(doc, platform, method, strict, fixed=tuple(fix or ())))
 
 
 @app.command()
@@ -128,9 +140,11 @@ def run(
     params: Params = None,
     regions: Regions = None,
     platform: PlatformName = "host",
-    method: Method = "taco2019",
+    method: Method = "default",
     strict: Strict = False,
     schedule_file: ScheduleFile = None,
+    fix: Fix = None,
+    tune: Tune = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads to run with.")] = None,
     repeat: Annotated[int, typer.Option("--repeat", min=1, max=100_000, help="Timed runs.")] = 1,
     estimates: Estimates = False,
@@ -141,7 +155,9 @@ def run(
     """Schedule, compile and run a pipeline on files, and tell how long it took."""
     from app.cli import runs, schedules
 
-    request = schedules.Request(doc, platform, method, strict, schedule_file=schedule_file)
+    request = schedules.Request(
+        doc, platform, method, strict, schedule_file=schedule_file, fixed=tuple(fix or ()), tune=tune
+    )
     files = runs.Files(inputs or [], outputs or [], params or [], regions or [], estimates, convert, stretch)
     runs.run(request, files, threads, repeat, as_json)
 
@@ -210,7 +226,20 @@ def detect_platform() -> None:
     """Print the description of this machine, to keep it or to correct it."""
     from app.cli import listings
 
-    listings.show_platform("host")
+    listings.detect_platform()
+
+
+@platforms_app.command("calibrate")
+@reporting
+def calibrate_platform(
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write it there.")] = None,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="What the machine is called.")] = "host",
+    quick: Annotated[bool, typer.Option("--quick", help="A try: a second or two, and rough figures.")] = False,
+) -> None:
+    """Measure this machine, and print its description with the figures and their evidence."""
+    from app.cli import calibration
+
+    calibration.calibrate(output, name, quick)
 
 
 @import_app.command("halide")

@@ -50,6 +50,13 @@ def show_platform(name: str) -> None:
     typer.echo(json.dumps(known.to_document(load_platform(name)), indent=2))
 
 
+def detect_platform() -> None:
+    """Prints what the operating system says of this machine, as JSON."""
+    import platforms as known
+
+    typer.echo(json.dumps(known.to_document(known.load("host")), indent=2))
+
+
 def _table(rows: dict[str, str]) -> None:
     """Names and texts in two columns; texts are cut to the terminal's width, never in a pipe."""
     left = max((len(name) for name in rows), default=0)

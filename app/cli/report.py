@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
-from scheduler.errors import DocumentError, Problem, ScheduleError, TilesmithError
+from scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
 
 if TYPE_CHECKING:
     from platforms.errors import PlatformProblem
@@ -87,6 +87,8 @@ def print_error(error: TilesmithError) -> None:
     """Prints an error on stderr: all its problems, the place of each, and what to do."""
     if isinstance(error, DocumentError):
         error = BadDocument(error.problems, "the document")
+    if isinstance(error, FixedContradiction):
+        error = BadDocument(error.problems, "what is fixed")
     if isinstance(error, BadDocument):
         _print_problems(error)
         return

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,12 +61,12 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
     from app.workers import run as execution
 
     job = _job(request.doc, files)
-    result = schedules.answer_for(job.pipeline, request)
+    result = schedules.answer_for(job.pipeline, replace(request, params=job.arguments.params))
     with progress(f"compiling with {result.platform.compiler.command}"):
         library = compilation.build(result.source, result.platform, cache_dir(), COMPILE_TIMEOUT_S, CACHE_BYTES)
     with progress(f"running {job.pipeline.name}"):
         done = execution.run(
-            library, job.pipeline, job.inputs, job.arguments.params, job.regions, threads or _cpus(), repeat
+            library, job.pipeline, job.inputs, job.arguments.params, job.regions, threads or execution.cpus(), repeat
         )
     written = _write(job, done.outputs, files.stretch)
     if as_json:
@@ -125,11 +124,6 @@ def _check_memory(job: Job) -> None:
 def cache_dir() -> Path:
     """Where compiled libraries are kept between calls, by content."""
     return platformdirs.user_cache_path("tilesmith", appauthor=False) / "builds"
-
-
-def _cpus() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _job(doc: str, files: Files) -> Job:

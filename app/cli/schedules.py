@@ -6,28 +6,33 @@ import hashlib
 import json
 import shlex
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from app.cli import candidates, decisions
 from app.cli.report import BadDocument, UsageError, print_error, print_json, progress
 from app.cli.sources import load_pipeline, load_platform, load_schedule, suggestion
 
 if TYPE_CHECKING:
+    from app.tuning import Tuned
     from cost_models.model import Breakdown
     from platforms import Platform
     from scheduler.compile import Options
     from scheduler.emit.csource import CSource
+    from scheduler.lang.arguments import Scalar
     from scheduler.lang.pipeline import Pipeline
     from scheduler.schedule import Schedule
-    from scheduler.search import Trace
+    from scheduler.search import Candidate, Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to schedule, for which machine, and how."""
+    """What to schedule, for which machine, and how. `fixed` are the texts of --fix; `top`: candidates to keep;
+    `tune`: candidates to time, with `params`."""
 
     doc: str
     platform: str
@@ -35,6 +40,10 @@ class Request:
     strict: bool = False
     deadline_ms: int | None = None
     schedule_file: str | None = None
+    fixed: tuple[str, ...] = ()
+    top: int = 1
+    tune: int | None = None
+    params: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,8 @@ class Result:
     trace: Trace | None
     predicted: Breakdown | None
     timings_ms: dict[str, float]
+    candidates: tuple[Candidate, ...] = ()
+    tuned: Tuned | None = None
 
 
 def answer(request: Request) -> Result:
@@ -71,15 +82,34 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     if request.method not in METHODS:
         hint = suggestion(request.method, METHODS, "methods")
         raise UsageError((f"--method {request.method}: there is no such method", hint))
+    if (request.fixed or request.tune) and request.schedule_file is not None:
+        raise UsageError(("--schedule decides everything: --fix and --tune are for what is searched", None))
     platform = load_platform(request.platform)
-    options = Options(method=request.method, strict=request.strict, deadline_ms=request.deadline_ms)
+    fixed = decisions.fixed(request.fixed, pipeline, request.strict)
+    options = Options(
+        method=request.method, strict=request.strict, deadline_ms=request.deadline_ms, fixed=fixed, tune=request.tune
+    )
     if request.schedule_file is not None:
         return _written_by_hand(pipeline, platform, options, request.schedule_file)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
-        found = compile_pipeline(pipeline, platform, options, time.perf_counter)
-    return Result(
-        found.key, pipeline, platform, found.schedule, found.source, found.trace, found.predicted, found.timings_ms
+        top = max(request.top, request.tune or 1)
+        found = compile_pipeline(pipeline, platform, options, time.perf_counter, top)
+    result = Result(
+        found.key,
+        pipeline,
+        platform,
+        found.schedule,
+        found.source,
+        found.trace,
+        found.predicted,
+        found.timings_ms,
+        found.candidates,
     )
+    if request.tune is None:
+        return result
+    from app.cli.tuned import refined
+
+    return refined(result, request.tune, request.params)
 
 
 def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, path: str) -> Result:
@@ -111,6 +141,8 @@ def schedule(request: Request, out: Path | None, as_json: bool) -> None:
         typer.echo(f"degraded: {result.schedule.degraded}")
     typer.echo(", ".join(f"{step} {ms:.1f} ms" for step, ms in result.timings_ms.items()))
     typer.echo("\n" + to_text(result.pipeline, result.schedule).rstrip())
+    if len(result.candidates) > 1:
+        typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))
     for file in written:
         typer.echo(f"wrote {file}", err=True)
     if out is not None:
@@ -145,7 +177,7 @@ def validate(doc: str, as_json: bool) -> None:
 
 def description(result: Result) -> dict[str, Any]:
     """A schedule as JSON: what was decided and what it is predicted to cost."""
-    from scheduler.schedule_document import to_document
+    from scheduler import schedule_document
 
     return {
         "id": result.key,
@@ -153,8 +185,10 @@ def description(result: Result) -> dict[str, Any]:
         "platform": result.platform.name,
         "method": result.schedule.method,
         "degraded": result.schedule.degraded,
-        "groups": to_document(result.schedule)["groups"],
+        **schedule_document.decisions(result.schedule),
         "predicted": result.predicted and result.predicted.to_document(),
+        "candidates": candidates.documents(result.candidates),
+        **({"tuning": result.tuned.to_document()} if result.tuned is not None else {}),
         "entry": result.source.entry,
         "flags": list(result.source.flags),
         "buffers": [{"name": name, "bytes": count} for name, count in result.source.buffers],
@@ -171,7 +205,8 @@ def _explained(result: Result) -> str:
 
     if result.trace is None:
         return f"{result.pipeline.name}: the schedule was written by hand\n"
-    return to_text(result.schedule, result.trace, result.predicted)
+    told = to_text(result.schedule, result.trace, result.predicted)
+    return told if result.tuned is None else f"{result.tuned.in_words()}\n\n{told}"
 
 
 def _write_forms(result: Result, out: Path) -> list[str]:

@@ -49,10 +49,16 @@ def load_pipeline(doc: str) -> Pipeline:
 
 
 def load_platform(name: str) -> Platform:
-    """The platform of --platform: `host`, a name of the catalog, or a JSON or YAML file."""
+    """The platform of --platform: `host` (which the environment may give a document), a name of the catalog, or a
+    JSON or YAML file."""
     import platforms
+    from app.platforms.host import VARIABLE, document_in_environment
 
-    if name == HOST or name in platforms.catalog_names():
+    if name == HOST and (document := document_in_environment()) is not None:
+        if not document.is_file():
+            raise UsageError((f"{VARIABLE}: there is no file {str(document)!r}", None))
+        name = str(document)
+    elif name == HOST or name in platforms.catalog_names():
         return platforms.load(name)
     text = _read(name, "platform", (HOST, *platforms.catalog_names()), "platforms")
     try:
@@ -70,6 +76,11 @@ def load_schedule(path: str) -> Schedule:
         return from_document(_parsed(path, text))
     except DocumentError as error:
         raise BadDocument(error.problems, _called(path)) from None
+
+
+def load_document(path: str) -> Any:
+    """A JSON or YAML file as data; UsageError where there is none."""
+    return _parsed(path, _read(path, "file", (), "files"))
 
 
 def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:

@@ -12,10 +12,12 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.security import HTTPBasic, HTTPBasicCredentials
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from app.builds import repository as job_rows
 from app.builds.service import summary as job_summary
-from app.context import Bearer, Services
+from app.context import Bearer, Context, Services
+from app.dashboard.charts import Point, scatter
 from app.dashboard.highlight import c_html, style_sheet
 from app.errors import ApiError
 from app.paging import Paging, next_page
@@ -88,10 +90,16 @@ def one(schedule_id: str, services: Services) -> HTMLResponse:
         name: services.schedules.form(schedule_id, name).content.decode()
         for name in ("code.c", "loopnest.txt", "explain.txt", "pipeline.json", "platform.json")
     }
+    candidates = _candidates(services, schedule_id)
+    fixed = schedule["options"].get("fixed")
     jobs = job_rows.page(services.db, schedule_id, None, None, None, SHOWN_JOBS)
     return _html(
         "schedule.html",
         schedule=schedule,
+        candidates=candidates,
+        chart=_chart(candidates),
+        measured_chart=_measured_chart(candidates),
+        fixed=json.dumps(fixed, indent=2) if fixed else "",
         forms=FORMS,
         built=job_rows.library(services.db, schedule_id) is not None,
         loopnest=text["loopnest.txt"],
@@ -101,6 +109,42 @@ def one(schedule_id: str, services: Services) -> HTMLResponse:
         platform=_readable(text["platform.json"]),
         jobs=[job_summary(row) for row in jobs],
     )
+
+
+def _candidates(services: Context, schedule_id: str) -> dict[str, Any]:
+    """The table of candidates; empty where the schedule was made by a version that kept none."""
+    found = repository.find_form(services.db, schedule_id, "candidates")
+    table: dict[str, Any] = json.loads(found.content) if found is not None else {}
+    return table if table.get("items") else {}
+
+
+def _chart(candidates: dict[str, Any]) -> Markup:
+    """Memory over predicted cost."""
+    points = [
+        Point(str(c["rank"]), c["predicted"], c["memory_bytes"] / 1024, _kind(c)) for c in candidates.get("items", ())
+    ]
+    return scatter(
+        "Memory of the candidates over their predicted cost",
+        points,
+        f"predicted {candidates.get('unit', '')}",
+        "KiB of memory",
+    )
+
+
+def _measured_chart(candidates: dict[str, Any]) -> Markup:
+    """Measured time over predicted cost, of the candidates that ran."""
+    points = [
+        Point(str(c["rank"]), c["predicted"], c["measured_ms"], "best" if c.get("chosen") else "plain")
+        for c in candidates.get("items", ())
+        if c.get("measured_ms") is not None and c.get("error") is None
+    ]
+    title = "Measured time of the candidates over their predicted cost"
+    return scatter(title, points, f"predicted {candidates.get('unit', '')}", "ms measured")
+
+
+def _kind(candidate: dict[str, Any]) -> str:
+    best = candidate.get("chosen", candidate["rank"] == 1)
+    return "best" if best else "good" if candidate["pareto"] else "plain"
 
 
 @router.get("/static/style.css")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import platforms as machines
 from app.db import Database
 from app.errors import ApiError, from_core, from_platform
 from app.platforms import repository
+from app.platforms.host import host
 from app.schedules.answers import compact, content_hash
 from platforms.catalog import DOCUMENT_BYTES
 from scheduler.errors import DocumentError, Problem
@@ -31,14 +33,15 @@ class Known:
 class Platforms:
     """The host, the catalog's and the stored platforms."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, host_document: Path | None = None) -> None:
         self._db = db
+        self._host_document = host_document
 
     @cached_property
     def built_in(self) -> dict[str, Known]:
         """The host and the catalog, by name."""
         found = {name: Known(name, "catalog", _document(machines.get(name))) for name in machines.catalog_names()}
-        found[HOST] = Known(HOST, "host", _document(machines.load(HOST)))
+        found[HOST] = Known(HOST, "host", _document(host(self._host_document)))
         return found
 
     def find(self, name: str) -> Known:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler.emit.csource import CSource
 from scheduler.lang.limits import Limits
 
 SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
@@ -21,8 +22,10 @@ MEDIA_TYPES = {
     "schedule.json": "application/json",
     "schedule.h": "text/x-c++; charset=utf-8",
     "schedule.py": "text/x-python; charset=utf-8",
+    "candidates": "application/json",
     "explain": "application/json",
     "explain.txt": "text/plain; charset=utf-8",
+    "predicted.json": "application/json",
     "pipeline.json": "application/json",
     "platform.json": "application/json",
     SOURCE_FORM: "application/json",
@@ -32,10 +35,24 @@ MEDIA_TYPES = {
 DERIVED_FORMS = ("schedule.h", "schedule.py")
 """Made when first asked for, from the pipeline and the schedule: they take time that most answers need not."""
 
+KEPT = 16
+"""Candidates of a search that an answer has, at most."""
+
+
+def candidate_form(rank: int, name: str) -> str:
+    """The name of a form of a candidate: `schedule.json`, `loopnest.txt`, which is made when it is asked for, or
+    `predicted.json`, which is not served."""
+    return f"candidates/{rank}/{name}"
+
+
+def media_type(form: str) -> str:
+    """What HTTP says of a form."""
+    return MEDIA_TYPES[form.rpartition("/")[2]]
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: a pipeline document, a platform document, options."""
+    """What is asked: a pipeline document, a platform document, options; `fixed` is the document of what is fixed."""
 
     pipeline: Mapping[str, Any]
     platform: Mapping[str, Any]
@@ -43,6 +60,13 @@ class Question:
     strict: bool
     deadline_ms: int | None
     limits: Limits = field(default_factory=Limits)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    tune: int | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The options as they are answered: those that are not set are left out."""
+        always = {"method": self.method, "strict": self.strict, "deadline_ms": self.deadline_ms}
+        return always | ({"fixed": self.fixed} if self.fixed else {}) | ({"tune": self.tune} if self.tune else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +92,14 @@ class Answer:
     version: str
     body: dict[str, Any]
     forms: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The C of a schedule, and its loop nest."""
+
+    source: CSource
+    loopnest: str
 
 
 def compact(value: object) -> str:

@@ -6,17 +6,17 @@ import asyncio
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.bodies import json_body
-from app.builds.schemas import BuildRequest, RunRequest
+from app.builds.schemas import BuildRequest, RunRequest, TuneRequest
 from app.caching import immutable
 from app.context import Context, Read, Services, Submit
 from app.paging import Paging, next_page
 from app.schedules import repository
-from app.schedules.answers import DERIVED_FORMS
+from app.schedules.answers import DERIVED_FORMS, KEPT
 from app.schedules.repository import Content, Filters, Order
-from app.schedules.schemas import Schedule, ScheduleList, ScheduleRequest, ScheduleSummary
+from app.schedules.schemas import Measurement, MeasurementList, Schedule, ScheduleList, ScheduleRequest, ScheduleSummary
 from app.schedules.service import Asked
 from app.times import instant
 
@@ -32,7 +32,10 @@ Name = Annotated[str | None, Query(max_length=64)]
     dependencies=[Submit],
     status_code=201,
     response_model=Schedule,
-    responses={200: {"model": Schedule, "description": "The store had it already"}},
+    responses={
+        200: {"model": Schedule, "description": "The store had it already"},
+        202: {"model": Schedule, "description": "The schedule as it is before tuning, which is a job"},
+    },
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -42,22 +45,24 @@ Name = Annotated[str | None, Query(max_length=64)]
     summary="Schedule a pipeline",
 )
 async def ask(request: Request, services: Services) -> Response:
-    """The schedule itself, made now (201) or answered from the store (200)."""
+    """The schedule itself, made now (201) or answered from the store (200). Where it is to be tuned, the untuned one
+    with the job that tunes (202); asked again when that has succeeded, the tuned one."""
     asked = await services.schedules.ask(await json_body(request))
-    content = asked.content.content
-    if asked.options.build or asked.options.measure:
-        content = await asyncio.to_thread(_with_jobs, asked, services)
-    return Response(
-        content,
-        201 if asked.new else 200,
-        {"Location": f"/v1/schedules/{asked.id}"},
-        media_type="application/json",
-    )
+    content, location = asked.content.content, f"/v1/schedules/{asked.id}"
+    if asked.options.build or asked.options.measure or asked.tuned is not None:
+        content, tuning = await asyncio.to_thread(_with_jobs, asked, services)
+        location = tuning or location
+    status = 202 if asked.tuned is not None else 201 if asked.new else 200
+    return Response(content, status, {"Location": location}, media_type="application/json")
 
 
-def _with_jobs(asked: Asked, services: Context) -> bytes:
-    """The schedule with links to the jobs that the request asks for."""
-    jobs = []
+def _with_jobs(asked: Asked, services: Context) -> tuple[bytes, str | None]:
+    """The schedule with links to the jobs that the request asks for; the address of the one that tunes."""
+    jobs, tuning = [], None
+    if asked.tuned is not None:
+        count = asked.options.tune or 0
+        jobs.append(services.jobs.submit_tune(asked.id, TuneRequest(schedule_id=asked.tuned, candidates=count)))
+        tuning = f"/v1/jobs/{jobs[0].id}"
     if asked.options.build:
         jobs.append(services.jobs.submit_build(asked.id, BuildRequest()))
     if asked.options.measure:
@@ -66,7 +71,7 @@ def _with_jobs(asked: Asked, services: Context) -> bytes:
         )
     document = json.loads(asked.content.content)
     document["jobs"] = [{"id": job.id, "kind": job.kind, "href": f"/v1/jobs/{job.id}"} for job in jobs]
-    return json.dumps(document, separators=(",", ":")).encode()
+    return json.dumps(document, separators=(",", ":")).encode(), tuning
 
 
 @router.get("", dependencies=[Read], summary="List schedules")
@@ -138,12 +143,55 @@ for _name, _type, _title in (
     ("schedule.json", "application/json", "The schedule as data, as the command line reads it"),
     ("schedule.h", "text/x-c++", "The schedule in Halide C++"),
     ("schedule.py", "text/x-python", "The schedule in Halide Python"),
+    ("candidates", "application/json", "The best schedules that the search found"),
     ("explain", "application/json", "Every decision: chosen, rejected, cost, reason"),
     ("explain.txt", "text/plain", "The decisions, to read"),
     ("pipeline.json", "application/json", "The pipeline in canonical form"),
     ("platform.json", "application/json", "The platform"),
 ):
     _add_form(_name, _type, _title)
+
+
+@router.get("/{schedule_id}/measurements", dependencies=[Read], summary="The candidates of a tuned schedule, timed")
+def measurements(schedule_id: str, services: Services) -> MeasurementList:
+    """Empty where the schedule was not tuned."""
+    services.schedules.get(schedule_id)
+    return MeasurementList(
+        items=[
+            Measurement(
+                rank=row.candidate,
+                predicted=row.predicted,
+                minimum_ms=row.minimum_ms,
+                median_ms=row.median_ms,
+                times_ms=json.loads(row.times_ms),
+                compile_s=row.compile_s,
+                error=row.error,
+                measured_at=instant(row.measured_us),
+            )
+            for row in repository.measured(services.db, schedule_id)
+        ]
+    )
+
+
+Rank = Annotated[int, Path(ge=1, le=KEPT)]
+
+
+@router.get("/{schedule_id}/candidates/{rank}/schedule.json", dependencies=[Read], summary="A candidate as data")
+async def candidate_schedule(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
+    """As the command line reads it. Immutable: strong ETag, long cache."""
+    return immutable(request, await services.schedules.candidate(schedule_id, rank, "schedule.json"))
+
+
+@router.get(
+    "/{schedule_id}/candidates/{rank}/loopnest.txt",
+    dependencies=[Read],
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+    summary="The loop nest of a candidate",
+)
+async def candidate_loopnest(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
+    """Immutable: strong ETag, long cache."""
+    return immutable(request, await services.schedules.candidate(schedule_id, rank, "loopnest.txt"))
 
 
 @router.get(

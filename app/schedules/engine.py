@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import structlog
 
 from app.errors import ApiError
-from app.schedules.answers import Answer, PipelineIdentity, Question
+from app.schedules.answers import Answer, Generated, PipelineIdentity, Question
 from app.settings import Settings
 
 log = structlog.get_logger("tilesmith.schedules")
@@ -35,8 +35,8 @@ class _OutOfTime(BaseException):
 
 
 class Engine:
-    """Runs `inspect`, `key`, `answer` and `derive` of `functions`, in processes that begin with its `warm_up`: the
-    module app.schedules.work, or a test's own."""
+    """Runs `inspect`, `key`, `answer`, `derive` and `generate` of `functions`, in processes that begin with its
+    `warm_up`: the module app.schedules.work, or a test's own."""
 
     def __init__(self, settings: Settings, functions: Any) -> None:
         self.settings = settings
@@ -56,6 +56,21 @@ class Engine:
 
     async def derive(self, name: str, pipeline: bytes, schedule: bytes) -> bytes:
         return await self._run(self.functions.derive, name, pipeline, schedule, self.settings.limits)
+
+    def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
+        """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
+        arguments = (self.functions.generate, pipeline, platform, schedule, self.settings.limits)
+        result: Generated | ApiError = ApiError("worker_lost", "the process that worked on the document is gone")
+        for _ in range(2):
+            pool = self.pool()
+            try:
+                result = pool.submit(_timed, self._limit_s(pool), *arguments).result()
+                break
+            except BrokenProcessPool:
+                self._discard(pool)
+        if isinstance(result, ApiError):
+            raise result
+        return result
 
     async def _run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
         """The result of the function; raises the ApiError that it returns, `busy`, `timeout` or `worker_lost`."""

@@ -11,8 +11,9 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 
 from app.db import Database
 from app.paging import Key
-from app.schedules.answers import MEDIA_TYPES, Answer, compact
-from app.tables import schedule_forms, schedules
+from app.schedules.answers import Answer, compact, media_type
+from app.tables import measurements, schedule_forms, schedules
+from app.tuning import Sample
 
 Order = Literal["newest", "oldest", "name"]
 
@@ -103,6 +104,39 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
     return True
 
 
+def forms(db: Database, schedule_id: str) -> dict[str, bytes]:
+    """Every form of a schedule that is kept."""
+    query = select(schedule_forms.c.name, schedule_forms.c.content).where(schedule_forms.c.schedule_id == schedule_id)
+    with db.read() as connection:
+        return {row.name: row.content for row in connection.execute(query)}
+
+
+def add_measurements(db: Database, schedule_id: str, samples: Sequence[Sample], now_us: int) -> None:
+    """Keeps what became of every candidate of a tuned schedule."""
+    with db.write() as connection:
+        for sample in samples:
+            row = {
+                "schedule_id": schedule_id,
+                "candidate": sample.rank,
+                "predicted": sample.predicted,
+                "minimum_ms": sample.minimum_ms,
+                "median_ms": sample.median_ms,
+                "compile_s": sample.compile_s,
+                "times_ms": compact(sample.times_ms).encode(),
+                "error": sample.error,
+                "measured_us": now_us,
+            }
+            db.insert_new(connection, measurements, row)
+
+
+def measured(db: Database, schedule_id: str) -> Sequence[Any]:
+    """The measurements of a tuned schedule, by rank of the candidate."""
+    m = measurements.c
+    with db.read() as connection:
+        query = select(measurements).where(m.schedule_id == schedule_id).order_by(m.candidate)
+        return connection.execute(query).all()
+
+
 def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:
     """Stores one more form, unless it is there."""
     with db.write() as connection:
@@ -113,7 +147,7 @@ def _form(schedule_id: str, name: str, content: bytes) -> dict[str, object]:
     return {
         "schedule_id": schedule_id,
         "name": name,
-        "media_type": MEDIA_TYPES[name],
+        "media_type": media_type(name),
         "etag": etag(content),
         "content": content,
     }

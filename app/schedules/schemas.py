@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.schedules.examples import BLUR, SCHEDULE
 
-Method = Literal["taco2019"]
+Method = Literal["default", "taco2019"]
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 
 
@@ -18,17 +18,29 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    method: Method = Field(default="taco2019", description="The search")
+    method: Method = Field(default="default", description="The search")
     strict: bool = Field(
         default=False, description="Floating point in the order written: the same bits under every schedule"
     )
     deadline_ms: int | None = Field(
         default=None, ge=1, le=600_000, description="Bounds the search; the best so far is taken"
     )
+    fixed: dict[str, Any] = Field(
+        default={}, description="Decisions that are the caller's, by stage; the method `default` searches the rest"
+    )
+    tune: int | None = Field(
+        default=None, ge=2, le=16, description="Time so many of the best candidates, by a job, and keep the fastest"
+    )
     build: bool = Field(default=False, description="Also start a job that compiles the C")
     measure: bool = Field(
         default=False, description="Also start a job that compiles, runs on random inputs and measures"
     )
+
+    @model_validator(mode="after")
+    def _who_takes_decisions(self) -> Self:
+        if self.fixed and self.method == "taco2019":
+            raise ValueError("the method taco2019 takes no fixed decisions; default does")
+        return self
 
 
 class ScheduleRequest(BaseModel):
@@ -38,7 +50,7 @@ class ScheduleRequest(BaseModel):
         extra="forbid",
         json_schema_extra={
             "examples": [
-                {"pipeline": BLUR, "platform_name": "host", "options": {"method": "taco2019"}},
+                {"pipeline": BLUR, "platform_name": "host", "options": {"method": "default"}},
                 {"pipeline_id": "harris", "platform_name": "i7-6700", "options": {"strict": True, "build": True}},
             ]
         },
@@ -73,6 +85,24 @@ class Group(BaseModel):
     output: str
 
 
+class Factor(BaseModel):
+    """A reduction that is cut into partial results, which a stage of its own holds."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stage: str
+    partial: str
+
+
+class Separation(BaseModel):
+    """A window of a stage that is computed in two steps; a stage of its own holds the first."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stage: str
+    partial: str
+
+
 class Buffer(BaseModel):
     """A scratch buffer that the schedule declares."""
 
@@ -100,15 +130,60 @@ class Schedule(BaseModel):
     method: str
     options: dict[str, Any]
     degraded: str | None = Field(description="Why the method had to fall back, if it did")
+    factors: list[Factor] = Field(default=[], description="Reductions cut into parts, before anything else")
+    separations: list[Separation] = Field(default=[], description="Windows computed in two steps, after the factors")
     groups: list[Group]
     predicted: dict[str, Any] = Field(description="The cost model's breakdown, with units in the names")
     buffers: list[Buffer]
     entry: str = Field(description="The exported C function")
+    tuning: dict[str, Any] | None = Field(
+        default=None, description="Of a tuned schedule: the candidate that was chosen, and a sample for each"
+    )
     timings_ms: dict[str, float] = Field(description="Of the making of this schedule, not of this request")
     version: str
     created_at: datetime
     links: dict[str, str]
     jobs: list[JobLink] | None = Field(default=None, description="Jobs that this request started")
+
+
+class Candidate(BaseModel):
+    """A schedule that the search could have answered with."""
+
+    rank: int = Field(description="From 1, which is the schedule itself, unless it was tuned")
+    predicted: float = Field(description="By the cost model, in the unit of the list")
+    memory_bytes: int = Field(description="The most bytes of scratch buffers alive at once, of all threads")
+    recompute: float = Field(description="Points computed over points that must be, weighted by operations")
+    parallelism: float = Field(description="Independent iterations of the parallel loops, the fewest of all groups")
+    pareto: bool = Field(description="No other is at least as good in all of these, and better in one")
+    differs: str = Field(description="What it decides otherwise than the first")
+    links: dict[str, str]
+
+
+class CandidateList(BaseModel):
+    """The best schedules that the search found, the best first."""
+
+    model: str
+    unit: str
+    items: list[Candidate]
+
+
+class Measurement(BaseModel):
+    """What became of a candidate of a tuned schedule: its times, or what went wrong."""
+
+    rank: int
+    predicted: float
+    minimum_ms: float | None
+    median_ms: float | None
+    times_ms: list[float] = Field(description="Of every timed call")
+    compile_s: float | None
+    error: str | None
+    measured_at: datetime
+
+
+class MeasurementList(BaseModel):
+    """A sample for every candidate that was tried."""
+
+    items: list[Measurement]
 
 
 class ScheduleSummary(BaseModel):

@@ -7,7 +7,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
@@ -19,7 +19,7 @@ from app.metrics import Metrics
 from app.pipelines.service import Pipelines
 from app.platforms.service import Platforms
 from app.schedules import repository
-from app.schedules.answers import Answer, Question
+from app.schedules.answers import Answer, Question, candidate_form
 from app.schedules.engine import Engine
 from app.schedules.repository import Content
 from app.schedules.schemas import Options, ScheduleRequest
@@ -27,18 +27,30 @@ from app.settings import Settings
 
 log = structlog.get_logger("tilesmith.schedules")
 
-FORMS = ("code.c", "code.h", "loopnest.txt", "schedule.json", "schedule.h", "schedule.py", "explain", "explain.txt")
+FORMS = (
+    "code.c",
+    "code.h",
+    "loopnest.txt",
+    "schedule.json",
+    "schedule.h",
+    "schedule.py",
+    "candidates",
+    "explain",
+    "explain.txt",
+)
 DOCUMENTS = ("pipeline.json", "platform.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The answer to a question: the document as it is stored, and whether it was made just now."""
+    """The answer to a question: the document as it is stored, and whether it was made just now. `tuned` is the id that
+    the answer will have once it is tuned, where that is still to be done: this one is the untuned."""
 
     id: str
     content: Content
     new: bool
     options: Options
+    tuned: str | None = None
 
 
 class Schedules:
@@ -81,20 +93,26 @@ class Schedules:
             self._metrics.schedules.labels(error.code).inc()
             raise
         self._metrics.schedules.labels("new" if asked.new else "stored").inc()
-        self._known.put(digest, (asked.id, asked.options))
+        if asked.tuned is None:
+            self._known.put(digest, (asked.id, asked.options))
         return asked
 
     async def _ask(self, body: bytes) -> Asked:
         options, question = await asyncio.to_thread(self._question, body)
         schedule_id = await self._engine.key(question)
         content = await asyncio.to_thread(repository.find, self._db, schedule_id)
+        tuned = None
+        if content is None and question.tune is not None:
+            tuned, question = schedule_id, replace(question, tune=None)
+            schedule_id = await self._engine.key(question)
+            content = await asyncio.to_thread(repository.find, self._db, schedule_id)
         new = False
         if content is None:
             new = await self._make(schedule_id, question)
             content = await asyncio.to_thread(repository.find, self._db, schedule_id)
             if content is None:
                 raise ApiError("schedule_not_found", "the schedule was removed as soon as it was made")
-        return Asked(schedule_id, content, new, options)
+        return Asked(schedule_id, content, new, options, tuned)
 
     def _question(self, body: bytes) -> tuple[Options, Question]:
         try:
@@ -110,7 +128,14 @@ class Schedules:
             platform = self._platforms.document(request.platform_name or "host")
         options = request.options
         return options, Question(
-            pipeline, platform, options.method, options.strict, options.deadline_ms, self._settings.limits
+            pipeline,
+            platform,
+            options.method,
+            options.strict,
+            options.deadline_ms,
+            self._settings.limits,
+            options.fixed,
+            options.tune,
         )
 
     async def _make(self, schedule_id: str, question: Question) -> bool:
@@ -127,16 +152,11 @@ class Schedules:
     async def _make_first(self, question: Question) -> bool:
         started = time.perf_counter()
         answer = await self._engine.answer(question)
-        new = await asyncio.to_thread(self._store, answer)
+        new = await asyncio.to_thread(store, self._db, answer)
         seconds = time.perf_counter() - started
         self._metrics.schedule_seconds.observe(seconds)
         log.info("scheduled", schedule=answer.id, pipeline=answer.pipeline.name, ms=round(1000 * seconds, 3))
         return new
-
-    def _store(self, answer: Answer) -> bool:
-        created_us = now_us()
-        created_at = datetime.fromtimestamp(created_us / 1e6, UTC).isoformat().replace("+00:00", "Z")
-        return repository.add(self._db, answer, created_us, links(answer.id), created_at)
 
     def get(self, schedule_id: str) -> Content:
         """The document of a schedule; ApiError `schedule_not_found`."""
@@ -153,9 +173,31 @@ class Schedules:
             found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
         return _found(found, schedule_id)
 
+    async def candidate(self, schedule_id: str, rank: int, name: str) -> Content:
+        """`schedule.json` or `loopnest.txt` of a candidate; ApiError `candidate_not_found`, `schedule_not_found`."""
+        found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, candidate_form(rank, name))
+        if found is None and name == "loopnest.txt":
+            schedule = await self.candidate(schedule_id, rank, "schedule.json")
+            pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
+            content = await self._engine.derive(name, pipeline.content, schedule.content)
+            form = candidate_form(rank, name)
+            await asyncio.to_thread(repository.add_form, self._db, schedule_id, form, content)
+            found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, form)
+        if found is None:
+            await asyncio.to_thread(self.get, schedule_id)
+            raise ApiError("candidate_not_found", f"the schedule has no candidate {rank}")
+        return found
+
     def form(self, schedule_id: str, name: str) -> Content:
         """One of its forms that are not derived; ApiError `schedule_not_found`."""
         return _found(repository.find_form(self._db, schedule_id, name), schedule_id)
+
+
+def store(db: Database, answer: Answer) -> bool:
+    """Keeps an answer; whether it was new."""
+    created_us = now_us()
+    created_at = datetime.fromtimestamp(created_us / 1e6, UTC).isoformat().replace("+00:00", "Z")
+    return repository.add(db, answer, created_us, links(answer.id), created_at)
 
 
 def _found(content: Content | None, schedule_id: str) -> Content:
@@ -167,7 +209,7 @@ def _found(content: Content | None, schedule_id: str) -> Content:
 def links(schedule_id: str) -> dict[str, str]:
     """Where a schedule and all that belongs to it is."""
     base = f"/v1/schedules/{schedule_id}"
-    forms = {name: f"{base}/{name}" for name in (*FORMS, *DOCUMENTS, "library.so", "builds", "runs")}
+    forms = {name: f"{base}/{name}" for name in (*FORMS, *DOCUMENTS, "library.so", "builds", "runs", "measurements")}
     return {"self": base, **forms, "jobs": f"/v1/jobs?schedule={schedule_id}", "page": f"/schedules/{schedule_id}"}
 
 

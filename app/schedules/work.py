@@ -13,11 +13,23 @@ from typing import Any
 
 import platforms
 from app.errors import ApiError, from_core
-from app.schedules.answers import SOURCE_FORM, Answer, PipelineIdentity, Question, compact, content_hash, plain
+from app.schedules.answers import (
+    KEPT,
+    SOURCE_FORM,
+    Answer,
+    Generated,
+    PipelineIdentity,
+    Question,
+    candidate_form,
+    compact,
+    content_hash,
+    plain,
+)
 from app.schedules.examples import BLUR
-from scheduler import explain, schedule_document
+from scheduler import compile as compiler
+from scheduler import explain, fixed_document, ranking, schedule_document
 from scheduler.compile import Compiled, Options, compile_pipeline, schedule_key
-from scheduler.emit import halide
+from scheduler.emit import halide, loopnest
 from scheduler.errors import InternalError, TilesmithError
 from scheduler.lang import document as documents
 from scheduler.lang.limits import Limits
@@ -39,6 +51,8 @@ def key(question: Question) -> str | ApiError:
         return schedule_key(pipeline, platform, options)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
+    except ApiError as error:
+        return error
 
 
 def answer(question: Question) -> Answer | ApiError:
@@ -47,10 +61,12 @@ def answer(question: Question) -> Answer | ApiError:
     try:
         pipeline, platform, options = _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
-        compiled = compile_pipeline(pipeline, platform, options, time.perf_counter)
+        compiled = compile_pipeline(pipeline, platform, options, time.perf_counter, KEPT)
         return _answer(compiled, question, parse_ms, started)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
+    except ApiError as error:
+        return error
     except MemoryError:
         return ApiError("out_of_memory", "scheduling needs more memory than the service allows")
     except RecursionError:
@@ -58,12 +74,26 @@ def answer(question: Question) -> Answer | ApiError:
 
 
 def derive(name: str, pipeline: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:
-    """A form of DERIVED_FORMS from the stored documents."""
+    """A form of DERIVED_FORMS, or a loop nest, from the stored documents."""
     try:
         made = documents.load(json.loads(pipeline), limits), schedule_document.from_document(json.loads(schedule))
-        return {"schedule.h": halide.to_cpp, "schedule.py": halide.to_python}[name](*made).encode()
+        return _MAKERS[name](*made).encode()
     except TilesmithError as error:
         return _refusal(error, "")
+
+
+def generate(pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) -> Generated | ApiError:
+    """The C of a candidate from the stored documents."""
+    try:
+        parsed = documents.load(json.loads(pipeline), limits)
+        decided = schedule_document.from_document(json.loads(schedule))
+        source = compiler.generate(parsed, decided, platforms.load(json.loads(platform)))
+        return Generated(source, loopnest.to_text(parsed, decided))
+    except TilesmithError as error:
+        return _refusal(error, "")
+
+
+_MAKERS = {"schedule.h": halide.to_cpp, "schedule.py": halide.to_python, "loopnest.txt": loopnest.to_text}
 
 
 def warm_up() -> None:
@@ -74,7 +104,12 @@ def warm_up() -> None:
 def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.pipeline, question.limits)
     platform = platforms.load(question.platform)
-    return pipeline, platform, Options(question.method, question.strict, question.deadline_ms)
+    try:
+        fixed = fixed_document.load(question.fixed, pipeline, question.strict)
+    except TilesmithError as error:
+        raise from_core(error, "/options/fixed") from None
+    options = Options(question.method, question.strict, question.deadline_ms, fixed, question.tune)
+    return pipeline, platform, options
 
 
 def _refusal(error: TilesmithError, prefix: str) -> ApiError:
@@ -101,9 +136,9 @@ def _answer(compiled: Compiled, question: Question, parse_ms: float, started: fl
         "pipeline_id": pipeline.id,
         "platform": compiled.platform.name,
         "method": schedule.method,
-        "options": {"method": question.method, "strict": question.strict, "deadline_ms": question.deadline_ms},
+        "options": question.options(),
         "degraded": schedule.degraded,
-        "groups": decided["groups"],
+        **schedule_document.decisions(schedule),
         "predicted": plain(compiled.predicted.to_document()),
         "buffers": [{"name": name, "bytes": count} for name, count in compiled.source.buffers],
         "entry": compiled.source.entry,
@@ -133,6 +168,25 @@ def _forms(compiled: Compiled, pipeline: PipelineIdentity, decided: dict[str, An
         "explain.txt": explain.to_text(schedule, compiled.trace, compiled.predicted),
         "pipeline.json": pipeline.document.decode(),
         "platform.json": compiled.platform.model_dump_json(),
+        "candidates": compact(_candidates(compiled)),
         SOURCE_FORM: compact(plain(source)),
     }
+    for rank, candidate in enumerate(compiled.candidates, start=1):
+        texts[candidate_form(rank, "schedule.json")] = compact(schedule_document.to_document(candidate.schedule))
+        texts[candidate_form(rank, "predicted.json")] = compact(plain(candidate.predicted.to_document()))
     return {name: text.encode() for name, text in texts.items()}
+
+
+def _candidates(compiled: Compiled) -> dict[str, Any]:
+    """The table of the candidates, with links to their forms."""
+    base = f"/v1/schedules/{compiled.key}"
+    items = [
+        figures
+        | {
+            "links": {
+                name: f"{base}/{candidate_form(figures['rank'], name)}" for name in ("schedule.json", "loopnest.txt")
+            }
+        }
+        for figures in ranking.to_document(compiled.candidates)
+    ]
+    return {"model": compiled.predicted.model, "unit": compiled.predicted.unit, "items": plain(items)}

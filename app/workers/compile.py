@@ -98,6 +98,17 @@ def build(
     )
 
 
+def build_program(code: str, compiler: Compiler, cache_dir: Path, timeout_s: float) -> Path:
+    """A program of our own C, with OpenMP where the compiler has it, from the cache or compiled now.
+    Raises CompileError as `build` does."""
+    deadline = time.monotonic() + timeout_s
+    with _storage_errors():
+        toolchain = find_toolchain(compiler, timeout_s)
+        openmp = ("-fopenmp",) if _knows_openmp(toolchain, compiler.flags) else ()
+        arguments = (*compiler.flags, "-std=gnu11", *openmp, "-o", RUNNER_NAME, SOURCE_NAME)
+        return _program(code, toolchain, compiler, arguments, cache_dir.resolve() / "programs", deadline)
+
+
 def _run_prefix(platform: CpuPlatform) -> tuple[str, ...]:
     """The emulator, where this host is not of the platform's architecture."""
     architecture = platform.triple.partition("-")[0]
@@ -178,9 +189,15 @@ def _library(
 def _build_runner(toolchain: Toolchain, compiler: Compiler, cache_dir: Path, deadline: float) -> Path:
     """The program that calls compiled pipelines, for the same target; compiled once."""
     code = RUNNER_SOURCE.read_text(encoding="utf-8")
-    folder = cache_dir / "runners" / _key("runner", toolchain, compiler.flags, code)
+    arguments = (*compiler.flags, "-std=gnu11", "-o", RUNNER_NAME, SOURCE_NAME, "-ldl")
+    return _program(code, toolchain, compiler, arguments, cache_dir / "runners", deadline)
+
+
+def _program(
+    code: str, toolchain: Toolchain, compiler: Compiler, arguments: tuple[str, ...], parent: Path, deadline: float
+) -> Path:
+    folder = parent / _key("runner", toolchain, compiler.flags, code)
     if _read_record(folder, RUNNER_NAME) is None:
-        arguments = (*compiler.flags, "-std=gnu11", "-o", RUNNER_NAME, SOURCE_NAME, "-ldl")
         _compile(toolchain, arguments, {SOURCE_NAME: code}, RUNNER_NAME, folder, deadline)
     return folder / RUNNER_NAME
 

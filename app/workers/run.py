@@ -81,7 +81,19 @@ def run(
     Outputs without a region get the largest that the inputs allow. Raises ArgumentError or RegionError where the
     arguments do not fit the pipeline, RunError `run_failure`, `run_timeout`, `out_of_memory` or `store_full`.
     """
-    _check_counts(threads, repeat)
+    with loaded(pipeline, inputs, params, regions) as prepared:
+        return prepared.call(library, threads, repeat, limits)
+
+
+@contextmanager
+def loaded(
+    pipeline: Pipeline,
+    inputs: Mapping[str, Image],
+    params: Mapping[str, Scalar],
+    regions: Mapping[str, Region] | None = None,
+) -> Iterator[Loaded]:
+    """The arguments of a run, checked and written once, for any number of calls of libraries of the pipeline. Raises as
+    `run` does."""
     given = checked_regions(pipeline, regions or {})
     images = checked_images(pipeline, inputs)
     values = checked_params(pipeline, params)
@@ -89,12 +101,30 @@ def run(
         given = {**largest_regions(pipeline, images, params), **given}
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name, _storage_errors():
         job = _Job(pipeline, images, values, given, Path(name).resolve())
-        answer = job.call(library, (*job.load(), f"run {repeat}", *job.store()), threads, limits)
-        if answer["code"] != 0:
-            raise _refusal(answer, job)
-        outputs = job.outputs()
-    times = tuple(ns / 1e6 for ns in answer["times_ns"])
-    return RunResult(outputs, given, times, threads, answer["peak_rss_bytes"], answer["start_rss_bytes"])
+        yield Loaded(job, tuple(job.load()))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Arguments that are ready to be passed; made by `loaded`."""
+
+    job: _Job
+    lines: tuple[str, ...]
+
+    def call(
+        self, library: BuiltLibrary, threads: int = 1, repeat: int = 1, limits: Limits = RUN_LIMITS, keep: bool = True
+    ) -> RunResult:
+        """As `run`; without `keep` the outputs are left in the child, and there are none."""
+        _check_counts(threads, repeat)
+        job = self.job
+        store = job.store() if keep else ()
+        with _storage_errors():
+            answer = job.call(library, (*self.lines, f"run {repeat}", *store), threads, limits)
+            if answer["code"] != 0:
+                raise _refusal(answer, job)
+            outputs = job.outputs() if keep else {}
+        times = tuple(ns / 1e6 for ns in answer["times_ns"])
+        return RunResult(outputs, job.regions, times, threads, answer["peak_rss_bytes"], answer["start_rss_bytes"])
 
 
 def query_regions(
@@ -136,7 +166,7 @@ class _Job:
             (*_emulator(library.run_prefix), str(library.runner), str(library.path), f"{library.entry}_argv"),
             cwd=self.folder,
             limits=self.with_overhead(limits, threads),
-            environment=_environment(threads),
+            environment=environment(threads),
             stdin="\n".join((*self.declare(), *commands, "")).encode(),
             confinement=Confinement(writable=(self.folder,), readable=(library.path.parent, library.runner.parent)),
         )
@@ -191,13 +221,15 @@ class _Job:
         return [f"store {index} {index}.raw" for index, _, _ in self.components()]
 
     def outputs(self) -> dict[str, tuple[Array, ...]]:
-        """The outputs, mapped from their files (which may be unlinked then): never copied."""
+        """The outputs, mapped from their files, which are unlinked: never copied."""
         found: dict[str, list[Array]] = {}
         for index, name, type_ in self.components():
             stage, region = self.pipeline.stage(name), self.regions[name]
             extent = dict(zip(stage.dims, (n for _, n in region), strict=True))
             shape = tuple(extent[d] for d in reversed(stage.storage))
-            flat = np.memmap(self.folder / f"{index}.raw", dtype=type_.numpy, mode="c")
+            path = self.folder / f"{index}.raw"
+            flat = np.memmap(path, dtype=type_.numpy, mode="c")
+            path.unlink()
             axes = tuple(stage.storage[::-1].index(d) for d in reversed(stage.dims))
             found.setdefault(name, []).append(np.asarray(flat).reshape(shape).transpose(axes))
         return {name: tuple(arrays) for name, arrays in found.items()}
@@ -248,7 +280,13 @@ def _emulator(prefix: tuple[str, ...]) -> tuple[str, ...]:
     return (program, *prefix[1:])
 
 
-def _environment(threads: int) -> dict[str, str]:
+def cpus() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def environment(threads: int) -> dict[str, str]:
+    """What compiled code finds in its environment."""
     # Threads that wait spin for tens of microseconds, then sleep: GCC's default, milliseconds, takes the CPU from
     # the thread that is waited for wherever something else runs as well.
     spin = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from cost_models.counts import Operations
 from scheduler.lang.expr import (
@@ -23,6 +23,7 @@ from scheduler.lang.expr import (
     walk,
 )
 from scheduler.lang.pipeline import Stage, Update
+from scheduler.lang.types import ScalarType
 
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
@@ -44,6 +45,12 @@ BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add
 Trips = Callable[[RVar], int]
 """How many iterations a reduction variable has."""
 
+Tally = dict[tuple[str, str], float]
+"""How many operations there are of an element type (`i8`, ..., `f64`) and a kind."""
+
+Typed = tuple[tuple[str, Operations], ...]
+"""Operations by the type of the elements that they work on."""
+
 
 def constant_trips(r: RVar) -> int:
     """Iterations where the document says them, else 1."""
@@ -51,26 +58,60 @@ def constant_trips(r: RVar) -> int:
 
 
 def operations(stage: Stage, trips: Trips = constant_trips) -> Operations:
-    """Operations of one point of the pure values of `stage`.
+    """Operations of one point of the pure values of `stage`, of all types together."""
+    return total(typed_operations(stage, trips))
+
+
+def typed_operations(stage: Stage, trips: Trips = constant_trips) -> Typed:
+    """Operations of one point of the pure values of `stage`, by element type.
 
     Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
     inline reduction counts its body once a term.
     """
-    counts: dict[str, float] = {}
+    counts: Tally = {}
     for value in stage.values:
         _count(value, 1, counts, trips)
-    return Operations(**counts)
+    return _typed(counts)
 
 
-def update_operations(update: Update, trips: Trips = constant_trips) -> Operations:
+def update_operations(update: Update, trips: Trips = constant_trips) -> Typed:
     """Operations of one iteration of `update`: its values, its condition, and where it writes."""
-    counts: dict[str, float] = {}
+    counts: Tally = {}
     for part in (*update.values, *(() if update.where is None else (update.where,))):
         _count(part, 1, counts, trips)
     for index in update.at:
         _count_index(index, 1, counts)
-    return Operations(**counts)
+    return _typed(counts)
+
+
+def total(typed: Typed) -> Operations:
+    """Operations of all types together."""
+    return sum((found for _, found in typed), Operations())
+
+
+def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
+    """So many times the operations of each part."""
+    found: dict[str, Operations] = {}
+    for times, typed in parts:
+        for name, operations_ in typed:
+            scaled = operations_ if times == 1 else operations_.scaled(times)
+            found[name] = found[name] + scaled if name in found else scaled
+    return tuple(sorted(found.items()))
+
+
+def element_type(t: ScalarType) -> str:
+    """The name of a type among those that throughputs are known of."""
+    if t.kind == "bool":
+        return "i8"
+    return f"f{max(32, t.bits)}" if t.is_float else f"i{t.bits}"
+
+
+def _typed(counts: Tally) -> Typed:
+    found: dict[str, dict[str, float]] = {}
+    for (name, kind), n in counts.items():
+        found.setdefault(name, {})[kind] = n
+    return tuple((name, Operations(**kinds)) for name, kinds in sorted(found.items()))
 
 
 def element_bytes_used(stage: Stage) -> int:
@@ -94,7 +135,7 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-def _count(e: Expr, times: float, counts: dict[str, float], trips: Trips) -> None:
+def _count(e: Expr, times: float, counts: Tally, trips: Trips) -> None:
     """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once."""
     pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
@@ -111,7 +152,8 @@ def _count(e: Expr, times: float, counts: dict[str, float], trips: Trips) -> Non
             for r in node.domain:
                 n *= trips(r)
             kind = {"sum": "add", "product": "multiply"}.get(node.op, "select")
-            counts[kind] = counts.get(kind, 0) + n
+            key = element_type(node.type), kind
+            counts[key] = counts.get(key, 0) + n
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
             continue
         _add(node, n, counts)
@@ -121,16 +163,18 @@ def _count(e: Expr, times: float, counts: dict[str, float], trips: Trips) -> Non
             pending.extend((child, n) for child in children(node))
 
 
-def _count_index(index: Expr, times: float, counts: dict[str, float]) -> None:
+def _count_index(index: Expr, times: float, counts: Tally) -> None:
     """Adds what of an index is not an address to be formed from loop variables."""
-    own: dict[str, float] = {}
+    own: Tally = {}
     for node in walk(index):
         if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):
             _add(node, times, own)
-    counts["index"] = counts.get("index", 0) + sum(own.values())
+    if own:
+        counts["i32", "index"] = counts.get(("i32", "index"), 0) + sum(own.values())
 
 
-def _add(e: Expr, n: float, counts: dict[str, float]) -> None:
+def _add(e: Expr, n: float, counts: Tally) -> None:
+    of = e.type
     match e:
         case Binary(op=("/" | "//" | "%"), right=right):
             kind = "divide_by_constant" if isinstance(right, Const) else "divide"
@@ -142,15 +186,22 @@ def _add(e: Expr, n: float, counts: dict[str, float]) -> None:
             kind = BINARY[e.op]
         case Unary():
             kind = "add"
-        case Compare() | Logical() | Select():
+        case Compare():
+            kind, of = "select", e.left.type
+        case Logical() | Select():
             kind = "select"
         case Cast():
             kind = "convert" if e.type.kind != "bool" else "select"
+            of = max(e.type, e.operand.type, key=lambda t: t.bits)
         case Call():
             cost = COSTS.get(CALLS.get(e.function, "function"), COSTS["function"])
             for name in ("add", "multiply", "select", "function"):
-                counts[name] = counts.get(name, 0) + n * getattr(cost, name)
+                amount = getattr(cost, name)
+                if amount:
+                    key = element_type(of), name
+                    counts[key] = counts.get(key, 0) + n * amount
             return
         case _:
             return
-    counts[kind] = counts.get(kind, 0) + n
+    key = element_type(of), kind
+    counts[key] = counts.get(key, 0) + n

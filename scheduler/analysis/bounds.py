@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil, floor, lcm
 
 from scheduler.analysis.accesses import StageAccess, accesses
+from scheduler.analysis.derived import with_values
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.analysis.normalise import normalise
 from scheduler.analysis.remember import once_per_stage
@@ -359,7 +360,8 @@ def required_regions(
     integer ones. The same intervals that the generated code computes at its entry.
     """
     pipeline = normalise(pipeline)
-    env: dict[str, int] = {param_symbol(p.name): int(params[p.name]) for p in pipeline.params if p.type.is_integer}
+    known = with_values(pipeline, params)
+    env: dict[str, int] = {param_symbol(p.name): int(known[p.name]) for p in pipeline.params if p.type.is_integer}
     for image in pipeline.inputs:
         for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
             env[bound_symbol(image.name, "min", dim)] = lo

@@ -12,16 +12,15 @@ makes such levels).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from cost_models.counts import Amount, GroupCounts, LoadCounts, StageCounts
+from cost_models.amounts import Amount
+from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
-from scheduler.analysis.nest import Axis, Line, Nest, Sizes
+from scheduler.analysis.nest import Axis, Line, Nest
 from scheduler.analysis.spans import Span, compose
 
 SMALL_EXTENT = 16
@@ -29,10 +28,12 @@ SMALL_EXTENT = 16
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Where a stage is computed and stored: positions in the loops of the group, 0 the innermost."""
+    """Where a stage is computed and stored: positions in the loops of the group, 0 the innermost. In `registers` its
+    window along the row rotates, and no memory holds it."""
 
     compute: int
     store: int
+    registers: bool = False
 
 
 class Counter:
@@ -50,18 +51,36 @@ class Counter:
         for name in reversed(members.names):  # readers first, so that no chain of stages is a chain of calls
             if name in self.levels:
                 for dim in nest.axes:
-                    self._motion(name, dim)
+                    self.motion(name, dim)
+        self.buffers: dict[str, tuple[bool, Amount, Amount]] = {}
+        self.known_extents: dict[tuple[str, int, int, int, int], tuple[Amount, Amount, float]] = {}
 
-    def stage(self, name: str, local_loads: bool) -> StageCounts:
+    def group(self, threads: int, local_loads: bool, loads: bool = True) -> GroupCounts:
+        """The counts of all stages; see `group_counts`."""
+        members, axes = self.members, self.nest.axes.values()
+        found = {n: self.stage(n, local_loads, loads) for n in members.names if n in self.reads}
+        points = {name: s.points for name, s in found.items()}
+        for name in members.names:
+            if name not in found:
+                found[name] = self.inlined(name, points)
+        return GroupCounts(
+            members.output,
+            threads,
+            tuple((a.dim, a.sizes * 1.0) for a in axes),
+            tuple((a.dim, a.counts * 1.0) for a in axes),
+            tuple(found[name] for name in members.names),
+        )
+
+    def stage(self, name: str, local_loads: bool, with_loads: bool = True) -> StageCounts:
         facts = self.members.facts.stages[name]
         is_output = name == self.members.output
         points = float(self._output_points()) if is_output else self._computed(name)
         loads = tuple(
             self._load(name, read)
-            for read in self.reads[name].reads
+            for read in (self.reads[name].reads if with_loads else ())
             if local_loads or not self.members.is_local(read.producer)
         )
-        folded, kept, ring = (False, 0.0, 0.0) if is_output else self._buffer(name)
+        folded, kept, ring = (False, 0.0, 0.0) if is_output else self.buffer(name)
         return StageCounts(
             name, False, points, facts.root_points, facts.operations, loads, facts.bytes_per_point, folded, kept, ring
         )
@@ -84,10 +103,10 @@ class Counter:
 
     def _computed(self, name: str) -> Amount:
         """Points of a stage in all: each once an iteration of its store level (TACO 2019, Eq. 3)."""
-        dims, free = _by_dim(self.members.follows[name], self.members.facts.stages[name])
+        dims, free = self.by_dim(name)
         points: Amount = float(free)
         for axis in self.nest.axes.values():
-            points = points * self._factor(name, axis, dims.get(axis.dim, ()), self._motion(name, axis.dim))
+            points = points * self._factor(name, axis, dims.get(axis.dim, ()), self.motion(name, axis.dim))
         return points
 
     def _factor(self, name: str, axis: Axis, spans: tuple[Span, ...], motion: Motion) -> Amount:
@@ -99,13 +118,38 @@ class Counter:
             return float(axis.extent) if fixed else (axis.counts * 1.0 if tiled else 1.0)
         lines = [self.members.line(s) for s in spans]
         if not tiled:
-            return float(_product(lines, axis.extent))
+            return self.extents(axis, lines)[2]
         if fixed:
             first = float(_product(lines, 1))
             return first * axis.counts + (axis.extent - axis.counts) * motion.points
-        return (axis.counts - 1.0) * _products(lines, axis.sizes) + _products(lines, axis.last)
+        full, last, _ = self.extents(axis, lines)
+        return (axis.counts - 1.0) * full + last
 
-    def _motion(self, name: str, dim: str) -> Motion:
+    def by_dim(self, name: str) -> tuple[dict[str, tuple[Span, ...]], int]:
+        """The spans of a stage of the group by the output dim that they follow; see `by_dim`."""
+        known: dict[str, tuple[dict[str, tuple[Span, ...]], int]] = self.members.remembered.setdefault("dims", {})
+        if name not in known:
+            known[name] = by_dim(self.members.follows[name], self.members.facts.stages[name])
+        return known[name]
+
+    def extents(self, axis: Axis, lines: Sequence[Line]) -> tuple[Amount, Amount, float]:
+        """Elements that a tile, the last tile and all of a dim of the output touch, in all dims that follow it."""
+        full, last, whole = self._extents(axis, lines[0])
+        for row in lines[1:]:
+            more = self._extents(axis, row)
+            full, last, whole = full * more[0], last * more[1], whole * more[2]
+        return full, last, whole
+
+    def _extents(self, axis: Axis, row: Line) -> tuple[Amount, Amount, float]:
+        key = (axis.dim, row.a, row.lo, row.hi, row.k)
+        found = self.known_extents.get(key)
+        if found is None:
+            whole = float(row.extent(axis.extent))
+            found = (row.extent(axis.sizes) * 1.0, row.extent(axis.last) * 1.0, whole)
+            self.known_extents[key] = found
+        return found
+
+    def motion(self, name: str, dim: str) -> Motion:
         """How `name` moves with the intra-tile loop of `dim`."""
         if name == self.members.output:
             return ONE
@@ -120,10 +164,10 @@ class Counter:
             return ONE
         if self.nest.intra(dim) < self.levels[name].store:
             return slides(self.members.line(spans[0]))
-        return hulled(self._through(reader, read, dim) for reader, read in self.readers.get(name, ())) or ONE
+        return hulled(self.through(reader, read, dim) for reader, read in self.readers.get(name, ())) or ONE
 
-    def _through(self, reader: str, read: Read, dim: str) -> Motion | None:
-        return through(read, self.members.follows[reader], self._motion(reader, dim), dim, self.members.line)
+    def through(self, reader: str, read: Read, dim: str) -> Motion | None:
+        return through(read, self.members.follows[reader], self.motion(reader, dim), dim, self.members.line)
 
     def _load(self, name: str, read: Read) -> LoadCounts:
         """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
@@ -137,14 +181,14 @@ class Counter:
         runs: Amount = 1.0
         footprint: Amount = 1.0
         ring: Amount = 1.0
-        dims, free = _by_dim(spans, producer)
+        dims, free = by_dim(spans, producer)
         rows = {d: s for d, s in spans.items() if d not in run}
-        row_dims, row_free = _by_dim(rows, producer)
+        row_dims, row_free = by_dim(rows, producer)
         points, runs = float(free), float(row_free)
         footprint = ring = float(free)
         for axis in self.nest.axes.values():
             along = dims.get(axis.dim, ())
-            motion = self._through(name, read, axis.dim) or ONE
+            motion = self.through(name, read, axis.dim) or ONE
             factor = self._factor(name, axis, along, motion)
             points = points * factor
             across = row_dims.get(axis.dim, ())
@@ -184,27 +228,39 @@ class Counter:
         intra, inter = self.nest.intra(axis.dim), self.nest.inter(axis.dim)
         if intra >= levels.store or (folded and intra == self._sliding(name)):
             return float(_windows(lines))
-        if inter >= levels.store or (folded and inter == levels.compute):
-            return _products(lines, axis.sizes) * 1.0
-        return float(_product(lines, axis.extent))
+        if inter >= levels.store or (folded and inter == self._sliding(name)):
+            return self.extents(axis, lines)[0]
+        return self.extents(axis, lines)[2]
 
     def _sliding(self, name: str) -> int:
         """Position of the loop that slides: the compute level; for the output (whose loops are all inside its tile) the
         outermost intra-tile one."""
         return self.nest.first_inter - 1 if name == self.members.output else self.levels[name].compute
 
-    def _buffer(self, name: str) -> tuple[bool, Amount, Amount]:
+    def kept(self, name: str) -> Amount:
+        """Bytes of the buffer of a stage of the group as it is allocated."""
+        folded, whole, ring = self.buffer(name)
+        return ring if folded else whole
+
+    def buffer(self, name: str) -> tuple[bool, Amount, Amount]:
         """Whether the buffer of a stage folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
+        if name not in self.buffers:
+            self.buffers[name] = self._buffer(name)
+        return self.buffers[name]
+
+    def _buffer(self, name: str) -> tuple[bool, Amount, Amount]:
         facts = self.members.facts.stages[name]
         levels = self.levels[name]
-        dims, free = _by_dim(self.members.follows[name], facts)
+        dims, free = self.by_dim(name)
         kept: Amount = float(free * facts.bytes_per_point)
         ring: Amount = kept
         for axis in self.nest.axes.values():
             spans = dims.get(axis.dim, ())
             kept = kept * self._extent(name, axis, spans, False)
             ring = ring * self._extent(name, axis, spans, True)
-        folds = levels.compute < levels.store and bool(dims.get(self.nest.dim(levels.compute)))
+        folds = levels.compute < levels.store and bool(dims.get(self.nest.dim(self._sliding(name))))
+        if levels.registers:
+            return False, 0.0, 0.0
         if name in self.members.unfolded:
             return False, kept, kept
         return folds, kept, ring
@@ -220,22 +276,10 @@ def group_counts(
 ) -> GroupCounts:
     """The counts of a group. `levels` has every member that is computed for itself but the output; the others
     are inlined (`reads` says into what). Without `local_loads` only loads from outside the group are counted."""
-    counter = Counter(members, reads, nest, levels)
-    found: dict[str, StageCounts] = {n: counter.stage(n, local_loads) for n in members.names if n in reads}
-    points = {name: s.points for name, s in found.items()}
-    for name in members.names:
-        if name not in found:
-            found[name] = counter.inlined(name, points)
-    return GroupCounts(
-        members.output,
-        threads,
-        tuple((a.dim, a.sizes.astype(np.float64)) for a in nest.axes.values()),
-        tuple((a.dim, a.counts.astype(np.float64)) for a in nest.axes.values()),
-        tuple(found[name] for name in members.names),
-    )
+    return Counter(members, reads, nest, levels).group(threads, local_loads)
 
 
-def _by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Span, ...]], int]:
+def by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Span, ...]], int]:
     """The spans by the output dim that they follow, and the elements of the dims that follow none."""
     moving: dict[str, tuple[Span, ...]] = {}
     free = 1
@@ -263,7 +307,7 @@ def _run_dims(stage: StageFacts) -> frozenset[str]:
 def _product(lines: list[Line], points: int) -> int:
     size = 1
     for row in lines:
-        size *= int(row.extent(np.int64(points)))  # type: ignore[arg-type]
+        size *= int(row.extent(points))
     return size
 
 
@@ -271,11 +315,4 @@ def _windows(lines: list[Line]) -> int:
     size = 1
     for row in lines:
         size *= row.window()
-    return size
-
-
-def _products(lines: list[Line], points: Sizes) -> Sizes:
-    size = lines[0].extent(points)
-    for row in lines[1:]:
-        size = size * row.extent(points)
     return size

@@ -99,6 +99,32 @@ def may_reorder(stage: Stage, update: Update, order: tuple[str, ...], strict: bo
     return True
 
 
+def written_box(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[str, tuple[RVar, int]] | None:
+    """The places that `update`, its loops in `order`, writes whatever they held before: a box, whole in every dim but
+    those in the answer, which have the range of a variable of the domain, moved by a constant. None where no such
+    box is proved: where the update writes elsewhere, or reads one of these places before it has written it."""
+    if update.where is not None:
+        return None
+    system, variables = _system(stage, update), {r.name: r for r in update.domain}
+    box: dict[str, tuple[RVar, int]] = {}
+    for d, form in zip(stage.dims, system.at, strict=True):
+        (e, c), *others = (*form.terms.items(), (None, 0))
+        if others != [(None, 0)] or c != 1 or not isinstance(e, Var):
+            return None
+        if e.name in variables:
+            box[d] = (variables.pop(e.name), form.const)
+        elif e.name != d or form.const:
+            return None
+    if variables or system.early(dict.fromkeys(order, 0)):
+        return None
+    outside: dict[str, Sign] = {}
+    for loop in reversed(order):
+        if system.early({**outside, loop: -1}):
+            return None
+        outside[loop] = 0
+    return box
+
+
 def commutes(update: Update, strict: bool = False) -> bool:
     """Whether the terms of `update` may be combined in any order and grouping; those of floats not if `strict`."""
     return associative(update) is not None and not (strict and any(v.type.is_float for v in update.values))
@@ -257,6 +283,10 @@ class _System:
             others = [(self.at, dict[str, Range]()), *self.reads]
             self.answers[key] = runs and any(self._meet(place, local, ahead) for place, local in others)
         return self.answers[key]
+
+    def early(self, ahead: Mapping[str, Sign]) -> bool:
+        """Whether the second of two such iterations may read what the first one writes."""
+        return any(self._meet(place, local, ahead) for place, local in self.reads)
 
     def _meet(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
         known: dict[Unknown, Range] = {}

@@ -9,14 +9,15 @@ from math import prod
 
 from cost_models.counts import Operations
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.arithmetic import element_bytes_used, operations, update_operations
+from scheduler.analysis.arithmetic import Typed, element_bytes_used, total, typed_operations, update_operations
+from scheduler.analysis.arithmetic import together as typed_together
 from scheduler.analysis.dependence import free_dims, pure_dims
 from scheduler.analysis.graph import StageGraph, stage_graph
 from scheduler.analysis.normalise import normalise
 from scheduler.analysis.overlap import overlap_in
 from scheduler.analysis.regions import Estimates, Region, estimates
 from scheduler.analysis.spans import Span, compose, constant, hull, span_of, variable
-from scheduler.lang.expr import Var, walk
+from scheduler.lang.expr import Access, Expr, Var, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
 
@@ -29,21 +30,33 @@ class Read:
     whole of it, and of the producer, which is computed on the whole of it. `points` counts the different elements
     read for one point of the stage, at most (of updates their share of a point). `reuse` has the loops of the stage
     in which two neighbouring iterations read the same, with the overlap: its dims, and the variables of its updates.
+    `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the spans where some of
+    `spans` are not known: an index of several dims as one of the longest of these, the others where they may be.
     """
 
     producer: str
     spans: tuple[Span, ...]
     points: float
     reuse: tuple[tuple[str, float], ...] = ()
+    looked_up: bool = False
+    rough: tuple[Span, ...] = ()
+
+    @property
+    def roughly(self) -> tuple[Span, ...]:
+        """The spans, as far as they can be told."""
+        return self.rough or self.spans
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateFacts:
     """One update at the estimates: the iterations of each of its loops (its domain's variables, then the dims that it
-    runs through), and the operations of one iteration."""
+    runs through), and the operations of one iteration, `typed` by element type. `looked_up`: where it writes depends on
+    data."""
 
     loops: tuple[tuple[str, int], ...]
     operations: Operations
+    typed: Typed = ()
+    looked_up: bool = False
 
     @property
     def iterations(self) -> int:
@@ -57,7 +70,8 @@ class UpdateFacts:
 class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
     values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
-    point, updates with their share. A slice in the dims of `pure` can be computed alone."""
+    point, updates with their share, `typed` the same by element type. A slice in the dims of `pure` can be computed
+    alone."""
 
     name: str
     is_input: bool
@@ -70,6 +84,7 @@ class StageFacts:
     reads: tuple[Read, ...]
     pure: frozenset[str]
     updates: tuple[UpdateFacts, ...] = ()
+    typed: Typed = ()
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -90,7 +105,8 @@ class StageFacts:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
-    stages that hold the partial results of a factored reduction, `strips` those of them that are for threads."""
+    stages that hold partial results, of a factored reduction or a separated window, `strips` those that are for
+    threads."""
 
     pipeline: Pipeline
     graph: StageGraph
@@ -142,9 +158,9 @@ def _of_stage(
     extents = {d: extent for d, (_, extent) in zip(stage.dims, region, strict=True)}
     updates = tuple(_of_update(stage, u, extents, at) for u in stage.updates)
     points = prod(extents.values())
-    arithmetic = operations(stage, at.trips)
-    for update in updates:
-        arithmetic = arithmetic + update.operations.scaled(update.iterations / points)
+    typed = typed_operations(stage, at.trips)
+    if updates:
+        typed = typed_together([(1, typed), *((u.iterations / points, u.typed) for u in updates)])
     reader = _Reader(stage, extents, at, wholes, updates)
     return StageFacts(
         stage.name,
@@ -154,17 +170,24 @@ def _of_stage(
         region,
         sum(t.bytes for t in stage.types),
         element_bytes_used(stage),
-        arithmetic,
+        total(typed),
         reader.merged(a for a in found if a.producer != stage.name),
         pure_dims(stage),
         updates,
+        typed,
     )
 
 
 def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estimates) -> UpdateFacts:
     loops = [(r.name, at.trips(r)) for r in update.domain]
     loops += [(d, extents[d]) for d in free_dims(stage, update)]
-    return UpdateFacts(tuple(loops), update_operations(update, at.trips))
+    typed = update_operations(update, at.trips)
+    return UpdateFacts(tuple(loops), total(typed), typed, any(map(_has_data, update.at)))
+
+
+def _has_data(index: Expr) -> bool:
+    """Whether an index is made of what is read."""
+    return any(isinstance(e, Access) for e in walk(index))
 
 
 class _Reader:
@@ -191,10 +214,17 @@ class _Reader:
     def _read(self, producer: str, those: list[StageAccess]) -> Read:
         read: Read | None = None
         for a in those:
-            here = Read(producer, self._spans(a), self._points(a))
+            spans = self._spans(a)
+            rough = () if all(s.known for s in spans) else self._rough(a, spans)
+            looked_up = any(_has_data(i) and self._along_memory(i) for i in a.access.indices)
+            here = Read(producer, spans, self._points(a), looked_up=looked_up, rough=rough)
             read = here if read is None else together(read, here)
         assert read is not None
         return replace(read, reuse=self._reuse(read, those))
+
+    def _along_memory(self, index: Expr) -> bool:
+        """Whether the index differs between neighbours of the stage in memory."""
+        return any(isinstance(v, Var) and v.name in self.stage.storage[:1] for v in walk(index))
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -208,6 +238,25 @@ class _Reader:
             dims = self.at.dims[a.producer]
             spans = tuple(whole.get(d, s) for d, s in zip(dims, spans, strict=True))
         return spans
+
+    def _rough(self, a: StageAccess, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        """`spans` with indices of several dims as ones of the longest, the others anywhere in their range."""
+        regions = dict(zip(self.stage.dims, self.at.regions[self.stage.name], strict=True))
+        found = []
+        for d, span in enumerate(spans):
+            here = {v.name for v in walk(a.access.indices[d]) if isinstance(v, Var)} & regions.keys()
+            if span.known or not here:
+                found.append(span)
+                continue
+            env = {n: constant(lo, lo + extent - 1) for n, (lo, extent) in regions.items()} | self.own
+            longest = max(sorted(here), key=self.extents.__getitem__)
+            if longest not in self.own:
+                env[longest] = variable(longest)
+            for r in a.reductions:
+                lo, extent = self.at.range_of(r)
+                env[r.name] = constant(lo, lo + extent - 1)
+            found.append(replace(span_of(a.access.indices[d], env), clamps=()))
+        return tuple(found)
 
     def _ranged(self, a: StageAccess, d: int) -> Span:
         """The span of an index whose reduction runs over bounds known at run time: their estimates."""
@@ -259,8 +308,13 @@ class _Reader:
 
 def together(a: Read, b: Read) -> Read:
     """Two reads of the same producer as one."""
-    spans = tuple(s if s == t else hull(s, t) for s, t in zip(a.spans, b.spans, strict=True))
-    return Read(a.producer, spans, a.points + b.points)
+    spans = _hulls(a.spans, b.spans)
+    rough = _hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
+    return Read(a.producer, spans, a.points + b.points, looked_up=a.looked_up or b.looked_up, rough=rough)
+
+
+def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
+    return tuple(s if s == t else hull(s, t) for s, t in zip(a, b, strict=True))
 
 
 def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
@@ -268,7 +322,11 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
     whose own read `read` is. Distinct positions: at most the product, and at most the box."""
     own = dict(zip(dims, via.spans, strict=True))
     spans = composed(read.spans, own)
-    return Read(read.producer, spans, min(read.points * via.points, box_points(spans)))
+    points = min(read.points * via.points, box_points(spans))
+    rough: tuple[Span, ...] = ()
+    if read.rough or via.rough:
+        rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
+    return Read(read.producer, spans, points, looked_up=read.looked_up or via.looked_up, rough=rough)
 
 
 def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:

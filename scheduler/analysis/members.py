@@ -3,13 +3,18 @@ stages that are inlined."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
 from scheduler.analysis.nest import Line, line
 from scheduler.analysis.spans import Span, hull, variable
 from scheduler.analysis.windows import group_spans
+
+FEW = 16
+"""Positions of a dim that are all taken to be read, where it is not known which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Members:
     `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
     too: they are inline in all of them. `unfolded` are stages whose window is not provable: of readers that go through
     different clamps one stays behind at an edge, and what is computed for such a stage may be asked for all at once.
-    `lines` are spans in integers, kept as they are made.
+    `lines` are spans in integers, and `remembered` whatever else follows from the group alone, kept as they are made.
     """
 
     facts: Facts
@@ -33,6 +38,7 @@ class Members:
     shared: frozenset[str] = frozenset()
     unfolded: frozenset[str] = frozenset()
     lines: dict[int, tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
+    remembered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def followed(self, stage: str, dim: str) -> str | None:
         """The dim of the output that `dim` of `stage` follows."""
@@ -100,11 +106,12 @@ class Effective:
     inlined: dict[str, float]
 
 
-def effective(members: Members, inlined: frozenset[str]) -> dict[str, Effective]:
+def effective(members: Members, inlined: frozenset[str], unrolled: Collection[str] = ()) -> dict[str, Effective]:
     """What every stage of the group that is not inlined reads, through those that are.
 
     A stage read inline at several positions, or along several paths, is evaluated once a distinct position:
-    work grows with the edges of the graph, not with its paths.
+    work grows with the edges of the graph, not with its paths. Points of the output that differ in its `unrolled` dims
+    only share what they read.
     """
     order = {name: n for n, name in enumerate(members.names)}
     result: dict[str, Effective] = {}
@@ -117,15 +124,32 @@ def effective(members: Members, inlined: frozenset[str]) -> dict[str, Effective]
         while pending:
             via = found[max(pending, key=order.__getitem__)]
             pending.remove(via.producer)
+            if unrolled and name == members.output:
+                via = _shared(members.facts, name, via, unrolled)
             evaluations[via.producer] = via.points
             stage = members.facts.stages[via.producer]
             for read in stage.reads:
                 reached = inlined_read(read, via, stage.dims)
                 if reached.producer in found:
                     both = together(found[reached.producer], reached)
-                    reached = Read(both.producer, both.spans, min(both.points, box_points(both.spans)))
+                    reached = replace(both, points=min(both.points, box_points(both.spans)))
                 elif reached.producer in inlined:
                     pending.append(reached.producer)
                 found[reached.producer] = reached
         result[name] = Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations)
     return result
+
+
+def _shared(facts: Facts, name: str, read: Read, unrolled: Collection[str]) -> Read:
+    """The read with its positions for each point of the stage `name`, where all points along its `unrolled` dims are
+    computed side by side."""
+    stage, producer = facts.stages[name], facts.stages[read.producer]
+    positions = 1.0
+    for dim, span in zip(producer.dims, read.spans, strict=True):
+        if span.known:
+            positions *= span.extent(stage.extent(span.var) if span.var in unrolled and span.var is not None else 1)
+        elif producer.extent(dim) <= FEW:
+            positions *= producer.extent(dim)
+        else:
+            return read
+    return replace(read, points=min(read.points, positions / prod(stage.extent(d) for d in unrolled)))

@@ -15,23 +15,20 @@ from scheduler.errors import ScheduleError
 from scheduler.lang.types import INT32
 from scheduler.schedule import dim_of, inner, outer
 
-Sizes: TypeAlias = NDArray[np.int64]
+Sizes: TypeAlias = NDArray[np.int64] | int
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The candidates of one dim of the output: `sizes` are tile sizes (one for a dim without a tile: its extent),
-    shaped to broadcast against the other axes; `counts` are tiles, rounded up; `last` the sizes of the last
-    tile. `extent` is the problem size B."""
+    shaped to broadcast against the other axes, or a plain number; `counts` are tiles, rounded up; `last` the sizes of
+    the last tile. `extent` is the problem size B."""
 
     dim: str
     extent: int
     sizes: Sizes
     counts: Sizes
     last: Sizes
-
-    def whole(self) -> Sizes:
-        return np.full_like(self.sizes, self.extent)
 
 
 def axis(dim: str, extent: int, sizes: list[int], position: int = 0, axes: int = 1) -> Axis:
@@ -40,6 +37,12 @@ def axis(dim: str, extent: int, sizes: list[int], position: int = 0, axes: int =
     array = np.array(sizes, dtype=np.int64).reshape(shape)
     counts = -(-extent // array)
     return Axis(dim, extent, array, counts, extent - (counts - 1) * array)
+
+
+def single(dim: str, extent: int, size: int) -> Axis:
+    """The axis with one tile size, in plain numbers."""
+    tiles = -(-extent // size)
+    return Axis(dim, extent, size, tiles, extent - (tiles - 1) * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +99,26 @@ class Nest:
     loops: tuple[str, ...]
     axes: Mapping[str, Axis]
     positions: Mapping[str, int] = field(init=False)
+    _intra: Mapping[str, int] = field(init=False)
+    _inter: Mapping[str, int] = field(init=False)
+    first_inter: int = field(init=False)
+    """Position of the innermost inter-tile loop; outside all loops where nothing is tiled."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "positions", {loop: n for n, loop in enumerate(self.loops)})
+        positions = {loop: n for n, loop in enumerate(self.loops)}
+        inter = {d: positions.get(outer(d), len(self.loops)) for d in self.axes}
+        object.__setattr__(self, "positions", positions)
+        object.__setattr__(self, "_intra", {d: positions[inner(d)] for d in self.axes})
+        object.__setattr__(self, "_inter", inter)
+        object.__setattr__(self, "first_inter", min(inter.values(), default=len(self.loops)))
 
     def intra(self, dim: str) -> int:
         """Position of the intra-tile loop of `dim`, 0 the innermost."""
-        return self.positions[inner(dim)]
+        return self._intra[dim]
 
     def inter(self, dim: str) -> int:
         """Position of the inter-tile loop of `dim`; outside all loops for a dim without a tile."""
-        return self.positions.get(outer(dim), len(self.loops))
-
-    @property
-    def first_inter(self) -> int:
-        """Position of the innermost inter-tile loop; outside all loops where nothing is tiled."""
-        return min((self.inter(d) for d in self.axes), default=len(self.loops))
+        return self._inter[dim]
 
     def dim(self, position: int) -> str:
         """The dim of the loop at `position`."""

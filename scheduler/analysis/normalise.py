@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from scheduler.analysis.derived import with_derived
 from scheduler.analysis.folding import folded
 from scheduler.analysis.reduction_order import fastest_dims, ordered
 from scheduler.lang.expr import (
@@ -20,7 +21,7 @@ from scheduler.lang.expr import (
     Select,
     map_children,
 )
-from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage, Update
+from scheduler.lang.pipeline import Boundary, Input, Pipeline, rewritten
 from scheduler.lang.types import INT32
 
 Domain = tuple[tuple[Expr, Expr], ...]
@@ -30,7 +31,7 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     """*Before*: a checked pipeline. *After*: no input and no stage has a boundary; every access to one that had
     indexes inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one. No stage's
     first update is one that could be part of its value (see `folding`), and the loops of long reductions run along
-    memory (see `reduction_order`).
+    memory (see `reduction_order`). Integers that follow from params by way of floats are params (see `derived`).
 
     Computes the same values; floats are added up in the same order if `strict`. Normalising again changes nothing,
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
@@ -40,7 +41,7 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     fastest = fastest_dims(pipeline)
     stages = tuple(ordered(folded(s, strict), fastest, strict) for s in pipeline.stages)
     same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
-    return pipeline if same else replace(pipeline, stages=stages)
+    return with_derived(pipeline if same else replace(pipeline, stages=stages))
 
 
 def _without_boundaries(pipeline: Pipeline) -> Pipeline:
@@ -67,25 +68,7 @@ def _without_boundaries(pipeline: Pipeline) -> Pipeline:
     return replace(
         pipeline,
         inputs=tuple(replace(i, boundary=None) for i in pipeline.inputs),
-        stages=tuple(_mapped(s, rewriter(None), rewriter(s.name)) for s in pipeline.stages),
-    )
-
-
-def _mapped(stage: Stage, value: Callable[[Expr], Expr], update: Callable[[Expr], Expr]) -> Stage:
-    """`stage` with its pure values and its updates rewritten."""
-    return replace(
-        stage,
-        boundary=None,
-        values=tuple(value(v) for v in stage.values),
-        updates=tuple(
-            Update(
-                domain=tuple(replace(r, lo=update(r.lo), extent=update(r.extent)) for r in u.domain),
-                where=None if u.where is None else update(u.where),
-                at=tuple(update(e) for e in u.at),
-                values=tuple(update(e) for e in u.values),
-            )
-            for u in stage.updates
-        ),
+        stages=tuple(replace(rewritten(s, rewriter(None), rewriter(s.name)), boundary=None) for s in pipeline.stages),
     )
 
 

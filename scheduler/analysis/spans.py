@@ -13,12 +13,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor, lcm
+from typing import TypeAlias
 
 from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, Reduce, Select, Unary, Var, walk
 from scheduler.lang.types import INT32, ScalarType
 
-ZERO = Fraction(0)
+Rational: TypeAlias = Fraction | int
+"""Whole numbers are ints: nearly all are, and arithmetic of fractions takes ten times as long."""
+
+ZERO: Rational = 0
+
+
+def rational(a: Rational, b: int = 1) -> Rational:
+    """a / b."""
+    if b == 1 and type(a) is int:
+        return a
+    found = Fraction(a, b)
+    return found.numerator if found.denominator == 1 else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +42,9 @@ class Span:
     smaller, and two spans that went through the same keep their distance."""
 
     var: str | None
-    rate: Fraction
-    lo: Fraction | None
-    hi: Fraction | None
+    rate: Rational
+    lo: Rational | None
+    hi: Rational | None
     clamps: tuple[Expr, ...] = ()
 
     @property
@@ -40,7 +53,7 @@ class Span:
         return self.lo is not None and self.hi is not None
 
     @property
-    def width(self) -> Fraction:
+    def width(self) -> Rational:
         """How much further than the line the range goes: hi - lo. Needs `known`."""
         assert self.lo is not None
         assert self.hi is not None
@@ -49,8 +62,12 @@ class Span:
     def extent(self, points: int) -> int:
         """The most elements that `points` neighbouring iterations of the loop touch. Needs `known`."""
         assert self.lo is not None
-        k = lcm(self.rate.denominator, self.lo.denominator)
-        return floor(abs(self.rate) * (points - 1) + self.width + Fraction(k - 1, k)) + 1
+        return (
+            floor(
+                (self.rate if self.rate >= 0 else -self.rate) * (points - 1) + self.width + _slack(self.rate, self.lo)
+            )
+            + 1
+        )
 
     def first(self, v: int) -> int:
         """The least index at iteration v. Needs `known`."""
@@ -68,21 +85,21 @@ UNKNOWN = Span(None, ZERO, None, None)
 
 def constant(lo: int, hi: int) -> Span:
     """The span of an index that stays in lo..hi whatever the loops do."""
-    return Span(None, ZERO, Fraction(lo), Fraction(hi))
+    return Span(None, ZERO, lo, hi)
 
 
 def variable(name: str) -> Span:
     """The span of the loop variable itself."""
-    return Span(name, Fraction(1), ZERO, ZERO)
+    return Span(name, 1, ZERO, ZERO)
 
 
-def _slack(rate: Fraction, lo: Fraction) -> Fraction:
+def _slack(rate: Rational, lo: Rational) -> Rational:
     """The most that floor(rate * v + lo) loses, v an integer."""
     k = lcm(rate.denominator, lo.denominator)
-    return Fraction(k - 1, k)
+    return rational(k - 1, k)
 
 
-def _moved(clamps: tuple[Expr, ...], *by: Fraction) -> tuple[Expr, ...]:
+def _moved(clamps: tuple[Expr, ...], *by: Rational) -> tuple[Expr, ...]:
     """`clamps`, and that the index was moved after them: clamp(x, 0, 5) + 3 drifts apart from clamp(x + 3, 0, 5)."""
     if not clamps:
         return ()
@@ -98,10 +115,10 @@ def _scaled(s: Span, a: int) -> Span:
         return constant(0, 0) if a == 0 else UNKNOWN
     assert s.lo is not None
     assert s.hi is not None
-    rate, slack = s.rate * a, _slack(s.rate, s.lo)
+    rate, slack = rational(s.rate * a), _slack(s.rate, s.lo)
     least, most = ((s.lo - slack) * a, s.hi * a) if a > 0 else (s.hi * a, (s.lo - slack) * a)
     # an integer that is at least `least` is at least its ceiling
-    return Span(s.var, rate, least + _slack(rate, least), most, _moved(s.clamps, Fraction(a)))
+    return Span(s.var, rate, rational(least + _slack(rate, least)), rational(most), _moved(s.clamps, a))
 
 
 def _sum(a: Span, b: Span) -> Span:
@@ -113,14 +130,14 @@ def _sum(a: Span, b: Span) -> Span:
     assert b.hi is not None
     if a.var is not None and b.var is not None and (a.clamps or b.clamps):
         return UNKNOWN  # x + clamp(x): the two lines do not move together
-    rate = a.rate + b.rate
+    rate = rational(a.rate + b.rate)
     least = a.lo + b.lo - _slack(a.rate, a.lo) - _slack(b.rate, b.lo)
     var = a.var or b.var
     clamps = a.clamps or b.clamps
     still = b if a.clamps else a
     if not still.lo == still.hi == 0:
         clamps = _moved(clamps, still.lo or ZERO, still.hi or ZERO)
-    return Span(var if rate else None, rate, least + _slack(rate, least), a.hi + b.hi, clamps)
+    return Span(var if rate else None, rate, rational(least + _slack(rate, least)), rational(a.hi + b.hi), clamps)
 
 
 def _divided(s: Span, k: int) -> Span:
@@ -129,12 +146,13 @@ def _divided(s: Span, k: int) -> Span:
         return UNKNOWN
     assert s.lo is not None
     assert s.hi is not None
-    return Span(s.var, s.rate / k, s.lo / k, s.hi / k + _unsteady(s, k), _moved(s.clamps, Fraction(1, k)))
+    most = rational(s.hi, k) + _unsteady(s, k)
+    return Span(s.var, rational(s.rate, k), rational(s.lo, k), most, _moved(s.clamps, rational(1, k)))
 
 
-def _unsteady(s: Span, k: int) -> Fraction:
+def _unsteady(s: Span, k: int) -> Rational:
     """What a division by k may add to a range: nothing on a line, but where a clamp holds it is anywhere."""
-    return Fraction(k - 1, k) if s.clamps else ZERO
+    return rational(k - 1, k) if s.clamps else ZERO
 
 
 def hull(a: Span, b: Span) -> Span:
@@ -148,6 +166,7 @@ def hull(a: Span, b: Span) -> Span:
     return replace(a, lo=min(a.lo, b.lo), hi=max(a.hi, b.hi))
 
 
+@lru_cache(maxsize=1 << 16)
 def compose(access: Span, via: Span) -> Span:
     """The span of an access whose loop variable is itself an index with span `via` of an outer loop."""
     if access.var is None or not access.known:
@@ -158,7 +177,7 @@ def compose(access: Span, via: Span) -> Span:
     assert access.hi is not None
     assert via.lo is not None
     assert via.hi is not None
-    rate = access.rate * via.rate
+    rate = rational(access.rate * via.rate)
     exact = access.rate.numerator == 1 and (access.lo * access.rate.denominator).denominator == 1
     slack = ZERO if exact else _slack(via.rate, via.lo)
     more = _unsteady(via, lcm(access.rate.denominator, access.lo.denominator, access.hi.denominator))
@@ -169,7 +188,7 @@ def compose(access: Span, via: Span) -> Span:
         lo, hi = access.rate * via.hi + access.lo, access.rate * (via.lo - slack) + access.hi + more
     straight = access.rate == 1 and access.lo == access.hi == 0
     clamps = via.clamps if straight else _moved(via.clamps, access.rate, access.lo, access.hi)
-    return Span(via.var if rate else None, rate, lo, hi, clamps + access.clamps)
+    return Span(via.var if rate else None, rate, rational(lo), rational(hi), clamps + access.clamps)
 
 
 def span_of(e: Expr, env: Mapping[str, Span]) -> Span:
@@ -251,11 +270,11 @@ def _clamped(s: Span, e: Expr, lo: Expr | None, hi: Expr | None) -> Span:
     low, high = (None if b is None else _constant_int(b) for b in (lo, hi))
     least, most = s.lo, s.hi
     if high is not None:  # also cuts what is known of the lower end, and bounds an unknown upper end
-        least = None if least is None else min(least, Fraction(high))
-        most = Fraction(high) if most is None else min(most, Fraction(high))
+        least = None if least is None else min(least, high)
+        most = high if most is None else min(most, high)
     if low is not None:
-        least = Fraction(low) if least is None else max(least, Fraction(low))
-        most = None if most is None else max(most, Fraction(low))
+        least = low if least is None else max(least, low)
+        most = None if most is None else max(most, low)
     return Span(None, ZERO, least, most) if least is not None and most is not None else UNKNOWN
 
 
@@ -300,7 +319,7 @@ def window(producer: Span, consumers: tuple[tuple[Span, Span], ...]) -> int | No
     if not producer.known or producer.rate <= 0:
         return None
     assert producer.hi is not None
-    oldest: Fraction | None = None
+    oldest: Rational | None = None
     for reader, access in consumers:
         through = compose(access, reader)
         if not (through.known and reader.known) or through.rate != producer.rate or through.clamps != producer.clamps:
@@ -309,10 +328,10 @@ def window(producer: Span, consumers: tuple[tuple[Span, Span], ...]) -> int | No
         assert access.lo is not None
         # the first new row of the reader is more than rate * (v - 1) + hi
         k = lcm(reader.rate.denominator, reader.hi.denominator)
-        first_new = reader.hi - reader.rate + Fraction(1, k)
+        first_new = reader.hi - reader.rate + rational(1, k)
         least = access.rate * first_new + access.lo
         oldest = least if oldest is None else min(oldest, least)
     if oldest is None:
         return None
     k = lcm(producer.rate.denominator, oldest.denominator)
-    return ceil(floor(producer.hi - oldest + Fraction(k - 1, k)) + 1)
+    return ceil(floor(producer.hi - oldest + rational(k - 1, k)) + 1)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
-from math import ceil, lcm
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from scheduler.analysis.bounds import add_domain, interval_of
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import sym
 from scheduler.analysis.remember import once_per_stage
-from scheduler.analysis.spans import UNKNOWN, Span, compose, hull, variable
+from scheduler.analysis.spans import UNKNOWN, Rational, Span, compose, hull, variable
 from scheduler.lang.expr import Expr, RVar, Var, walk
 from scheduler.lang.pipeline import Stage
 
@@ -114,7 +113,7 @@ def _bounds_follow(index: Expr, reductions: tuple[RVar, ...], stage: Stage) -> f
     return frozenset(d for d, both in ends.items() if any(symbols.intersection(e.symbols()) for e in both))
 
 
-def _at(line_rate: Fraction, offset: Fraction, v: Rows) -> Rows:
+def _at(line_rate: Rational, offset: Rational, v: Rows) -> Rows:
     k = lcm(line_rate.denominator, offset.denominator)
     return (v * int(line_rate * k) + int(offset * k)) // k
 
@@ -165,7 +164,7 @@ def windows(
     for name in provable:
         s = spans[name][slid[name]]
         if s.rate >= 1:
-            warm_up = max(warm_up, ceil((s.width + 1) / s.rate) - 1)
+            warm_up = max(warm_up, -(-(s.width + 1) // s.rate) - 1)
     warm_up = min(warm_up, WARM_UP_LIMIT)
     v = np.arange(period, dtype=np.int64)
     steady = _alive(output, stages, moving, slid, v, None)
@@ -178,7 +177,7 @@ def windows(
     return Windows(rows, warm_up)
 
 
-def _line(s: Span) -> tuple[Fraction, Fraction, Fraction]:
+def _line(s: Span) -> tuple[Rational, Rational, Rational]:
     assert s.lo is not None
     assert s.hi is not None
     return s.rate, s.lo, s.hi

@@ -21,6 +21,7 @@ from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.pairs import paired
 from scheduler.lower.program import Argument, Parameter, Program, Statement
 from scheduler.lower.prune import prune
+from scheduler.lower.wide import by_registers
 
 FLAGS = ("-std=gnu11",)
 RELAXED = (
@@ -125,7 +126,7 @@ class _Emitter:
     def run(self) -> str:
         p = self.program
         kept = {x for _, box in p.required for pair in box for x in pair}
-        bounds, body = prune(p.bounds, paired(p.body), kept)
+        bounds, body = prune(p.bounds, paired(by_registers(p.body, p.register_bytes)), kept)
         bound_lines = self._bound_lines(bounds)
         body_lines = self.statements.block(body, 1)
         main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
@@ -150,7 +151,7 @@ class _Emitter:
 
     def _bound_lines(self, bounds: tuple[Statement, ...]) -> list[str]:
         """What computes every root box. Arithmetic that may leave 64 bits is checked."""
-        magnitudes = Magnitudes(self.program.params)
+        magnitudes = Magnitudes((*self.program.params, *self.program.derived))
         checked = Statements(FarSymbols(self.symbols.names), self.operands)
         lines: list[str] = []
         for statement in bounds:
@@ -178,7 +179,7 @@ class _Emitter:
                     names[bound_symbol(a.name, "min", d)] = f"{a.c_name}_min{n}"
                     names[bound_symbol(a.name, "extent", d)] = f"{a.c_name}_extent{n}"
             seen.add(a.name)
-        for p in self.program.params:
+        for p in (*self.program.params, *self.program.derived):
             names[param_symbol(p.name)] = f"(int64_t){p.c_name}"
         return names
 
@@ -204,6 +205,9 @@ class _Emitter:
                 lines.append(f"    const int64_t {a.c_name}_min{n} = {a.c_name}->min[{n}], "
                              f"{a.c_name}_extent{n} = {a.c_name}->extent[{n}];")  # fmt: skip
                 lines.append(f"    (void){a.c_name}_min{n}, (void){a.c_name}_extent{n};")
+        if p.derived:
+            lines += ["", "    /* what follows from the params */", *self.statements.block(p.derivation, 1)]
+            lines += [f"    (void){one.c_name};" for one in p.derived]
         lines += ["", "    /* what the requested region needs of every stage and input */", *bound_lines]
         return lines + self._region_lines()
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from scheduler.analysis.index import Index
 from scheduler.emit.c_operands import Operands
-from scheduler.lang.types import BOOL, INT32
+from scheduler.emit.c_tables import lookup
+from scheduler.emit.c_types import scalar
+from scheduler.lang.types import BOOL, INT32, UINT8, ScalarType
 from scheduler.lower.program import Define, Gathered, Lane, Value
 
-OPS = ("load", "lookup", "run", "gather", "pairs", "shuffle", "lanes", "from_index", "to_index")
+OPS = (
+    "load", "near", "held", "beyond", "lookup", "run", "gather", "pairs", "shuffle", "narrow", "lanes", "from_index",
+    "to_index",
+)  # fmt: skip
 
 
 def address(o: Operands, d: Define) -> str:
@@ -24,12 +29,23 @@ def address(o: Operands, d: Define) -> str:
             assert isinstance(first, Index)
             pattern = d.attrs[0]
             assert isinstance(pattern, tuple)
-            t = o.of(INT32, r.lanes)
-            return f"(int32_t){o.symbols.text(first)} + ({t}){{{', '.join(map(str, pattern))}}}"
+            t = o.of(r.type, r.lanes)
+            return f"({scalar(r.type)}){o.symbols.text(first)} + ({t}){{{', '.join(map(str, pattern))}}}"
         case "load":
             return _load(o, d)
+        case "near":
+            return _near(o, d)
+        case "held" | "beyond":
+            place, element, width = d.attrs
+            assert isinstance(first, Index)
+            assert isinstance(element, ScalarType)
+            assert isinstance(width, int)
+            stored = UINT8 if element == BOOL else element
+            return f"{o.function(d.op, stored, width)}({place} + {o.symbols.text(first)})"
         case "shuffle":
             return _shuffle(d)
+        case "narrow":
+            return _narrow(o, d)
         case "lookup":
             return _lookup(o, d)
         case "run":
@@ -50,12 +66,24 @@ def _load(o: Operands, d: Define) -> str:
     return f"{text} != 0" if r.type == BOOL else text
 
 
+def _near(o: Operands, d: Define) -> str:
+    """`row[at]` for neighbours of which those from `first` to `last` exist; lanes beyond have any of them."""
+    r, (at, first, last) = d.result, d.args
+    t = UINT8 if r.type == BOOL else r.type
+    places = ", ".join(o.symbols.bare(x) for x in (at, first, last) if isinstance(x, Index))
+    text = f"{o.function('near', t, r.lanes)}({d.attrs[0]}, {places})"
+    return f"{text} != 0" if r.type == BOOL else text
+
+
 def _lookup(o: Operands, d: Define) -> str:
-    """`row[at]` for a vector of bytes; the table is whole where none of the further arguments is negative."""
-    at, *needed = d.args
-    assert isinstance(at, Value)
-    tests = [f"{o.symbols.text(x)} >= 0" for x in needed if isinstance(x, Index)]
-    return f"{o.function('lookup', d.result.type, d.result.lanes)}({d.attrs[0]}, {' && '.join(tests)}, {at.name})"
+    """`row[at]` for a vector of bytes, the indices in one vector or two; the table is whole where none of the further
+    arguments is negative."""
+    (row, parts), r = d.attrs, d.result
+    assert isinstance(parts, int)
+    at = [a for a in d.args if isinstance(a, Value)]
+    tests = [f"{o.symbols.text(x)} >= 0" for x in d.args if isinstance(x, Index)]
+    found = o.function(lookup(parts, len(at)), r.type, r.lanes)
+    return f"{found}({row}, {' && '.join(tests)}, {', '.join(a.name for a in at)})"
 
 
 def _run(o: Operands, d: Define) -> str:
@@ -78,6 +106,15 @@ def _shuffle(d: Define) -> str:
     assert isinstance(a, Value)
     assert isinstance(b, Value)
     return f"__builtin_shufflevector({a.name}, {b.name}, {', '.join(map(str, picks))})"
+
+
+def _narrow(o: Operands, d: Define) -> str:
+    """The lanes of two vectors of integers as half as wide: their low halves."""
+    r = d.result
+    own = o.type_of(r)
+    a, b = (x.name for x in d.args if isinstance(x, Value))
+    evens = ", ".join(map(str, range(0, 2 * r.lanes, 2)))
+    return f"__builtin_shufflevector(({own}){a}, ({own}){b}, {evens})"
 
 
 def _gather(o: Operands, d: Define) -> str:

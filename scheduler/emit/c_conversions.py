@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler.emit.c_integers import widening
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_types import literal, scalar, short
 from scheduler.lang.types import BOOL, FLOAT32, INT32, UINT32, ScalarType
@@ -52,7 +53,7 @@ def _scalar(t: ScalarType, source: ScalarType, a: str, saturate: bool) -> str:
 
 
 def _converted(o: Operands, a: str, source: ScalarType, t: ScalarType, lanes: int) -> str:
-    """Conversion in steps that double or halve the size: what the machines have instructions for."""
+    """Conversion by what the machines have instructions for: sizes are halved step by step."""
     if source.is_integer and t.is_integer and source.bits == t.bits:
         return f"({o.of(t, lanes)}){a}"
     if source.is_integer and t.is_float and source.bits < t.bits:
@@ -65,8 +66,10 @@ def _converted(o: Operands, a: str, source: ScalarType, t: ScalarType, lanes: in
 
 def _steps(o: Operands, a: str, source: ScalarType, t: ScalarType, lanes: int) -> str:
     kind, bits = source.kind, source.bits
+    if bits < t.bits:
+        return f"{o.function(widening(source), t, lanes)}({a})"
     while bits != t.bits:
-        bits = bits * 2 if bits < t.bits else bits // 2
+        bits //= 2
         step = ScalarType(kind if bits != t.bits else t.kind, bits)
         a = f"__builtin_convertvector({a}, {o.of(step, lanes)})"
     return a if source.bits != t.bits else f"({o.of(t, lanes)}){a}"
@@ -74,14 +77,7 @@ def _steps(o: Operands, a: str, source: ScalarType, t: ScalarType, lanes: int) -
 
 def _saturated(o: Operands, a: Value, t: ScalarType, lanes: int) -> str:
     source, text = a.type, a.name
-    wide = o.of(source, lanes)
-    i = o.vector("int", source.bits, lanes)
-    if t.max < source.max:
-        high = f"({literal(t.max, source)} - ({wide}){{0}})"
-        m = f"({text} > {high})"
-        text = f"({wide})((({i}){high} & {m}) | (({i}){text} & ~{m}))"
-    if t.min > source.min:
-        low = f"({literal(t.min, source)} - ({wide}){{0}})"
-        m = f"({text} < {low})"
-        text = f"({wide})((({i}){low} & {m}) | (({i}){text} & ~{m}))"
-    return _converted(o, f"({text})", source, t, lanes)
+    for name, inside, end in (("min", t.max >= source.max, t.max), ("max", t.min <= source.min, t.min)):
+        if not inside:
+            text = f"{o.function(name, source, lanes)}({text}, ({literal(end, source)} - ({o.of(source, lanes)}){{0}}))"
+    return _converted(o, text, source, t, lanes)

@@ -14,7 +14,7 @@ def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
     """`f` of `args` as the type of `r`."""
     t = r.type
     if f in ("min", "max") and r.lanes > 1:
-        return f"{o.function(f, t, r.lanes)}({', '.join(o.wide(v, r.lanes) for v in args)})"
+        return _function(o, f, t, r.lanes, args)
     if f in ("min", "max"):
         a, b = (o.name(v) for v in args)
         return f"{a} {'<' if f == 'min' else '>'} {b} ? {a} : {b}"
@@ -41,13 +41,11 @@ def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | Non
         case "absd":
             return _absd(o, r, *args)
         case "halving_add":
-            # the mean without a carry: what both have, plus half of what differs ...
-            return _mean(o, r, args, "&", "+")
-        case "rounding_halving_add":
-            # ... or what either has, less half of what differs
-            return _mean(o, r, args, "|", "-")
-        case "sat_add" | "sat_sub":
-            return f"{o.function(f, t, r.lanes)}({', '.join(o.wide(a, r.lanes) for a in args)})"
+            # the mean without a carry: what both have, plus half of what differs
+            x, y = (o.wide(v, r.lanes) for v in args)
+            return f"({x} & {y}) + (({x} ^ {y}) >> 1)"
+        case "rounding_halving_add" | "sat_add" | "sat_sub":
+            return _function(o, f, t, r.lanes, args)
         case "rounding_shift_right":
             return _rounding_shift(args[0], args[1]) if args[0].lanes > 1 else None
         case "lerp" if t.is_float and args[2].type.is_float:
@@ -56,6 +54,10 @@ def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | Non
         case "random":
             return _random(o, r, args)
     return None
+
+
+def _function(o: Operands, f: str, t: ScalarType, lanes: int, args: tuple[Value, ...]) -> str:
+    return f"{o.function(f, t, lanes)}({', '.join(o.wide(a, lanes) for a in args)})"
 
 
 def _abs(o: Operands, r: Value, a: Value) -> str:
@@ -76,15 +78,9 @@ def _absd(o: Operands, r: Value, a: Value, b: Value) -> str:
     if t.is_float:
         i = o.vector("int", t.bits, r.lanes)
         return f"({o.of(t, r.lanes)})(({i})({x} - {y}) & INT{t.bits}_MAX)"
+    most, least = (_function(o, f, a.type, r.lanes, (a, b)) for f in ("max", "min"))
     u = o.vector("uint", t.bits, r.lanes)
-    m = f"({u})({x} < {y})"
-    # (d ^ m) - m negates where m is all ones
-    return f"({o.of(t, r.lanes)})(((({u}){x} - ({u}){y}) ^ {m}) - {m})"
-
-
-def _mean(o: Operands, r: Value, args: tuple[Value, ...], common: str, less: str) -> str:
-    x, y = (o.wide(v, r.lanes) for v in args)
-    return f"({x} {common} {y}) {less} (({x} ^ {y}) >> 1)"
+    return f"({o.of(t, r.lanes)})(({u}){most} - ({u}){least})"
 
 
 def _rounding_shift(a: Value, count: Value) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduler.emit.c_integers import widening
 from scheduler.emit.c_types import Symbols, literal, scalar, unaligned, vector
 from scheduler.emit.c_vectors import Functions, function_name
 from scheduler.lang.types import BOOL, ScalarType
@@ -78,7 +79,13 @@ class Operands:
         target = self.vector("int", bits, lanes)
         if v.lanes == 1:
             return f"(({target}){{0}} - (int{bits}_t){self.name(v)})"
-        return v.name if v.mask_bits == bits else f"__builtin_convertvector({v.name}, {target})"
+        if v.mask_bits == bits:
+            return v.name
+        if v.mask_bits < bits:
+            return (
+                f"{self.function(widening(ScalarType('int', v.mask_bits)), ScalarType('int', bits), lanes)}({v.name})"
+            )
+        return f"__builtin_convertvector({v.name}, {target})"
 
     def lanewise(self, result: Value, make: Callable[[int], str]) -> str:
         """A vector made lane by lane."""

@@ -7,7 +7,7 @@ from scheduler.emit.c_conversions import cast, truncated
 from scheduler.emit.c_functions import call
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_types import scalar, short
-from scheduler.lang.types import BOOL, ScalarType
+from scheduler.lang.types import BOOL, INT16, ScalarType
 from scheduler.lower.program import Define, Value
 
 _BITS = {"and": "&", "or": "|", "&": "&", "|": "|", "^": "^", "call:min": "&", "call:max": "|"}
@@ -26,6 +26,10 @@ def expression(o: Operands, d: Define) -> str:
             return o.mask(args[0], r.mask_bits, r.lanes)
         case "broadcast":
             return o.mask(args[0], r.mask_bits, r.lanes) if r.type == BOOL else o.wide(args[0], r.lanes)
+        case "madd":
+            a, b = args
+            pairs = b.name if b.lanes > 1 else f"({o.of(INT16, 2 * r.lanes)})({o.wide(b, r.lanes)})"
+            return f"{o.function('madd', r.type, r.lanes)}({a.name}, {pairs})"
         case "truncate":
             return truncated(o, r, args[0])
         case "cast" | "saturate":

@@ -237,6 +237,14 @@ def _integer_helpers() -> dict[str, str]:
 
 
 _OTHER_HELPERS = {
+    "tilesmith_fence": """\
+/* What was written past the caches is there before anything that follows. */
+TILESMITH_INLINE void tilesmith_fence(void) {
+#ifdef __SSE2__
+    __builtin_ia32_sfence();
+#endif
+}
+""",
     "tilesmith_far_sum": """\
 /* A sum of coordinates; where it overflows, `far` says so. */
 TILESMITH_INLINE int64_t tilesmith_far_sum(int64_t a, int64_t b, int *far) {

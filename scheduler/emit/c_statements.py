@@ -9,7 +9,7 @@ from scheduler.emit.c_addresses import lane_index, offset
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_operations import expression
 from scheduler.emit.c_types import Symbols, element
-from scheduler.lang.types import BOOL
+from scheduler.lang.types import BOOL, UINT8
 from scheduler.lower.program import (
     Accumulator,
     Allocate,
@@ -20,17 +20,20 @@ from scheduler.lower.program import (
     CopyOut,
     Define,
     Extents,
+    Fence,
     Free,
     If,
     Let,
     Loop,
     Mutable,
+    Prefetch,
     Reach,
     Row,
     Scratch,
     SetIndex,
     Statement,
     Store,
+    Value,
     VectorSplit,
 )
 
@@ -103,6 +106,10 @@ class Statements:
                 return [f"kept[{self._slots[s.buffer.pointer]}] = {s.buffer.pointer}_bytes;"]
             case CopyOut():
                 return self._copy_out(s)
+            case Fence():
+                return ["tilesmith_fence();"]
+            case Prefetch():
+                return [f"__builtin_prefetch({s.row} + {text(s.index)});"]
             case _:
                 assert_never(s)
 
@@ -144,10 +151,26 @@ class Statements:
             return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
         kind = "uint" if v.type == BOOL else v.type.kind
         target = o.unaligned(kind, v.type.bits, v.lanes)
-        value = v.name
-        if v.type == BOOL:
-            value = f"({o.vector('uint', 8, v.lanes)})({o.mask(v, 8, v.lanes)} & 1)"
-        return [f"*({target} *)({s.row} + {self.symbols.text(s.index)}) = {value};"]
+        value = self._stored(v)
+        place, ends = f"{s.row} + {self.symbols.text(s.index)}", ""
+        if s.within is not None:
+            lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
+            ends = f", {lo}, {hi}"
+        t = UINT8 if v.type == BOOL else v.type
+        if s.before is not None and s.picks is not None:
+            helper = o.function("stream" if s.within is None else "ends", t, v.lanes)
+            return [f"{helper}({place}, {self._stored(s.before)}, {value}, {s.picks.name}{ends});"]
+        if s.within is not None:
+            return [f"{o.function('part', t, v.lanes)}({place}, {value}{ends});"]
+        if s.moved is not None:
+            return [f"{o.function('past', t, v.lanes)}({place}, {value}, {self.symbols.bare(s.moved)});"]
+        return [f"*({target} *)({place}) = {value};"]
+
+    def _stored(self, v: Value) -> str:
+        """A vector as it is in memory."""
+        if v.type != BOOL:
+            return v.name
+        return f"({self.operands.vector('uint', 8, v.lanes)})({self.operands.mask(v, 8, v.lanes)} & 1)"
 
     # loops ------------------------------------------------------------
 
@@ -185,7 +208,8 @@ class Statements:
             lines.append(f"    if ({met} && ({s.var} = {to}) > {bare(s.hi)}) break;")
         if s.last is not None:
             name, last = s.last
-            lines.append(f"    const int64_t {name} = {s.var} < {last} ? {s.var} : {last};")
+            at = f"tilesmith_max({s.var}, {s.first})" if s.first else s.var
+            lines.append(f"    const int64_t {name} = {s.var} < {last} ? {at} : {last};")
         return [*lines, *self._inner(s.body), "}"]
 
     # memory ------------------------------------------------------------

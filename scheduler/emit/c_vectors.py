@@ -1,8 +1,10 @@
-"""Functions of whole vectors that a C file may need: elementary functions, conversions, integer idioms.
+"""Functions of whole vectors that a C file may need: elementary functions and conversions; of integers see
+`c_integers`.
 
-The elementary functions are Cephes' single-precision polynomials (S. L. Moshier, Methods and Programs for
-Mathematical Functions, 1989): within a few ulp, infinities and NaN as the C library has them. `pow` takes its
-logarithm in double precision. They stand for the C library's where floats are relaxed.
+The elementary functions are made as Cephes' in single precision (S. L. Moshier, Methods and Programs for
+Mathematical Functions, 1989): within a few ulp, infinities and NaN as the C library has them. The polynomial of `exp`
+is a minimax one of the least degree that is within 2e-7. `pow` takes its logarithm in double precision. They stand for
+the C library's where floats are relaxed.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import re
 from string import Template
 
+from scheduler.emit import c_tables
+from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import scalar, short, vector
 from scheduler.lang.types import ScalarType
 
@@ -54,10 +58,16 @@ TILESMITH_INLINE $F $pick($I mask, $F a, $F b) {
 _TO_I32 = """\
 /* Truncated; out of range the nearest value, NaN is 0. */
 TILESMITH_INLINE $I $to_i32($F a) {
+#if $avx512
+    /* what is out of range becomes INT32_MIN, the inverse of INT32_MAX */
+    const $I zero = {0}, over = a >= ($F){0} + 0x1p31f;
+    return __builtin_ia32_cvttps2dq512_mask(a, zero, __builtin_ia32_cmpps512_mask(a, a, 7, -1, 4), 4) ^ over;
+#else
     const $F zero = {0}, most = zero + 0x1.fffffep30f, least = zero - 0x1p31f;
     const $I over = a > most;
     const $F upper = $pick(a < most, a, most);
     return ((__builtin_convertvector($pick(upper > least, upper, least), $I) & ~over) | (over & INT32_MAX)) & (a == a);
+#endif
 }
 """
 
@@ -75,28 +85,34 @@ TILESMITH_INLINE $U $to_u32($F a) {
 """
 
 _EXP_SCALED = """\
-/* e^x 2^n for x no further than log(2) / 2 from 0. */
-TILESMITH_INLINE $F $exp_scaled($F x, $I n) {
-    $F p = x * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * x + 8.3334519073e-3f;
-    p = p * x + 4.1665795894e-2f;
-    p = p * x + 1.6666665459e-1f;
-    p = p * x + 5.0000001201e-1f;
-    p = p * (x * x) + x + 1.0f;
+/* e^x 2^k for x no further than log(2) / 2 from 0 and whole k. */
+TILESMITH_INLINE $F $exp_scaled($F x, $F k) {
+    $F p = x * 8.3125012606e-3f + 4.1890331573e-2f;
+    p = p * x + 1.6667115389e-1f;
+    p = p * x + 4.9999230309e-1f;
+    p = p * x + 1.0f;
+    p = p * x + 1.0f;
+#if $avx512
+    return __builtin_ia32_scalefps512_mask(p, k, ($F){0}, -1, 4);
+#else
+    const $I n = __builtin_convertvector(k, $I);
     const $I half = n >> 1; /* 2^n itself may be no float: one half goes into the exponent, p being near 1 */
     return ($F)(($I)p + (half << 23)) * ($F)((n - half + 127) << 23);
+#endif
 }
 """
 
 _EXP = """\
 TILESMITH_INLINE $F $exp($F x) {
-    const $F zero = {0}, most = zero + 89.0f, least = zero - 105.0f;
-    x = $pick(x > most, most, x);
-    x = $pick(x < least, least, x);
+    const $F zero = {0};
+    x = $max(zero - 105.0f, $min(zero + 89.0f, x));
+#if $avx512
+    const $F k = __builtin_ia32_rndscaleps_mask(x * 1.44269504088896341f, 8, zero, -1, 4);
+#else
     const $F half = ($F)((($I)x & INT32_MIN) | 0x3F000000);
-    const $I n = __builtin_convertvector(x * 1.44269504088896341f + half, $I);
-    const $F k = __builtin_convertvector(n, $F);
-    return $exp_scaled(x - k * 0.693359375f + k * 2.12194440e-4f, n);
+    const $F k = __builtin_convertvector(__builtin_convertvector(x * 1.44269504088896341f + half, $I), $F);
+#endif
+    return $exp_scaled(x - k * 0.693359375f + k * 2.12194440e-4f, k);
 }
 """
 
@@ -151,7 +167,7 @@ TILESMITH_INLINE $F $exp2($D t) {
     const $D half = ($D)((($L)t & INT64_MIN) | 0x3FE0000000000000);
     const $I n = __builtin_convertvector(t + half, $I);
     const $F rest = __builtin_convertvector(t - __builtin_convertvector(n, $D), $F);
-    return $exp_scaled(rest * 0.693147180559945309f, n);
+    return $exp_scaled(rest * 0.693147180559945309f, __builtin_convertvector(n, $F));
 }
 """
 
@@ -185,23 +201,6 @@ TILESMITH_INLINE $U $mix($U h, $U a) {
 }
 """
 
-_LOOKUP = """\
-/* Elements of a table of bytes; `whole` if it has one for every byte. */
-TILESMITH_INLINE $U $lookup(const uint8_t *table, int whole, $U at) {
-#if defined __AVX512VBMI__ && !defined __clang__
-    if (whole) {
-        $U part[4];
-        memcpy(part, table, sizeof part);
-        const $U low = __builtin_shuffle(part[0], part[1], at), high = __builtin_shuffle(part[2], part[3], at);
-        const $U upper = ($U)(at > 127);
-        return (high & upper) | (low & ~upper);
-    }
-#endif
-    (void)whole;
-    return ($U){$lanes};
-}
-"""
-
 _RUN = """\
 /* Elements of a row, at neighbours that are clamped; `whole` if it is a vector long, the last of which is at `last`. */
 TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
@@ -218,6 +217,119 @@ TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
 }
 """
 
+_NEAR = """\
+/* Elements of a row from `at` on, of which `first` to `last` exist: lanes beyond have any of these. */
+TILESMITH_INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
+    if (last - first >= $last) {
+        const int64_t start = tilesmith_max(tilesmith_min(at, last - $last), first);
+        $T found;
+        memcpy(&found, row + start, sizeof found);
+        if (at == start) return found;
+#if TILESMITH_REGISTER >= $bytes && !defined __clang__
+        return __builtin_shuffle(found, ($I){$iota} + ($i)(at - start));
+#endif
+    }
+    $E lanes[$last + 1];
+    for (int n = 0; n <= $last; n++) lanes[n] = row[tilesmith_max(tilesmith_min(at + n, last), first)];
+    $T found;
+    memcpy(&found, lanes, sizeof found);
+    return found;
+}
+"""
+
+_PART = """\
+/* Lanes `from` to `to` - 1 to a row. */
+TILESMITH_INLINE void $part($E *row, $T value, int64_t from, int64_t to) {
+    if (from <= 0 && to > $last) {
+        memcpy(row, &value, sizeof value);
+        return;
+    }
+    $E lanes[$last + 1];
+    memcpy(lanes, &value, sizeof value);
+    for (int64_t n = tilesmith_max(from, 0); n < tilesmith_min(to, $last + 1); n++) row[n] = lanes[n];
+}
+"""
+
+_HELD = """\
+/* Elements between the vector of memory that `at` is in and `at`, where vectors are made to fit those of memory. */
+TILESMITH_INLINE int64_t $held(const $E *at) {
+#if $whole && !defined __clang__
+    return (int64_t)((uintptr_t)at / sizeof *at % ($last + 1));
+#else
+    (void)at;
+    return 0;
+#endif
+}
+"""
+
+_STREAM = """\
+/* Past the caches: the vector of memory that `at` is in, of lanes of two neighbours. */
+TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks) {
+#if $whole && !defined __clang__
+    typedef long long whole __attribute__((vector_size($bytes)));
+    const $T aligned = __builtin_shuffle(before, now, picks);
+    $store((whole *)((uintptr_t)at & -(uintptr_t)$bytes), (whole)aligned);
+#else
+    (void)before, (void)picks;
+    memcpy(at, &now, sizeof now);
+#endif
+}
+"""
+
+_ENDS = """\
+/* The same, only elements `from` to `to` - 1 of it. */
+TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t from, int64_t to) {
+    if (from <= 0 && to > $last) {
+        $stream(at, before, now, picks);
+        return;
+    }
+#if $whole && !defined __clang__
+    $part(($E *)((uintptr_t)at & -(uintptr_t)$bytes), __builtin_shuffle(before, now, picks), from, to);
+#else
+    (void)before, (void)picks;
+    $part(at, now, from, to);
+#endif
+}
+"""
+
+_BEYOND = """\
+/* Elements between the vector of memory that `at` is in and `at`, where those are written past the caches. */
+TILESMITH_INLINE int64_t $beyond(const $E *at) {
+#if $whole
+    return (int64_t)((uintptr_t)at / sizeof *at % ($last + 1));
+#else
+    (void)at;
+    return 0;
+#endif
+}
+"""
+
+_PAST = """\
+/* A vector past the caches, where it is one of memory. Of one that is moved, to the left where `moved` is positive,
+   what the others leave. */
+TILESMITH_INLINE void $past($E *at, $T value, int64_t moved) {
+    if (moved) {
+        $part(at, value, moved, moved < 0 ? $last + 1 + moved : $last + 1);
+        return;
+    }
+#if $whole
+    typedef long long whole __attribute__((vector_size($bytes)));
+    if ((uintptr_t)at % $bytes == 0) {
+#ifdef __clang__
+        __builtin_nontemporal_store((whole)value, (whole *)at);
+#else
+        $store((whole *)at, (whole)value);
+#endif
+        return;
+    }
+#endif
+    memcpy(at, &value, sizeof value);
+}
+"""
+
+_PAST_CACHES = {64: ("defined __AVX512F__", "movntdq512"), 32: ("defined __AVX2__", "movntdq256")}
+"""By bytes: where a whole vector can be written past the caches, and GCC's name for that."""
+
 _PAIR = """\
 /* An element and its right neighbour. */
 TILESMITH_INLINE uint64_t $pair(const $E *at) {
@@ -227,44 +339,22 @@ TILESMITH_INLINE uint64_t $pair(const $E *at) {
 }
 """
 
-_SAT_ADD_UNSIGNED = """\
-TILESMITH_INLINE $U $sat_add($U a, $U b) {
-    const $U room = ~b, fits = ($U)(a < room);
-    return ((a & fits) | (room & ~fits)) + b;
-}
-"""
-
-_SAT_SUB_UNSIGNED = """\
-TILESMITH_INLINE $U $sat_sub($U a, $U b) {
-    const $U more = ($U)(a > b);
-    return ((a & more) | (b & ~more)) - b;
-}
-"""
-
-_SAT_ADD_SIGNED = """\
-TILESMITH_INLINE $I $sat_add($I a, $I b) {
-    const $I zero = {0}, sum = ($I)(($U)a + ($U)b), over = ((a ^ sum) & (b ^ sum)) < zero;
-    return (sum & ~over) | (((a < zero) ^ $most) & over);
-}
-"""
-
-_SAT_SUB_SIGNED = """\
-TILESMITH_INLINE $I $sat_sub($I a, $I b) {
-    const $I zero = {0}, rest = ($I)(($U)a - ($U)b), over = ((a ^ b) & (a ^ rest)) < zero;
-    return (rest & ~over) | (((a < zero) ^ $most) & over);
-}
-"""
-
 _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "mix": (_MIX, ()),
-    "lookup": (_LOOKUP, ()),
     "run": (_RUN, ()),
+    "near": (_NEAR, ()),
+    "part": (_PART, ()),
+    "held": (_HELD, ()),
+    "stream": (_STREAM, ()),
+    "ends": (_ENDS, ("part", "stream")),
+    "beyond": (_BEYOND, ()),
+    "past": (_PAST, ("part",)),
     "pair": (_PAIR, ()),
     "pick": (_PICK, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
     "exp_scaled": (_EXP_SCALED, ()),
-    "exp": (_EXP, ("pick", "exp_scaled")),
+    "exp": (_EXP, ("min", "max", "exp_scaled")),
     "log_parts": (_LOG_PARTS, ("pick",)),
     "log": (_LOG, ("pick", "log_parts")),
     "product_log2": (_PRODUCT, ()),
@@ -290,12 +380,6 @@ _EXTREME_INSTRUCTIONS = {
     16: (("defined __SSE2__", "__builtin_ia32_${op}(a, b)"),),
 }
 """By bytes: where there is an instruction, and the compilers' name for it."""
-
-EXTREMES = ("min", "max")
-"""Functions of vectors of floats."""
-
-IDIOMS = ("sat_add", "sat_sub")
-"""Functions of vectors of any integers."""
 
 
 def function_name(name: str, t: ScalarType, lanes: int) -> str:
@@ -324,6 +408,10 @@ class Functions:
         types = [(kind, t.bits, lanes) for kind in ("int", "uint", *(["float"] if t.is_float else []))]
         if name == "run":
             types.append(("int", 32, lanes))
+        if t.is_integer and is_integer_function(name):
+            return [*types, *types_of(name, t, lanes)]
+        if c_tables.is_lookup(name):
+            return [*types, *c_tables.types_of(lanes)]
         if not self._in_vectors(name, t):
             return types
         if name in ("product_log2", "exp2"):
@@ -340,32 +428,34 @@ class Functions:
 
     def text(self) -> list[str]:
         """The definitions, callees first."""
-        order = [*EXTREMES, *IDIOMS, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
-        asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]), f[1].name))
+        order = [*BINARY, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
+        asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]) if f[0] in order else -1, f[1].name, f[0]))
         lines = [self._definition(*f) for f in asked]
         return [_WHOLE, *lines] if any("TILESMITH_REGISTER" in line for line in lines) else lines
 
     def _definition(self, name: str, t: ScalarType, lanes: int) -> str:
+        if t.is_integer and is_integer_function(name):
+            return definition(name, t, lanes, function_name(name, t, lanes))
+        if c_tables.is_lookup(name):
+            return c_tables.definition(name, lanes, function_name(name, t, lanes))
         if name in EXTREMES:
             return _extreme(name, t, lanes)
-        return _defined(name, t, lanes) if name in IDIOMS or self._in_vectors(name, t) else _by_lanes(name, t, lanes)
+        return _defined(name, t, lanes) if self._in_vectors(name, t) else _by_lanes(name, t, lanes)
 
 
 def _defined(name: str, t: ScalarType, lanes: int) -> str:
-    if name in IDIOMS:
-        signed = (_SAT_ADD_SIGNED, _SAT_SUB_SIGNED)
-        text = (signed if t.kind == "int" else (_SAT_ADD_UNSIGNED, _SAT_SUB_UNSIGNED))[IDIOMS.index(name)]
-    else:
-        text = _ORDER[name][0]
-    words = {f: function_name(f, t, lanes) for f in (*_ORDER, *IDIOMS)}
+    text = _ORDER[name][0]
+    words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *_ORDER)}
     words |= {"I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes), "F": vector("float", 32, lanes)}
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
-    words["most"] = f"INT{t.bits}_MAX"
     words["power"] = _power(t, lanes)
-    words["lanes"] = ", ".join(f"table[at[{n}]]" for n in range(lanes))
     words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
+    test, store = _PAST_CACHES.get(t.bytes * lanes, ("0", "store"))
+    words |= {"whole": test, "store": f"__builtin_ia32_{store}"}
+    words |= {"last": str(lanes - 1), "iota": ", ".join(map(str, range(lanes))), "i": f"int{t.bits}_t"}
     words |= {"bytes": str(t.bytes * lanes), "elements": ", ".join(f"row[at[{n}]]" for n in range(lanes))}
-    return Template(text).substitute(words)
+    words["avx512"] = "defined __AVX512F__" if t.bytes * lanes == 64 else "none"
+    return re.sub(r"#if none\n.*?#else\n(.*?)#endif\n", r"\1", Template(text).substitute(words), flags=re.DOTALL)
 
 
 def _extreme(name: str, t: ScalarType, lanes: int) -> str:

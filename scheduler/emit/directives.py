@@ -4,7 +4,7 @@ Halide names loops after variables: a dim that is not split has no inter-tile lo
 is the next loop further out, or root. A stage with updates has a loop nest for its values and one for each update,
 which all get the tiles of their group: Halide fills a tile with values and updates only where another Func asks for it.
 Updates that were made part of a value are updates still in Halide. Registers as a storage level have no equal there;
-the stage is computed at the same loops and what is stored is Halide's choice.
+the stage is computed at the same loops and what is stored is Halide's choice. Nor have stores past the caches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,19 @@ from scheduler.factors import reductions
 from scheduler.lang.expr import Reduce, RVar
 from scheduler.lang.pipeline import Pipeline
 from scheduler.prepare import prepared
-from scheduler.schedule import INLINE, Factor, Group, Placement, Schedule, UpdateLoops, Vector, dim_of, inner, outer
+from scheduler.schedule import (
+    INLINE,
+    Factor,
+    Group,
+    Placement,
+    Schedule,
+    Separation,
+    UpdateLoops,
+    Vector,
+    dim_of,
+    inner,
+    outer,
+)
 
 MOST_GUARDED = 8
 """A loop of an extent that may be another one is unrolled at most so many times: Halide guards every copy."""
@@ -101,6 +113,8 @@ def directives(
     making = _Making(pipeline, schedule, inline or {})
     for factor in schedule.factors:
         making.factor(factor)
+    for separation in schedule.separations:
+        making.separation(separation)
     for group in schedule.groups:
         making.group(group)
     making.rest()
@@ -124,7 +138,7 @@ class _Making:
             s.name: [{r.name: DomainVar(s.name, k, n) for n, r in enumerate(u.domain)} for k, u in enumerate(s.updates)]
             for s in self.written.stages
         }
-        self.missing = {f.partial for f in self.schedule.factors}
+        self.missing = {f.partial for f in self.schedule.factors} | {s.partial for s in self.schedule.separations}
 
     def call(self, stage: str, method: str, *arguments: Argument, update: int | None = None) -> None:
         self.calls.append(Directive(stage, method, arguments, update))
@@ -170,6 +184,10 @@ class _Making:
         self.domains[f.partial] = [dict(zip(names, left, strict=True))]
         if owner in self.domains:
             self.domains[owner][update] = {f.variable: kept}
+
+    def separation(self, s: Separation) -> None:
+        """Funcs have their windows whole: no call rewrites a definition."""
+        self.unsaid.append(f"the separation '{s.partial}' of '{s.stage}': its window is computed whole")
 
     def rest(self) -> None:
         """Updates that run as they are defined: Halide wants to hear that this is meant."""

@@ -14,11 +14,14 @@ INDENT = "  "
 
 def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
     """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level.
-    Stages that factors make are there, updates that are folded into values are not."""
+    Stages that factors and separations make are there, updates that are folded into values are not."""
     pipeline = prepared(pipeline, schedule)
     lines = [f"# {schedule.pipeline}, method {schedule.method}"]
     if schedule.degraded is not None:
         lines.append(f"# degraded: {' '.join(schedule.degraded.split())}")
+    for s in schedule.separations:
+        through = "" if s.through is None else f" with {s.through} put in"
+        lines.append(f"# {s.partial}: window {s.window} of {s.stage}{through}, the part along {s.dim}")
     for group in schedule.groups:
         lines += ["", *_group(pipeline, group)]
     return "\n".join(lines) + "\n"
@@ -26,7 +29,9 @@ def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
 
 def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:
     inlined = [p.stage for p in group.placements if p.compute == INLINE]
-    yield f"group {group.output}" + (f"  # inline: {', '.join(inlined)}" if inlined else "")
+    notes = [f"inline: {', '.join(inlined)}"] if inlined else []
+    notes += [f"asks for what it reads {group.prefetch} bytes ahead"] if group.prefetch else []
+    yield f"group {group.output}" + (f"  # {'; '.join(notes)}" if notes else "")
     yield f"{INDENT}{'produce' if _is_output(pipeline, group.output) else 'allocate and produce'} {group.output}:"
     depth = 2
     for loop in reversed(group.loops):
@@ -39,7 +44,8 @@ def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:
             if placement.compute == loop:
                 yield from _produce(pipeline, placement, depth)
     stage = pipeline.stage(group.output)
-    yield f"{INDENT * depth}{group.output}({', '.join(stage.dims)}) = ..."
+    past = "  # past the caches" if group.stream else ""
+    yield f"{INDENT * depth}{group.output}({', '.join(stage.dims)}) = ...{past}"
     tiled = sum(loop == outer(dim_of(loop)) for loop in group.loops)
     yield from _updates(stage, group.updates, 2 + tiled)
 

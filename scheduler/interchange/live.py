@@ -23,7 +23,7 @@ class HalideMissing(TilesmithError):
     code = "halide_missing"
 
     def __init__(self, why: str = "the package halide is not installed") -> None:
-        super().__init__(f"{why}: pip install 'tilesmith[halide]'")
+        super().__init__(f"{why}: pip install 'halide>=21,<22'")
 
 
 class NotExpressible(TilesmithError):

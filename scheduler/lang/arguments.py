@@ -63,9 +63,10 @@ def checked_images(pipeline: Pipeline, inputs: Mapping[str, Image]) -> dict[str,
 def checked_params(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Array]:
     """Every param's value as a 0-d array of its type, defaults filled in, or ArgumentError: it is not of the type or
     outside of what the param's `min` and `max` allow, as NaN is wherever there is one of them."""
-    given = {p.name: p.default for p in pipeline.params if p.default is not None} | dict(params)
-    _same_names("param", {p.name for p in pipeline.params}, set(given))
-    for p in pipeline.params:
+    passed = [p for p in pipeline.params if p.value is None]
+    given = {p.name: p.default for p in passed if p.default is not None} | dict(params)
+    _same_names("param", {p.name for p in passed}, set(given))
+    for p in passed:
         value = given[p.name]
         if not p.type.is_float and not (p.type.min <= value <= p.type.max and int(value) == value):
             raise ArgumentError(f"param {p.name} is {p.type}, the value is {value}")
@@ -73,7 +74,7 @@ def checked_params(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str
         made = float(semantics.constant(value, p.type)) if p.type.is_float else value
         if (lo is not None and not made >= lo) or (hi is not None and not made <= hi):
             raise ArgumentError(f"param {p.name}: {value} is outside of {_range(p)}")
-    return {p.name: semantics.constant(given[p.name], p.type) for p in pipeline.params}
+    return {p.name: semantics.constant(given[p.name], p.type) for p in passed}
 
 
 def _range(p: Param) -> str:

@@ -152,6 +152,9 @@ class _Evaluator:
         self.stages = {s.name: s for s in pipeline.stages}
         self.images = checked_images(pipeline, inputs)
         self.params = checked_params(pipeline, params)
+        for p in pipeline.params:
+            if p.value is not None:
+                self.params[p.name] = self.evaluate(p.value, _NOTHING_IN_SCOPE)
         self.buffers: dict[str, _Buffer] = {}
         for name, image in self.images.items():
             box = tuple((m, m + e - 1) for m, e in zip(image.min, image.extent, strict=True))

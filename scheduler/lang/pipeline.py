@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from scheduler.lang.expr import Expr, RVar
@@ -26,13 +27,15 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A runtime scalar."""
+    """A runtime scalar. One that has a `value`, an expression of others, follows from these and is not passed: only
+    normalised pipelines have such."""
 
     name: str
     type: ScalarType
     default: int | float | bool | None = None
     min: int | float | None = None
     max: int | float | None = None
+    value: Expr | None = None
 
     @property
     def ends(self) -> tuple[int | float | None, int | float | None]:
@@ -80,6 +83,23 @@ class Stage:
     @property
     def types(self) -> tuple[ScalarType, ...]:
         return tuple(v.type for v in self.values)
+
+
+def rewritten(stage: Stage, value: Callable[[Expr], Expr], update: Callable[[Expr], Expr]) -> Stage:
+    """`stage` with the expressions of its values and of its updates replaced."""
+    return replace(
+        stage,
+        values=tuple(value(v) for v in stage.values),
+        updates=tuple(
+            Update(
+                domain=tuple(replace(r, lo=update(r.lo), extent=update(r.extent)) for r in u.domain),
+                where=None if u.where is None else update(u.where),
+                at=tuple(update(e) for e in u.at),
+                values=tuple(update(e) for e in u.values),
+            )
+            for u in stage.updates
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

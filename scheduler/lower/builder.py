@@ -15,7 +15,9 @@ from scheduler.lang.types import INT32, ScalarType
 from scheduler.lower.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
 
 WIDEST_VECTOR_BYTES = 64
-"""Compilers split wider vectors badly, or (GCC 12) not at all."""
+"""Wider vectors are more than four registers of the smallest machines."""
+MOST_REGISTERS = 4
+"""A vector takes at most so many of wider ones."""
 
 
 class TooWide(Exception):
@@ -41,8 +43,11 @@ class Mark:
 class Builder:
     """See the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, strict: bool = False, register_bytes: int = 64) -> None:
+        self.strict = strict  # whether floats are computed in the order that is written
         self.scopes: list[Scope] = [Scope()]
+        self.register_bytes = register_bytes
+        self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * register_bytes)
         self.depths: dict[str, int] = {}
         self.alignments: dict[str, int] = {}  # what vectors of a stage had to be aligned to, once known
         self.guard = 0  # the depth that loads stay inside: further out their place may not exist
@@ -51,6 +56,7 @@ class Builder:
         self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
         self.splitting = False  # whether rows may be written once for each remainder of an index
         self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
+        self.prefetch = 0  # how many bytes ahead along their rows vectors ask for what they read
         self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
         self._counts: dict[str, int] = {}
 
@@ -121,6 +127,10 @@ class Builder:
 
     # values ------------------------------------------------------------
 
+    def register_lanes(self, type_: ScalarType) -> int:
+        """How many elements of a type a register has."""
+        return self.register_bytes // type_.bytes
+
     def declare(self, name: str, depth: int | None = None) -> Index:
         """The symbol `name`, defined in the open scope (or at `depth`)."""
         self.depths[name] = self.depth if depth is None else depth
@@ -184,7 +194,7 @@ class Builder:
         """The value of `op`; the same value for the same question, in a scope no further out than `at_least`.
         `pinned` values stay in the open scope and are not shared (loads from memory that is being written).
         `row` is the pointer that a load goes through. Raises TooWide."""
-        if lanes * max(type_.bytes, mask_bits // 8) > WIDEST_VECTOR_BYTES:
+        if lanes * max(type_.bytes, mask_bits // 8) > self.widest:
             raise TooWide
         if row:
             attrs = (row, *attrs)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import eq, ge, gt, le, lt, ne
 from typing import Protocol
 
 from scheduler.analysis.bounds import bound_symbol
-from scheduler.analysis.index import sym
+from scheduler.analysis.index import Index, sym
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.expr import (
     Access,
@@ -30,8 +30,9 @@ from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, INT32
 from scheduler.lower.builder import Builder, literal
 from scheduler.lower.lanes import chosen, classes_of, picked, spread, truths
-from scheduler.lower.memory import load
+from scheduler.lower.memory import ask_ahead, load
 from scheduler.lower.places import Axis, Frame, Places
+from scheduler.lower.products import sum_of_products
 from scheduler.lower.program import Buffer, Lane, Value
 from scheduler.lower.reductions import reduced
 
@@ -55,6 +56,9 @@ class Streams(Protocol):
 
     def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
         """The value of stage `name` at `index`, or None where registers do not have it."""
+
+    def loads(self, places: Places, buffer: Buffer, index: tuple[Lane, ...]) -> None:
+        """Is told of every load from memory."""
 
 
 class Evaluator(Places):
@@ -80,10 +84,12 @@ class Evaluator(Places):
     ) -> None:
         super().__init__(builder, axis, exact, fixed)
         self.safe = safe
+        self.roomy: frozenset[str] = frozenset()  # stages whose memory has all lanes that are neighbours
         self.sources = sources
         self.own = own
         self.streams = streams
         self.base_depth = builder.depth if axis is None else axis.depth - 1
+        self.moved: Index | None = None  # how far the vector is moved to the left, where it goes past the caches
         self._inlined = 0
         self.token = object()
 
@@ -130,6 +136,8 @@ class Evaluator(Places):
                 return self.op("select", (condition, *args), e)
             case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
                 return self._power(self.value(e.left, frame), int(n), e)
+            case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
+                return total
             case Binary():
                 return self.op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
             case Compare():
@@ -218,9 +226,28 @@ class Evaluator(Places):
                 return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))
             return self.value(stage.values[e.component], self._frame_of(stage, lanes))
         buffer = self.sources.buffers[(e.name, e.component)]
+        if self.streams is not None:
+            self.streams.loads(self, buffer, lanes)
+        if self.axis is not None and not self.exact and e.name != self.own:
+            ask_ahead(self.builder, buffer, lanes)
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
         at_least = max(at_least, self.builder.guard)
-        return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, self.safe)
+        safe = self.safe
+        if safe and lanes and all(lane.uniform or d == buffer.unit for d, lane in enumerate(lanes)):
+            safe = e.name not in self.roomy or lanes[buffer.unit].pattern is None
+            if lanes[buffer.unit].run and e.type != BOOL and buffer.ring[buffer.unit] is None:
+                lanes, safe = self._clipped(buffer, lanes), False
+        return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, safe)
+
+    def _clipped(self, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[Lane, ...]:
+        """Clamped neighbours, those that are nowhere at the end of the buffer that is next."""
+        d = buffer.unit
+        at, first = lanes[d].vector, buffer.origin[d]
+        assert at is not None
+        ends = (("call:min", first + buffer.extent[d] - 1), ("call:max", first))
+        for op, end in ends:
+            at = self.extreme_of(op, (self.convert(at, INT32), self.position(Lane(end))), at.lanes)
+        return (*lanes[:d], replace(lanes[d], vector=at), *lanes[d + 1 :])
 
     def _frame_of(self, stage: Stage, lanes: tuple[Lane, ...]) -> Frame:
         inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})

@@ -5,113 +5,35 @@ needs (its lead); readers further back take lanes of it and of the vectors befor
 as long as the row: compute level the vectorised loop, store level the loop around it, folded to registers.
 A stage in a ring that is computed in the same loop is a stream too, which is also stored.
 
-The loop runs ahead of the row's first output until every window is filled. Iterations that touch lanes
-outside the row (the first ones and the last) load and store lane by lane; the others are whole vectors.
+All vectors lie on one grid, which begins where rows of the group's input do, so that loads are aligned where the
+input is. The loop runs ahead of the row's first output until every window is filled, and on until the output is
+complete. Iterations in which a load or a store would leave its buffer (the first ones and the last) take the nearest
+elements and store what belongs to the row; all others are whole vectors, whether or not the row needs all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from scheduler.analysis.bounds import Box
-from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, sym
 from scheduler.lang.pipeline import Stage
-from scheduler.lang.types import BOOL
+from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
-from scheduler.lower.memory import store
+from scheduler.lower.memory import held_back, store, stream, streams
 from scheduler.lower.places import Axis, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Lane, Loop, Value
-
-Coordinates = tuple[Index, ...]
-
-
-@dataclass(slots=True)
-class Stream:
-    """One row of a stage in registers: `at` are its coordinates in the other dims. Offsets are relative to the
-    output's vector: readers ask for `least`..`lead`; `oldest` counts what their own windows reach back to."""
-
-    stage: Stage
-    component: int
-    at: Coordinates
-    lead: int
-    least: int
-    oldest: int
-    current: Value | None = None
-    previous: list[Value] = field(default_factory=list)
-
-    def history(self, lanes: int) -> int:
-        """How many vectors before the current one the readers reach."""
-        return -(-(self.lead - self.least) // lanes)
-
-
-@dataclass(slots=True)
-class Streams:
-    """The streams of a row, and the evaluator's way to them. `dims` has the moving dim of every stage that may be
-    one, `rings` are those that are stored: rows that are no stream are read from their memory. While `planning`,
-    requests are noted; then they are answered by lanes of the streams."""
-
-    dims: Mapping[str, int]
-    stages: Mapping[str, Stage]
-    rings: frozenset[str]
-    row_base: Index
-    lanes: int
-    planning: bool
-    known: dict[tuple[str, int, Coordinates], Stream] = field(default_factory=dict)
-    reader_oldest: int = 0
-    depth: int = 0
-    builder: Builder | None = None
-
-    def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
-        """The value of an access to stage `name`, or None where it is not a plain shift along a row at hand."""
-        stage = self.stages[name]
-        d = self.dims[stage.name]
-        lane = index[d]
-        if lane.pattern is None or any(not other.uniform for n, other in enumerate(index) if n != d):
-            return None
-        first = lane.pattern[0]
-        shift = lane.base - self.row_base
-        if not shift.is_const or lane.pattern != tuple(range(first, first + self.lanes)):
-            return None
-        at = tuple(other.base for n, other in enumerate(index) if n != d)
-        assert self.builder is not None
-        if any(self.builder.depth_of(x) >= self.depth for x in at):
-            return None  # a row that changes inside the loop has no window
-        return self._lanes(stage, component, at, shift.const + first)
-
-    def _lanes(self, stage: Stage, component: int, at: Coordinates, offset: int) -> Value | None:
-        b = self.builder
-        assert b is not None
-        type_ = stage.types[component]
-        mask = 32 if type_ == BOOL else 0
-        key = (stage.name, component, at)
-        if self.planning:
-            oldest = self.reader_oldest + offset
-            s = self.known.setdefault(key, Stream(stage, component, at, offset, offset, oldest))
-            s.lead, s.least, s.oldest = max(s.lead, offset), min(s.least, offset), min(s.oldest, oldest)
-            if stage.name in self.rings:
-                return None
-            return b.define(
-                "copy", (Value(type_, self.lanes, "planned", None, mask),), type_, self.lanes, (key, offset)
-            )
-        if stage.name in self.rings and key not in self.known:
-            return None
-        s = self.known[key]
-        assert s.current is not None
-        back, lanes = divmod(s.lead - offset, self.lanes)
-        window = [s.current, *s.previous]
-        if lanes == 0:
-            return window[back]
-        picks = tuple(self.lanes - lanes + j for j in range(self.lanes))
-        args = (window[back + 1], window[back])
-        return b.define("shuffle", args, type_, self.lanes, (picks,), hint=stage.name, mask_bits=mask)
+from scheduler.lower.streams import Coordinates, Stream, Streams
 
 
 @dataclass(frozen=True, slots=True)
 class RowLoop:
     """What a fused row computes: the output on the points of `box` (its vectorised dim is the loop), after the
-    stages of `streams`; those of `rings` are stored as well, in the row that is given."""
+    stages of `streams`; those of `rings` are stored as well, in the row that is given. Vectors start at `anchor` and
+    whole vectors from there; rows of rings have `room` for so many elements more at both ends. Dims of `unroll`
+    have constant bounds, and are written out."""
 
     output: Stage
     output_buffers: tuple[Buffer, ...]
@@ -122,7 +44,27 @@ class RowLoop:
     streams: Sequence[Stage]
     moving: Mapping[str, int]
     rings: Mapping[str, tuple[Box, Coordinates]]
-    emit_output: bool
+    anchor: Index
+    emit_output: bool = True
+    unroll: frozenset[str] = frozenset()
+    stream: bool = False
+    room: int = 0
+
+
+@dataclass(slots=True)
+class Written:
+    """A vector of the output that goes past the caches, and the one before it. `held` of its elements are written
+    with the next."""
+
+    buffer: Buffer
+    at: tuple[Lane, ...]
+    held: Index
+    before: Value | None = None
+
+
+def grid_start(lo: Index, anchor: Index, lanes: int) -> Index:
+    """Where the vector that holds `lo` begins."""
+    return lo - modulo(lo - anchor, lanes)
 
 
 def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
@@ -152,55 +94,64 @@ class _Fused:
         names = {n: s for n, s in self.stages.items() if n not in row.rings}
         self.sources = Sources({**sources.inlined, **names}, sources.buffers, sources.params)
         self.lo, self.hi = row.box[row.dim]
+        self.base = b.let(grid_start(self.lo, row.anchor, lanes), f"{row.dim}_base")
         self.planned: dict[tuple[str, int, Coordinates], Stream] = {}
+        self.written: list[Written] = []
+        self.reach: dict[str, tuple[int, int] | None] = {}
+        self.roomy: frozenset[str] = frozenset()
+        self.before = frozenset(b.depths)
 
     def run(self) -> None:
-        b = self.b
+        b, lanes = self.b, self.lanes
         constraints = self._plan()
         streams = self._ordered()
-        reach = max((s.lead - s.oldest for s in streams), default=0)
-        ahead = -(-reach // self.lanes)
         for s in streams:
-            for _ in range(s.history(self.lanes)):
-                s.previous.append(self._register(s))
-        # vectors start at lo + lanes * k; whole ones are those inside the row where no clamp is active
-        k_first = const(-ahead)
-        start, end = self.lo, self.hi + 1
-        for moving, fixed in constraints:
-            if moving > 0:
-                start = maximum(start, divide(fixed.scaled(-1) + (moving - 1), moving))
-            else:
-                end = minimum(end, divide(fixed, -moving) + self.lanes)
-        k_last = b.let(divide(self.hi - self.lo, self.lanes), f"{self.row.dim}_last")
-        whole = b.let(
-            maximum(divide(start - self.lo + (self.lanes - 1), self.lanes), const(0)), f"{self.row.dim}_whole"
-        )
-        rest = divide(end - self.lo - self.lanes, self.lanes) + 1
-        rest = b.let(maximum(minimum(rest, k_last + 1), whole), f"{self.row.dim}_rest")
-        stop = minimum(whole - 1, k_last)
+            for _ in range(s.history(lanes)):
+                s.previous.append(self._register(s.stage.name, s.stage.types[s.component]))
+        for w in self.written:
+            w.before = self._register(self.row.output.name, w.buffer.type)
+            w.held = held_back(b, w.buffer, w.at, self.base, lanes)
+            constraints.append((lanes, self.base - w.held - self.lo))
+            constraints.append((-lanes, self.hi - self.base + w.held - (lanes - 1)))
+        # vectors start at base + lanes * k
+        ends = [(s.oldest - s.lead, s.newest - s.lead) for s in streams] + [(0, 0)] * self.row.emit_output
+        if not ends:
+            return
+        self.roomy = self._roomy(streams, min(e[0] for e in ends), max(e[1] for e in ends))
+        k_first = b.let(divide(self.lo - self.base + min(e[0] for e in ends), lanes), f"{self.row.dim}_first")
+        k_last = b.let(divide(self.hi - self.base + max(e[1] for e in ends), lanes), f"{self.row.dim}_last")
         if self.clamped:
             self._loop(k_first, k_last, streams, safe=True, comment="vectors clamped lane by lane")
             return
-        self._loop(k_first, stop, streams, safe=True, comment="windows fill")
+        whole, rest = k_first, k_last + 1
+        for moving, fixed in constraints:
+            if moving > 0:
+                whole = maximum(whole, divide(fixed.scaled(-1) + (moving - 1), moving))
+            else:
+                rest = minimum(rest, divide(fixed, -moving) + 1)
+        whole = b.let(minimum(whole, k_last + 1), f"{self.row.dim}_whole")
+        rest = b.let(maximum(rest, whole), f"{self.row.dim}_rest")
+        self._loop(k_first, whole - 1, streams, safe=True, comment="windows fill")
         self._loop(whole, rest - 1, streams, safe=False, comment="whole vectors")
         self._loop(rest, k_last, streams, safe=True, comment="the end of the row")
+        self._flush(k_last)
 
     # planning ------------------------------------------------------------------------------------------------------
 
     def _evaluator(self, k: str, planning: bool, safe: bool) -> tuple[Evaluator, Lane, Streams]:
         b = self.b
         axis = Axis(k, self.lanes, self.lanes, b.depth)
-        base = self.lo + sym(k).scaled(self.lanes)
-        streams = Streams(
-            self.row.moving, self.stages, frozenset(self.row.rings), base, self.lanes, planning, self.planned,
-            depth=b.depth, builder=b,
-        )  # fmt: skip
+        base = self.base + sym(k).scaled(self.lanes)
+        rings = {name: at for name, (_, at) in self.row.rings.items()}
+        streams = Streams(self.row.moving, self.stages, rings, base, self.lanes, planning, b, self.before, self.planned)
+        streams.reach = self.reach
         evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, fixed=True, safe=safe)
+        evaluator.roomy = self.roomy
         return evaluator, Lane(base, tuple(range(self.lanes))), streams
 
     def _plan(self) -> list[tuple[int, Index]]:
-        """Finds the streams, their leads, and where clamps are not active: (coefficient of x, rest), the sum of
-        which is at least 0 for a vector that starts at x."""
+        """Finds the streams, their leads, and which iterations are whole vectors: those with
+        coefficient * k + rest >= 0 for all (coefficient, rest)."""
         b = self.b
         mark = b.mark()
         constraints: list[tuple[int, Index]] = []
@@ -208,41 +159,69 @@ class _Fused:
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
             evaluator, lane, streams = self._evaluator(k, planning=True, safe=self.clamped)
+            inside: list[Index] = []
             if self.row.emit_output:
-                self._output(evaluator, lane, dry=True)
+                self._output(evaluator, lane, None)
+                if not self.written:
+                    inside += [lane.base - self.lo, self.hi - lane.base - (self.lanes - 1)]
             for stage in reversed(self.row.streams):
                 if stage.name in self.row.rings:
                     self._seed_ring(stage)
                 for s in [s for key, s in self.planned.items() if key[0] == stage.name]:
-                    streams.reader_oldest = s.oldest - s.lead
+                    furthest = max(s.most, streams.ahead.get(stage.name, s.most))
+                    s.lead = -(-furthest // self.lanes) * self.lanes
+                    streams.reader = s
                     self._value(evaluator, s, lane)
-            for c in evaluator.constraints:
+                    inside += self._inside(s, lane.base + s.lead)
+            for c in (*evaluator.constraints, *inside):
                 moving = c.coefficient(k)
-                if moving == 0 or moving % self.lanes:
+                if moving == 0:
                     raise NotUniformBound
-                step = moving // self.lanes
-                # c = step * x + rest with x = lo + lanes * k
-                constraints.append((step, c - sym(k).scaled(moving) - self.lo.scaled(step)))
+                constraints.append((moving, c - sym(k).scaled(moving)))
         b.rollback(mark)
         return constraints
 
+    def _inside(self, s: Stream, at: Index) -> list[Index]:
+        """What may not be negative for the vector of `s` at `at` to be whole: it is stored inside of its buffer, and
+        has needed elements only where others may not be computed."""
+        found, end = [], at + (self.lanes - 1)
+        if s.stage.name in self.row.rings:
+            d = self.row.moving[s.stage.name]
+            buffer = self.sources.buffers[s.stage.name, s.component]
+            found += [at - buffer.origin[d], buffer.origin[d] + buffer.extent[d] - 1 - end]
+        if s.whole:
+            found += [at - self.lo - s.oldest, self.hi + s.newest - end]
+        return found
+
     def _seed_ring(self, stage: Stage) -> None:
-        """The row that a ring gets is computed as far ahead as readers of any of its rows need, and to its end."""
+        """The row that a ring gets is computed to its ends."""
         box, at = self.row.rings[stage.name]
         first, last = self.margins(stage.name, box)
-        rows = [s for key, s in self.planned.items() if key[0] == stage.name]
-        lead = max([last, *(s.lead for s in rows)])
-        oldest = min([first, *(s.oldest for s in rows)])
-        asked = {key: self.planned.pop(key) for key in list(self.planned) if key[0] == stage.name}
         for component in range(len(stage.types)):
-            key = (stage.name, component, at)
-            least = min(lead, asked[key].least) if key in asked else lead
-            self.planned[key] = Stream(stage, component, at, lead, least, oldest)
+            s = self.planned.setdefault(
+                (stage.name, component, at), Stream(stage, component, at, last, last, last, first)
+            )
+            s.newest, s.oldest = max(s.newest, last), min(s.oldest, first)
 
     def margins(self, name: str, box: Box) -> tuple[int, int]:
         """How far the row of a ring reaches beyond the output's, at both ends."""
         lo, hi = box[self.row.moving[name]]
         return (lo - self.lo).const, (hi - self.hi).const
+
+    def _roomy(self, streams: list[Stream], first: int, last: int) -> frozenset[str]:
+        """The rings whose rows have all elements that the row loads and stores, needed or not: from the vector that
+        holds `lo + first` to the one that holds `hi + last`, in terms of the output's."""
+        found = set()
+        for name, (box, _) in self.row.rings.items():
+            reach = self.reach.get(name, (0, 0))
+            if reach is None or not self.row.room:
+                continue
+            leads = [s.lead for s in streams if s.stage.name == name]
+            least, most = min(reach[0], *leads), max(reach[1], *(lead + self.lanes - 1 for lead in leads))
+            begin, end = self.margins(name, box)
+            enough = first - (self.lanes - 1) + least >= begin - self.row.room and last + most <= end + self.row.room
+            found |= {name} if enough else set()
+        return frozenset(found)
 
     def _ordered(self) -> list[Stream]:
         place = {s.name: n for n, s in enumerate(self.row.streams)}
@@ -250,9 +229,9 @@ class _Fused:
 
     # emission ------------------------------------------------------------------------------------------------------
 
-    def _register(self, s: Stream) -> Value:
-        b, type_ = self.b, s.stage.types[s.component]
-        cell = Value(type_, self.lanes, b.fresh(f"{s.stage.name}_before"), None, 32 if type_ == BOOL else 0)
+    def _register(self, hint: str, type_: ScalarType) -> Value:
+        b = self.b
+        cell = Value(type_, self.lanes, b.fresh(f"{hint}_before"), None, 32 if type_ == BOOL else 0)
         b.declare(cell.name)
         zero = Value(type_, 1, "", False if type_ == BOOL else 0.0 if type_.is_float else 0)
         b.emit(Accumulator(cell, zero))
@@ -267,13 +246,14 @@ class _Fused:
             for s in streams:
                 for cell in s.previous:  # nothing made of a register may leave the loop
                     b.depths[cell.name] = b.depth
+            written = iter(self.written)
             evaluator, lane, _ = self._evaluator(k, planning=False, safe=safe)
             for s in streams:
                 s.current = self._fitted(self._value(evaluator, s, lane), s)
                 if s.stage.name in self.row.rings:
-                    self._store_ring(s, lane, safe)
+                    self._store_ring(s, lane, safe and s.stage.name not in self.roomy)
             if self.row.emit_output:
-                self._output(evaluator, lane, dry=False, safe=safe)
+                self._output(evaluator, lane, written, safe)
             if evaluator.constraints and safe:
                 raise NotUniformBound
             for s in streams:
@@ -316,26 +296,52 @@ class _Fused:
         assert s.current is not None
         store(b, buffer, at, s.current, box[d] if safe else None)
 
-    def _output(self, evaluator: Evaluator, lane: Lane, dry: bool, safe: bool = False) -> None:
-        """The output's points: the loops that are still open stand inside the vector's."""
+    def _flush(self, last: Index) -> None:
+        """What is held back of the last vectors."""
+        for w in self.written:
+            assert w.before is not None
+            at = [Lane(self.base + last.scaled(self.lanes), x.pattern) if x.pattern else x for x in w.at]
+            left = self.base + (last + 1).scaled(self.lanes) - w.held
+            store(self.b, w.buffer, tuple(at), w.before, (maximum(left, self.lo), self.hi))
+
+    def _output(self, evaluator: Evaluator, lane: Lane, written: Iterator[Written] | None, safe: bool = False) -> None:
+        """The output's points: the loops that are still open stand inside the vector's. Without `written` it is
+        planned what that will be."""
+        outside = self.b.depth
 
         def nest(dims: tuple[str, ...], env: dict[str, Lane]) -> None:
             if dims:
-                lo, hi = self.row.box[dims[0]]
+                dim, rest = dims[0], dims[1:]
+                lo, hi = self.row.box[dim]
                 if lo == hi:
-                    nest(dims[1:], {**env, dims[0]: Lane(lo)})
-                    return
-                with self.b.scope() as body:
-                    var = self.b.fresh(dims[0])
-                    nest(dims[1:], {**env, dims[0]: Lane(self.b.declare(var))})
-                self.b.emit(Loop(var, lo, hi, const(1), tuple(body)))
+                    nest(rest, {**env, dim: Lane(lo)})
+                elif dim in self.row.unroll:
+                    for n in range(lo.const, hi.const + 1):
+                        nest(rest, {**env, dim: Lane(const(n))})
+                else:
+                    with self.b.scope() as body:
+                        var = self.b.fresh(dim)
+                        self.b.ranges[var] = (lo, hi)
+                        nest(rest, {**env, dim: Lane(self.b.declare(var))})
+                    self.b.emit(Loop(var, lo, hi, const(1), tuple(body)))
                 return
             ordered = {d: env[d] for d in self.row.output.dims}
             frame = evaluator.frame(ordered)
             values = [evaluator.value(v, frame) for v in self.row.output.values]
-            if dry:
-                return
+            at = tuple(ordered.values())
             for buffer, value in zip(self.row.output_buffers, values, strict=True):
-                store(self.b, buffer, tuple(ordered.values()), value, (self.lo, self.hi) if safe else None)
+                held = self.row.stream and self.b.depth == outside and streams(buffer, at, value) and not self.clamped
+                held = held and value.lanes <= self.b.register_lanes(value.type)
+                if written is not None:
+                    within = (self.lo, self.hi) if safe else None
+                    if held:
+                        w = next(written)
+                        assert w.before is not None
+                        stream(self.b, buffer, at, value, w.before, w.held, within)
+                        self.b.emit(Assign(w.before, value))
+                    else:
+                        store(self.b, buffer, at, value, within)
+                elif held:
+                    self.written.append(Written(buffer, at, const(0)))
 
         nest(tuple(d for d in reversed(self.row.order) if d != self.row.dim), {self.row.dim: lane})

@@ -10,29 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_box, variables
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.analysis.spans import Span
 from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
+from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
+from scheduler.lower.fused import grid_start
 from scheduler.lower.interleaved import expect_channels
-from scheduler.lower.nest import Nest, run, shares_loads, values_of
-from scheduler.lower.program import Bind, Buffer, Comment, Extents, If, Loop, Mutable, Scratch, SetIndex
+from scheduler.lower.nest import Nest, overlaps, run, shares_loads, values_of
+from scheduler.lower.program import Bind, Buffer, Comment, Extents, Fence, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.reductions import has_long_reduction
 from scheduler.lower.rows import joined_row
-from scheduler.lower.updates import run_updates
+from scheduler.lower.updates import left_to_values, run_updates
 from scheduler.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of, inner
 
 Boxes = dict[str, Box]
 UNROLLED_EXTENT = 16
 """A longer loop is not unrolled, whatever the schedule says."""
-SHARED_EXTENT = 4
-"""A longer dim is not unrolled for the sake of shared loads: the vectors would not fit the registers."""
+SHARED_POINTS = 8
+"""So many points are computed side by side at most for the sake of shared loads: the vectors have to fit registers."""
+SPARE_VECTORS = 4
+"""As far ahead as four windows one after the other reach."""
 SIDE_BY_SIDE = 8
 """As many sums in registers hide the latency of an addition."""
+ROWS_TOGETHER = 4
+"""Rows whose windows overlap: of seven rows each, four together load ten instead of 28."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ class GroupLowering:
     levels: tuple[Level, ...] = field(init=False)
     members: dict[str, Placement] = field(init=False)
     registers: frozenset[str] = field(init=False)
+    anchor: Index = field(init=False)
     scratch: list[Extents] = field(default_factory=list)
     _depends: dict[str, set[str]] = field(default_factory=dict)
     warm: list[str] = field(default_factory=list)
@@ -86,6 +94,7 @@ class GroupLowering:
         self.spans = group_spans(self.output, self.stages)
         self.follows = group_follows(self.output, self.stages)
         self._slides, self._windows = self._plan_slides()
+        self.anchor = self._anchor() if self.registers else const(0)
 
     # the plan ------------------------------------------------------------
 
@@ -159,7 +168,11 @@ class GroupLowering:
                 b.emit(Bind(layout))
                 for extents in layout.buffers:
                     b.declare(extents.buffer.pointer)
+        b.prefetch = self.group.prefetch
         self._body(0, boxes, layout, {})
+        b.prefetch = 0
+        if self.group.stream and bind_here:
+            b.emit(Fence())
         return tuple(self.scratch)
 
     def _declare_buffers(self) -> None:
@@ -179,6 +192,8 @@ class GroupLowering:
                     ring = self._ring(p, d)
                     buffer.ring.append(ring)
                     size = const(ring) if ring is not None else self._extent(stage, d, self.index(p.store))
+                    if self._on_grid(stage, d):
+                        size = size + 2 * self.room + self._lanes  # whole vectors reach beyond both ends
                     extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
                     buffer.origin.append(const(0))
                     unit = d == buffer.unit
@@ -348,6 +363,41 @@ class GroupLowering:
             for d, (lo, _) in enumerate(box):
                 if buffer.ring[d] is None:
                     buffer.origin[d] = lo
+                    if self._on_grid(stage, d):
+                        start = grid_start(lo - self.room, self.anchor, self._lanes)
+                        buffer.origin[d] = self._name(start, "start")
+
+    @property
+    def room(self) -> int:
+        """Elements that rows of rings have to spare at both ends, for vectors that the row does not need."""
+        return SPARE_VECTORS * self._lanes
+
+    @property
+    def _lanes(self) -> int:
+        assert self.group.vector is not None
+        return self.group.vector.lanes
+
+    def _on_grid(self, stage: Stage, d: int) -> bool:
+        """Whether dim `d` of a stage in memory is the one that rows with stages in registers move along."""
+        p, vector = self.members[stage.name], self.group.vector
+        if not self.registers or vector is None or p.compute != inner(vector.dim) or p.store == p.compute:
+            return False
+        span = self.spans[stage.name][d]
+        return d == self._unit(stage) and span.known and span.var == vector.dim and span.rate == 1
+
+    def _anchor(self) -> Index:
+        """Where vectors of rows with stages in registers may begin: where rows of what the group reads do."""
+        assert self.group.vector is not None
+        along = self.group.vector.dim
+        for stage in (*self.stages, self.output):
+            moving = {v for v, dims in zip(stage.dims, self.follows.get(stage.name, ()), strict=False) if along in dims}
+            for a in accesses(stage):
+                buffer = self.sources.buffers.get((a.producer, 0))
+                if buffer is None or a.producer in self.members or not buffer.dims:
+                    continue
+                if any(isinstance(e, Var) and e.name in moving for e in walk(a.access.indices[buffer.unit])):
+                    return buffer.origin[buffer.unit]
+        return self.root[self.output.name][self.output.dims.index(along)][0]
 
     def compute(self, stage: Stage, p: Placement, box: Box, sources: Sources | None = None) -> None:
         buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
@@ -355,7 +405,8 @@ class GroupLowering:
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
         unroll = {} if p.vector is None else self._worth_unrolling(stage, p.vector.dim)
         order = (*unroll, *(d for d in order if d not in unroll))
-        self._fill(sources or self.sources, stage, buffers, order, p.vector, unroll, p.updates, box)
+        blocks = {} if p.vector is None else self._blocks(stage, p.vector.dim, unroll, self.index(p.compute))
+        self._fill(sources or self.sources, stage, buffers, order, p.vector, unroll, blocks, p.updates, box)
 
     def _fill(
         self,
@@ -365,43 +416,68 @@ class GroupLowering:
         order: tuple[str, ...],
         vector: Vector | None,
         unroll: Mapping[str, tuple[int, int]],
+        blocks: Mapping[str, int],
         updates: tuple[UpdateLoops, ...],
         box: Box,
     ) -> None:
         """A box of a stage: its values, then its updates."""
-        b, bounds = self.builder, dict(zip(stage.dims, box, strict=True))
-        blocks = {} if vector is None else self._blocks(stage, vector.dim, unroll)
-        run(b, sources, Nest(stage.name, values_of(b, stage, buffers), bounds, order, vector, unroll, blocks))
-        run_updates(b, sources, stage, buffers, updates, box)
+        b = self.builder
+        past = (buffers[0], stage.dims) if self.group.stream and stage is self.output else None
+        body = values_of(b, stage, buffers)
+        for part in left_to_values(b, sources, stage, updates, box):
+            bounds = dict(zip(stage.dims, part, strict=True))
+            run(b, sources, Nest(stage.name, body, bounds, order, vector, unroll, blocks, past=past))
+        run_updates(b, sources, stage, buffers, updates, box, {d: self.expected(stage.name, d) for d in stage.dims})
 
     def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
         """Short dims of a stage that other points share loads over, with the range that they are expected to have:
-        channels that are all weighted by one alpha are computed side by side."""
-        return {
-            d: expected
-            for d in stage.dims
-            if d != along
-            and 1 < (expected := self.expected(stage.name, d))[1] <= SHARED_EXTENT
-            and shares_loads(stage, d, along, self.sources.inlined)
-        }
-
-    def _blocks(self, stage: Stage, along: str, unroll: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-        """A dim of many iterations over which long reductions share what they load: some are summed side by side."""
-        if unroll or not has_long_reduction(stage):
-            return {}
+        channels that are all weighted by one alpha are computed side by side, and shifts of what is compared."""
+        found: dict[str, tuple[int, int]] = {}
+        points = 1
         for d in stage.dims:
-            many = d != along and self.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE
-            if many and shares_loads(stage, d, along, self.sources.inlined):
-                return {d: SIDE_BY_SIDE}
+            expected = self.expected(stage.name, d)
+            if d == along or expected[1] < 2 or points * expected[1] > SHARED_POINTS:
+                continue
+            if shares_loads(stage, d, along, self.sources.inlined):
+                found[d] = expected
+                points *= expected[1]
+        return found
+
+    def _blocks(self, stage: Stage, along: str, unroll: Mapping[str, tuple[int, int]], at: int) -> dict[str, int]:
+        """A dim of many iterations, of which some are computed side by side, at level `at`: where long reductions share
+        what they load, or where windows of neighbours overlap."""
+        if unroll:
+            return {}
+        long = has_long_reduction(stage)
+        for d, span in zip(stage.dims, self.spans[stage.name], strict=True):
+            if d == along:
+                continue
+            if long and self.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE:
+                if shares_loads(stage, d, along, self.sources.inlined):
+                    return {d: SIDE_BY_SIDE}
+            elif not long and overlaps(stage, d, along) and self._rows(span, at) >= 2 * ROWS_TOGETHER:
+                return {d: ROWS_TOGETHER}
         return {}
+
+    def _rows(self, span: Span, at: int) -> int:
+        """How many points of a dim of that span an iteration of level `at` is expected to have, more or less."""
+        if not span.known or span.var is None:
+            return 1
+        return int(self.builder.expected(self._points(span.var, at)) * span.rate)
 
     def _compute_output(self, n: int, box: Box) -> None:
         open_dims = [dim_of(v.name) for v in reversed(self.levels[n:]) if v.name == inner(v.dim)]
         order = (*open_dims, *(d for d in self.output.dims if d not in open_dims))
+        group, unroll = self.group, self.unrolled()
+        blocks = {} if group.vector is None else self._blocks(self.output, group.vector.dim, unroll, n - 1)
+        self._fill(
+            self.sources, self.output, self.output_buffers, order, group.vector, unroll, blocks, group.updates, box
+        )
+
+    def unrolled(self) -> dict[str, tuple[int, int]]:
+        """The output's dims to unroll, with the (min, extent) that they are expected to have."""
         ranges = {d: self.expected(self.output.name, d) for d in self.group.unroll}
-        unroll = {d: r for d, r in ranges.items() if r[1] <= UNROLLED_EXTENT}
-        group = self.group
-        self._fill(self.sources, self.output, self.output_buffers, order, group.vector, unroll, group.updates, box)
+        return {d: r for d, r in ranges.items() if r[1] <= UNROLLED_EXTENT}
 
     def _is_fused(self, level: Level) -> bool:
         """Whether `level` is the vectorised loop of a row with stages in registers."""
@@ -436,6 +512,8 @@ class GroupLowering:
             self.warm = self.warm[:-1] if warm else self.warm
             for done, end in loop.end.items():
                 b.emit(SetIndex(done, end))
+            if parallel and self.group.stream:
+                b.emit(Fence())
         for done, start in loop.start.items():
             b.emit(Mutable(done, start))
         comment = f"{level.name} of {self.output.name}" + (f", {warm} ahead to fill windows" if warm else "")

@@ -10,9 +10,9 @@ from scheduler.analysis.bounds import Box, bound_symbol, param_symbol, required_
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, maximum, sym
 from scheduler.analysis.reach import Held, reach
-from scheduler.lang.pipeline import Input, Pipeline, Stage
+from scheduler.lang.pipeline import Input, Param, Pipeline, Stage
 from scheduler.lower.builder import Builder
-from scheduler.lower.evaluate import Sources
+from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.group import GroupLowering
 from scheduler.lower.interleaved import expect_channels
 from scheduler.lower.program import (
@@ -48,13 +48,14 @@ class _Lowering:
         self.pipeline = prepared(pipeline, schedule)
         self.schedule = schedule
         self.platform = platform
-        self.builder = Builder()
+        self.builder = Builder(schedule.strict, platform.vector_bytes)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.params = {p.name: self.builder.fresh(p.name) for p in pipeline.params}
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
         self.declared: list[tuple[str, Extents, bool]] = []
         self.held = self._held_by_inputs()
+        self.derived = self._derived()
 
     def run(self) -> Program:
         b = self.builder
@@ -62,7 +63,7 @@ class _Lowering:
         boxes = required_boxes(self.pipeline, outputs, b.let, self._stays_within)
         required = self._required(boxes, outputs)
         bounds = tuple(b.scopes[0].statements)
-        self.estimated = _Estimated(self._estimated_symbols(), bounds)
+        self.estimated = _Estimated(self._estimated_symbols(), bounds, b.ranges)
         b.expected = self.estimated.value
         b.scopes[0].statements.clear()
         self._input_buffers(boxes)
@@ -75,7 +76,9 @@ class _Lowering:
             doc=self.pipeline.doc,
             method=self.schedule.method,
             arguments=self.arguments,
-            params=tuple(Parameter(p.name, self.params[p.name], p.type, *p.ends) for p in self.pipeline.params),
+            params=tuple(self._parameter(p) for p in self.original.params),
+            derived=tuple(self._parameter(p) for p in self.pipeline.params if p.value is not None),
+            derivation=self.derived,
             bounds=bounds,
             required=required,
             buffers=tuple(self.buffers.values()),
@@ -83,9 +86,25 @@ class _Lowering:
             estimates=self._estimates(),
             strict=self.schedule.strict,
             line_bytes=self.platform.line_bytes,
+            register_bytes=max(self.platform.vector_bytes, 16),
         )
 
     # arguments ------------------------------------------------------------
+
+    def _parameter(self, p: Param) -> Parameter:
+        return Parameter(p.name, self.params[p.name], p.type, *p.ends)
+
+    def _derived(self) -> tuple[Statement, ...]:
+        """What works out the params that follow from others."""
+        b = self.builder
+        evaluator = Evaluator(b, Sources({}, {}, self.params), None)
+        for p in self.pipeline.params:
+            if p.value is not None:
+                value = evaluator.value(p.value, evaluator.frame({}))
+                self.params[p.name] = b.define("copy", (value,), p.type, 1, pinned=True, hint="derived").name
+        found = tuple(b.scopes[0].statements)
+        b.scopes[0].statements.clear()
+        return found
 
     def _arguments(self) -> tuple[Argument, ...]:
         arguments = [
@@ -259,10 +278,17 @@ class _Lowering:
 
 
 class _Estimated:
-    """Indices as numbers: symbols have their estimates, what a Let defines has what that gives; the rest is 1."""
+    """Indices as numbers: symbols have their estimates, what a Let defines has what that gives, loops with known
+    `ranges` are in the middle; the rest is 1."""
 
-    def __init__(self, symbols: Mapping[str, int], statements: tuple[Statement, ...]) -> None:
+    def __init__(
+        self,
+        symbols: Mapping[str, int],
+        statements: tuple[Statement, ...],
+        ranges: Mapping[str, tuple[Index, Index]],
+    ) -> None:
         self._known = dict(symbols)
+        self._ranges = ranges
         self._lets: dict[str, Index] = {}
         self.add(statements)
 
@@ -281,6 +307,8 @@ class _Estimated:
     def _look(self, name: str) -> int:
         if name in self._known:
             return self._known[name]
+        if name in self._ranges:
+            return sum(map(self.value, self._ranges[name])) // 2
         if name not in self._lets:
             return 1
         found = self._known[name] = self._lets[name].value(self._look)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.analysis.index import Index, const, modulo, multiply
-from scheduler.lang.types import BOOL, UINT8, ScalarType
+from scheduler.analysis.index import Index, const, minimum, modulo, multiply
+from scheduler.lang.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from scheduler.lower import interleaved
-from scheduler.lower.builder import Builder
-from scheduler.lower.program import Buffer, Gathered, Lane, Store, Value
+from scheduler.lower.builder import WIDEST_VECTOR_BYTES, Builder
+from scheduler.lower.program import Buffer, Gathered, Lane, Prefetch, Store, Value
 
 BYTES = 64
 """Lanes of a vector of bytes for which machines can look up all at once."""
+FEWEST = 16
+"""Fewer lanes are looked up one by one."""
+PART = 128
+"""Elements of a table that one instruction looks up."""
+MOST_PARTS = 16
+"""Of more parts of a table lanes are better looked up one by one."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -75,11 +81,21 @@ def load(
         row = _row(b, buffer, lanes)
         at = _named(b, unit.base, buffer.dims[buffer.unit])
         return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
-    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
-        row = _row(b, buffer, lanes)
+    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
         width = len(unit.pattern)
         least, most = min(unit.pattern), max(unit.pattern)
-        if unit.pattern == tuple(range(least, least + width)):
+        neighbours = unit.pattern == tuple(range(least, least + width))
+        if safe and neighbours:
+            first = buffer.origin[buffer.unit]
+            ends = (first, first + buffer.extent[buffer.unit] - 1)
+            row = _row(b, buffer, lanes)
+            return b.define(
+                "near", (unit.base + least, *ends), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
+                at_least=at_least,
+            )  # fmt: skip
+    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
+        row = _row(b, buffer, lanes)
+        if neighbours:
             return b.define(
                 "load", (unit.base + least,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
                 at_least=at_least,
@@ -94,12 +110,24 @@ def load(
     row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
-    if index is not None and moving == {buffer.unit} and index.type == type_ == UINT8 and width == BYTES and not safe:
-        ends = (origin.scaled(-1), origin + extent - 256)
-        return b.define("lookup", (index, *ends), type_, width, row=row, hint=hint, pinned=pinned, at_least=at_least)
+    parts = _parts(unit) if type_ == UINT8 and moving == {buffer.unit} and not safe else None
+    if index is not None and parts is not None and FEWEST <= width <= BYTES <= b.register_bytes:
+        if index.type != UINT16 and (index.type.bits > 16 or width < BYTES):
+            index = b.define("cast", (index,), UINT16, width, hint="at")
+        if width < BYTES:  # the other lanes look up the same
+            picks = tuple(n % width for n in range(BYTES))
+            index = b.define("shuffle", (index, index), UINT16, BYTES, (picks,), hint="at")
+        ends = (origin.scaled(-1), origin + extent - parts * PART)
+        found = b.define(
+            "lookup", (index, *ends), type_, BYTES, (parts,), row=row, hint=hint, pinned=pinned, at_least=at_least
+        )
+        if width == BYTES:
+            return found
+        return b.define("shuffle", (found, found), type_, width, (tuple(range(width)),), hint=hint, pinned=pinned)
     run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
     if run and index is not None and index.type.bits == 32 and type_ != BOOL:
-        ends = (extent - width, origin + extent - width)
+        enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
+        ends = (enough, origin + extent - width)
         return b.define("run", (index, *ends), type_, width, row=row, hint=hint, pinned=pinned, at_least=at_least)
     args = tuple(g.lane for g in gathered)
     # the strides and origins are operands too: the value lives no further out than they do
@@ -108,6 +136,15 @@ def load(
         "gather", args + more, type_, width, (gathered,), row=row, hint=hint, mask_bits=mask, pinned=pinned,
         at_least=at_least,
     )  # fmt: skip
+
+
+def _parts(at: Lane) -> int | None:
+    """How many parts of a table of bytes indices reach, where they are few enough to be looked up all at once."""
+    if at.vector is None or not at.vector.type.is_integer:
+        return None
+    most = at.vector.type.max if at.most is None else min(at.most, at.vector.type.max)
+    parts = most // PART + 1
+    return parts if at.vector.type.kind == "uint" and parts <= MOST_PARTS else None
 
 
 def _width(lane: Lane) -> int:
@@ -156,11 +193,75 @@ def store(
         b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
         return
     contiguous = moving == {buffer.unit} and unit.pattern == tuple(range(width)) and buffer.ring[buffer.unit] is None
-    if contiguous and within is None:
-        b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
+    if contiguous:
+        b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value, within=within))
         return
     row, scattered = _apart(b, buffer, lanes, moving, keep=within is not None)
     b.emit(Store(buffer, row, const(0), value, scattered, within))
+
+
+def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
+    """Asks for what vectors of an image will read further along its row: once for neighbours, the nearest of which may
+    lie half a line apart."""
+    unit = lanes[buffer.unit] if lanes else Lane(const(0))
+    rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
+    if not b.prefetch or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
+        return
+    row, line = _row(b, buffer, lanes), max(WIDEST_VECTOR_BYTES // buffer.type.bytes, 1)
+    shift = unit.base.const + min(unit.pattern)
+    key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
+    at = unit.base + (min(unit.pattern) + b.prefetch // buffer.type.bytes)
+    b.remember(b.depth, key, lambda: b.emit(Prefetch(row, at)))
+
+
+def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:
+    """How many elements a vector at `start` of the row is beyond the vector of memory that it begins in. So many of
+    each vector that `stream` is given are written with the next."""
+    row, hint = _row(b, buffer, lanes), f"{buffer.stage}_held"
+    return b.as_index(b.define("held", (start,), INT64, attrs=(buffer.type, width), row=row, hint=hint))
+
+
+def stream(
+    b: Builder,
+    buffer: Buffer,
+    lanes: tuple[Lane, ...],
+    value: Value,
+    before: Value,
+    held: Index,
+    within: tuple[Index, Index] | None,
+) -> None:
+    """Writes the neighbours `value` past the caches, but `held` of them, and those of `before` that are due; only those
+    `within` a range if there is one."""
+    row, unit, width = _row(b, buffer, lanes), lanes[buffer.unit], value.lanes
+    picked = ScalarType("int", value.type.bits)
+    picks = b.define(
+        "lanes", (const(width) - held,), picked, width, (tuple(range(width)),), hint=f"{buffer.stage}_picks"
+    )
+    ends = None if within is None else (within[0] + held, within[1] + held)
+    b.emit(Store(buffer, row, unit.base, value, within=ends, stream=True, before=before, picks=picks))
+
+
+def streams(buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> bool:
+    """Whether `value` at `lanes` is a vector of neighbours in memory."""
+    unit = lanes[buffer.unit]
+    whole = unit.pattern == tuple(range(value.lanes)) and buffer.ring[buffer.unit] is None and value.type != BOOL
+    return value.lanes > 1 and whole and all(x.uniform for d, x in enumerate(lanes) if d != buffer.unit)
+
+
+def beyond(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], width: int) -> Index:
+    """How many elements the place `lanes` is beyond the vector of memory that it is in."""
+    at, row = lanes[buffer.unit].base, _row(b, buffer, lanes)
+    type_ = UINT8 if buffer.type == BOOL else buffer.type
+    return b.as_index(b.define("beyond", (at,), INT64, attrs=(type_, width), row=row, hint="beyond"))
+
+
+def store_past(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, moved: Index) -> None:
+    """Writes neighbours past the caches, of a vector that is `moved` to the left what others leave."""
+    if streams(buffer, lanes, value):
+        row = _row(b, buffer, lanes)
+        b.emit(Store(buffer, row, lanes[buffer.unit].base, value, stream=True, moved=moved))
+    else:
+        store(b, buffer, lanes, value)
 
 
 def _pixels(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> str:

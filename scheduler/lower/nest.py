@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Interval
-from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
+from scheduler.analysis.spans import Span, hull
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
-from scheduler.lower.memory import store, store_channels
+from scheduler.lower.memory import beyond, store, store_channels, store_past
 from scheduler.lower.places import Axis, NeedAlignment, NotUniformBound
 from scheduler.lower.program import Buffer, If, Lane, Let, Loop, VectorSplit
 from scheduler.lower.reductions import together
@@ -33,7 +35,8 @@ class Nest:
     by threads, and the loops to unroll with the (min, extent) that they are expected to have. Of a loop of `blocks` so
     many iterations are computed side by side. `name` is the stage's.
 
-    `own` is the stage that an update reads and writes; `once`: no point may be visited twice.
+    `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
+    with its dims, that vectors go to past the caches.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Nest:
     parallel: str | None = None
     own: str = ""
     once: bool = False
+    past: tuple[Buffer, tuple[str, ...]] | None = None
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -59,7 +63,9 @@ def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
             values = [evaluator.value(v, frame) for v in stage.values]
             for buffer, value in zip(buffers, values, strict=True):
                 at = tuple(env[d] for d in stage.dims)
-                if buffer.channels:
+                if evaluator.moved is not None:
+                    store_past(b, buffer, at, value, evaluator.moved)
+                elif buffer.channels:
                     stores.append((buffer, at, value))
                 else:
                     store(b, buffer, at, value)
@@ -75,23 +81,15 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
     expected, they are constants inside the other loops; else they are loops around them. Vectors are tried first; a
     row that cannot be cut into edges and middle is computed by scalars.
     """
-    ranges = nest.bounds
-    expected = {d: u for d, u in nest.unroll.items() if ranges[d][0] != ranges[d][1]}
+    known = written_out(nest.bounds, nest.unroll)
+    expected = [d for d in nest.unroll if nest.bounds[d][0] != nest.bounds[d][1]]
     plain = (*(d for d in nest.order if d not in expected), *(d for d in nest.order if d in expected))
-    looped = replace(nest, order=plain, unroll={})
-    if not expected:
+    looped = replace(nest, order=nest.order if nest.once else plain, unroll={})
+    if known is None:
         _tried(b, sources, looped)
         return
-    fixed = {d: (const(lo), const(lo + extent - 1)) for d, (lo, extent) in expected.items()}
-    same = [
-        x for d in expected for bound, wanted in zip(ranges[d], fixed[d], strict=True)
-        for x in (bound - wanted, wanted - bound)
-    ]  # fmt: skip
-    if any(x.is_const and x.const < 0 for x in same):
-        _tried(b, sources, looped)
-        return
-    unrolled_nest = replace(nest, unroll=expected, bounds={**ranges, **fixed})
-    asked = tuple(x for x in same if not x.is_const)
+    fixed, asked = known
+    unrolled_nest = replace(nest, unroll={d: nest.unroll[d] for d in fixed}, bounds={**nest.bounds, **fixed})
     if not asked:
         _tried(b, sources, unrolled_nest)
         return
@@ -100,6 +98,23 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
     with b.condition() as otherwise:
         _tried(b, sources, looped)
     b.emit(If(asked, tuple(unrolled), None, tuple(otherwise)))
+
+
+def written_out(
+    bounds: Mapping[str, Interval], unroll: Mapping[str, tuple[int, int]]
+) -> tuple[dict[str, Interval], tuple[Index, ...]] | None:
+    """The dims to unroll with the bounds that they are expected to have, and what must not be negative for them to
+    have these. None where there is nothing to unroll, or they never have them."""
+    fixed = {
+        d: (const(lo), const(lo + extent - 1)) for d, (lo, extent) in unroll.items() if bounds[d][0] != bounds[d][1]
+    }
+    same = [
+        x for d, ends in fixed.items() for bound, wanted in zip(bounds[d], ends, strict=True)
+        for x in (bound - wanted, wanted - bound)
+    ]  # fmt: skip
+    if not fixed or any(x.is_const and x.const < 0 for x in same):
+        return None
+    return fixed, tuple(x for x in same if not x.is_const)
 
 
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
@@ -211,6 +226,9 @@ def _row(
         axis = Axis(q, align, lanes, b.depth)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         evaluator = Evaluator(b, sources, axis, own=nest.own)
+        past = _past(nest, envs, rest, sym(first)) if align == 1 else None
+        evaluator.moved = None if past is None else sym(counter) - sym(q)
+        b.declare(counter)
         _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
     start, end = lo, hi + 1
     for c in evaluator.constraints:
@@ -229,9 +247,12 @@ def _row(
     for name in (first, last, from_, to):
         b.declare(name)
     b.emit(VectorSplit(first, last, from_, to, start, end, lanes, align, tuple(given)))
-    b.emit(
-        Loop(counter, sym(first), sym(last) + (lanes // align - 1), const(lanes // align), tuple(body), last=(q, last))
-    )
+    begin, end_at, step = sym(first), sym(last) + (lanes // align - 1), const(lanes // align)
+    if past is not None:  # vectors of memory, the first of which may begin before the row
+        some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
+        memory = min(lanes, b.register_lanes(past[0].type))
+        begin = begin - b.let(multiply(beyond(b, past[0], past[1], memory), some), f"{dim}_beyond")
+    b.emit(Loop(counter, begin, end_at, step, tuple(body), last=(q, last), first=first if past is not None else ""))
     skip = (from_, to)
     wide = b.expected(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
     if wide * MOST_OF_ROW < b.expected(hi - lo + 1) or nest.once or not evaluator.constraints:
@@ -245,6 +266,19 @@ def _row(
         b.emit(If((hi - lo - (lanes - 1),), tuple(vectors), None, tuple(scalars)))
     else:
         b.scopes[-1].statements.extend(scalars)
+
+
+def _past(
+    nest: Nest, envs: Sequence[Mapping[str, Lane]], rest: tuple[str, ...], first: Index
+) -> tuple[Buffer, tuple[Lane, ...]] | None:
+    """Where vectors that go past the caches begin, which start at `first`; None where there are none."""
+    if nest.past is None or nest.vector is None or len(envs) != 1:
+        return None
+    buffer, dims = nest.past
+    if any(nest.bounds[d][0] != nest.bounds[d][1] and d not in nest.unroll for d in rest):
+        return None
+    at = {**envs[0], **{d: Lane(nest.bounds[d][0]) for d in rest}, nest.vector.dim: Lane(first)}
+    return buffer, tuple(at[d] for d in dims)
 
 
 def _scalars(
@@ -323,3 +357,26 @@ def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage
         if len(through) == len(moving) == 1 and shares_loads(inner, through[0], moving[0], inlined):
             return True
     return False
+
+
+def overlaps(stage: Stage, dim: str, along: str) -> bool:
+    """Whether points of `stage` that are neighbours in `dim` read mostly the same vectors along `along`: windows of at
+    least three rows without gaps, each of one vector."""
+    windows: dict[str, list[tuple[Span, Span]]] = {}
+    for a in accesses(stage):
+        row = [s for s in a.spans if s.var == along]
+        if not row:
+            continue
+        column = [s for s in a.spans if s.var == dim]
+        if len(row) != 1 or len(column) != 1 or not row[0].known or not column[0].known:
+            return False
+        windows.setdefault(a.producer, []).append((row[0], column[0]))
+    for reads in windows.values():
+        rows = {s for s, _ in reads}
+        columns = [s for _, s in reads]
+        if len(rows) > 1 or any(s.width for s in rows) or any(s.rate != 1 for s in columns):
+            return False
+        whole = reduce(hull, columns)
+        if not whole.known or whole.width < 2 or sum(s.width + 1 for s in columns) <= whole.width:
+            return False
+    return bool(windows)

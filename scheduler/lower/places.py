@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -45,7 +46,7 @@ class Frame:
     substitution: dict[str, Expr] = field(default_factory=dict)
 
 
-class Places:
+class Places(ABC):
     """Indices in the open scope of a builder, made of an expression's variables, or of its values.
 
     With an `axis` they may differ from lane to lane; clamps along it are dropped and noted in `constraints` instead
@@ -58,12 +59,13 @@ class Places:
         self.axis = axis
         self.exact = exact
         self.fixed = fixed
+        self.safe = False  # whether lanes may be where nothing is, which have any value
         self.constraints: list[Index] = []
         self._frames: dict[object, Frame] = {}
 
+    @abstractmethod
     def value(self, e: Expr, frame: Frame) -> Value:
         """`e` as a scalar, or as a vector where it moves along the axis."""
-        raise NotImplementedError
 
     def frame(self, env: Mapping[str, Lane]) -> Frame:
         """The frame with these variables; the same one for the same variables."""
@@ -116,15 +118,15 @@ class Places:
             e = e.operand  # lanes need not be wider than what they are made of
         value = self.value(e, frame)
         if value.lanes > 1:
-            return Lane(
-                const(0), None, self._unsigned(value if _is_short(value.type) else self.convert(value, INT32), e)
-            )
+            ends = interval(e).numeric
+            most = None if ends is None or ends[0] < 0 else int(ends[1])
+            value = value if _is_short(value.type) else self.convert(value, INT32)
+            return Lane(const(0), None, value if most is None else self._unsigned(value), most=most)
         return Lane(self.builder.as_index(value))
 
-    def _unsigned(self, value: Value, e: Expr) -> Value:
+    def _unsigned(self, value: Value) -> Value:
         """A value that is never negative as unsigned: a lane becomes an address without a sign to extend."""
-        ends = interval(e).numeric
-        if ends is None or ends[0] < 0 or value.type.kind == "uint":
+        if value.type.kind == "uint":
             return value
         return self.convert(value, ScalarType("uint", value.type.bits))
 
@@ -207,7 +209,16 @@ class Places:
         """The clamp `e` of a and b, lane by lane: of neighbours, by what is the same in all lanes, it is a run."""
         lane = self._from_value(e, frame)
         run = any(_is_run(x) and y.uniform for x, y in ((a, b), (b, a)))
-        return replace(lane, run=run and lane.vector is not None)
+        moving = a if b.uniform else b
+        return replace(lane, run=run and lane.vector is not None, room=self._room(moving) if self.safe else None)
+
+    @staticmethod
+    def _room(lane: Lane) -> Index | None:
+        """What is not negative where neighbours have 32 bits, those that are nowhere as well."""
+        if lane.pattern is None:
+            return lane.room
+        first, last = lane.base + min(lane.pattern), lane.base + max(lane.pattern)
+        return minimum(first - INT32.min, const(INT32.max) - last)
 
     def require(self, nonnegative: Index) -> None:
         """Notes what holds where the vector code runs. Raises NotUniformBound where rows cannot be cut by it."""
@@ -253,13 +264,8 @@ class Places:
         )
 
     def extreme_of(self, op: str, args: tuple[Value, ...], lanes: int) -> Value:
-        """min and max of vectors. Of integers a comparison and a choice, which the compilers know to be one
-        instruction."""
-        t, define = args[0].type, self.builder.define
-        if t.is_float:
-            return define(op, args, t, lanes)
-        first = define("<" if op == "call:min" else ">", args, BOOL, lanes, mask_bits=t.bits)
-        return define("select", (first, *args), t, lanes)
+        """min and max of vectors."""
+        return self.builder.define(op, args, args[0].type, lanes)
 
     def _narrowed(self, value: Value, type_: ScalarType) -> Value:
         """Floats to 8 or 16 bits as vectors: 0 for NaN, clamped to the range, truncated."""

@@ -28,12 +28,15 @@ class Value:
 class Lane:
     """An index that may differ from lane to lane: `base` + `pattern[lane]`, or the int32 vector `vector`.
     Both None: the same in all lanes. With `run` the vector is one of neighbours, clamped: no lane is less than the one
-    before it, nor more than one above."""
+    before it, nor more than one above, where `room` is not negative. `most` is what no lane of a vector that is never
+    negative exceeds, if known."""
 
     base: Index
     pattern: tuple[int, ...] | None = None
     vector: Value | None = None
     run: bool = False
+    most: int | None = None
+    room: Index | None = None
 
     @property
     def uniform(self) -> bool:
@@ -92,7 +95,12 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Store:
     """`value` to `row[index]`; a vector to as many neighbours, or lane by lane where `scatter` says, only lanes
-    with an index in `within` if there is one."""
+    with an index in `within` if there is one.
+
+    With `stream` the store goes past the caches where it is aligned. With `before`, the vector of neighbours before,
+    it is made so: `picks` are the lanes of both that fill the vector of memory that the first of `value` belongs to;
+    the rest is due with the vector that follows. Without it the vector is `moved` so far to the left.
+    """
 
     buffer: Buffer
     row: str
@@ -100,6 +108,23 @@ class Store:
     value: Value
     scatter: tuple[Gathered, ...] = ()
     within: tuple[Index, Index] | None = None
+    stream: bool = False
+    before: Value | None = None
+    picks: Value | None = None
+    moved: Index | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Ends the work of a thread: what it wrote past the caches is there before anything that follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Asks for the line of memory of `row[index]`, which need not exist."""
+
+    row: str
+    index: Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +212,8 @@ class VectorSplit:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). `last` clamps the variable that
-    the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it."""
+    the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it. `first`
+    clamps it too, where the loop begins before the row."""
 
     var: str
     lo: Index
@@ -197,6 +223,7 @@ class Loop:
     parallel: bool = False
     skip: tuple[str, str] | None = None
     last: tuple[str, str] | None = None
+    first: str = ""
     comment: str = ""
 
 
@@ -281,6 +308,8 @@ Statement: TypeAlias = (
     | Allocate
     | Free
     | CopyOut
+    | Fence
+    | Prefetch
 )
 
 
@@ -311,6 +340,8 @@ class Parameter:
 class Program:
     """A whole C function as a loop program.
 
+    `derived` are integers that follow from the params: `derivation` defines them, ahead of everything else.
+
     `bounds` computes every root box from the outputs' regions; `required` has, per image argument that the
     computation reads or writes, the box that it must contain (lo, hi per dim). `body` runs when all do.
     `estimates` are the bytes of every buffer that the schedule declares, at the estimates.
@@ -328,3 +359,6 @@ class Program:
     estimates: tuple[tuple[str, int], ...]
     strict: bool
     line_bytes: int
+    register_bytes: int
+    derived: tuple[Parameter, ...] = ()
+    derivation: tuple[Statement, ...] = ()

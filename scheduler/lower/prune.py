@@ -22,6 +22,7 @@ from scheduler.lower.program import (
     Loop,
     Mutable,
     Operand,
+    Prefetch,
     Reach,
     Row,
     Scratch,
@@ -73,8 +74,12 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
                 roots.update([s.row, s.buffer.pointer, *s.index.symbols(), *_names(s.value)])
                 roots.update(n for g in s.scatter for n in _gathered_names(g))
                 roots.update(n for x in s.within or () for n in x.symbols())
+                roots.update(n for v in (s.before, s.picks, s.moved) if v is not None for n in _names(v))
+            case Prefetch():
+                roots.update([s.row, *s.index.symbols()])
             case Loop():
                 roots.update([*s.lo.symbols(), *s.hi.symbols(), *s.step.symbols(), *(s.skip or ()), *(s.last or ())])
+                roots.update([s.first] if s.first else [])
                 _scan(s.body, needs, roots)
             case If():
                 roots.update(n for x in s.nonnegative for n in x.symbols())

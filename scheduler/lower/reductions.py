@@ -25,6 +25,8 @@ UNROLLED_TRIPS = 64
 """Reductions of at most this many terms, all bounds constant, are written out as vectors ..."""
 UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
+CHAINS = 4
+"""Where joining two terms takes long, every fourth term is joined, so that four joins are under way."""
 WRITTEN_TERMS = 32
 """Inside the loops of longer ones, as many terms are written out."""
 MOST_ACCUMULATORS = 8
@@ -71,10 +73,19 @@ def has_long_reduction(stage: Stage) -> bool:
 
 
 def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
-    state = _identity(ev, e, frame)
-    for point in _points(ev, e.domain, frame):
-        state = _step(ev, e, state, point)
-    return state
+    points = _points(ev, e.domain, frame)
+    chains = CHAINS if _waits(ev, e) and len(points) >= 4 * CHAINS else 1
+    states = [_identity(ev, e, frame)] * chains
+    for n, point in enumerate(points):
+        states[n % chains] = _step(ev, e, states[n % chains], point)
+    while len(states) > 1:
+        states = [[_joined(ev, e, a[0], b[0])] for a, b in zip(states[::2], states[1::2], strict=True)]
+    return states[0]
+
+
+def _waits(ev: Evaluator, e: Reduce) -> bool:
+    """Whether terms may be joined in any order and joining two takes long. Sums the compilers cut on their own."""
+    return e.op in ("min", "max") and e.body.type.is_float and not ev.builder.strict
 
 
 def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame]:
@@ -301,13 +312,15 @@ def _step(ev: Evaluator, e: Reduce, state: list[Value], point: Frame) -> list[Va
     if where is not None:
         body = _chosen(ev, where, body, identity)
     first = state[0]
-    if first == identity and e.op in ("sum", "product", "any", "all"):
-        return [body]
+    return [body if first == identity else _joined(ev, e, first, body)]
+
+
+def _joined(ev: Evaluator, e: Reduce, a: Value, b: Value) -> Value:
     op = {"sum": "+", "product": "*", "any": "or", "all": "and"}.get(e.op, f"call:{e.op}")
-    lanes, mask = max(body.lanes, first.lanes), max(body.mask_bits, first.mask_bits)
+    lanes, mask = max(a.lanes, b.lanes), max(a.mask_bits, b.mask_bits)
     if e.op in ("min", "max") and lanes > 1 and e.body.type != BOOL:
-        return [ev.extreme_of(op, (first, body), lanes)]
-    return [ev.builder.define(op, (first, body), e.body.type, lanes, mask_bits=mask)]
+        return ev.extreme_of(op, (a, b), lanes)
+    return ev.builder.define(op, (a, b), e.body.type, lanes, mask_bits=mask)
 
 
 def _bool(ev: Evaluator, op: str, args: tuple[Value, ...]) -> Value:

@@ -11,6 +11,7 @@ from scheduler.analysis.index import Index, maximum
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.fused import RowLoop, fused_row
+from scheduler.lower.nest import written_out
 from scheduler.lower.program import If
 from scheduler.schedule import dim_of, inner
 
@@ -50,7 +51,9 @@ def joined_row(g: GroupLowering, n: int, level: Level, boxes: Mapping[str, Box])
         streams=streams,
         moving={s.name: moving[s.name] for s in streams},
         rings=rings,
-        emit_output=True,
+        anchor=g.anchor,
+        stream=g.group.stream,
+        room=g.room,
     )
     _rows(g, sources, fused)
 
@@ -60,15 +63,36 @@ def _rows(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
     b = g.builder
     waiting = [fused.box[d] for d in g.warm if d in fused.box and fused.box[d][0] != fused.box[d][1]]
     if not waiting:
-        fused_row(b, sources, fused)
+        _output_row(g, sources, fused)
         return
     box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
+    # rows ahead of the first that is due are left behind
+    due = {name: (ring, tuple(_last_row(ring, fused.moving[name]))) for name, (ring, _) in fused.rings.items()}
     with b.scope() as whole:
-        fused_row(b, sources, replace(fused, box=box))
+        _output_row(g, sources, replace(fused, box=box, rings=due))
     with b.scope() as filling:
         if fused.rings:
             fused_row(b, sources, replace(fused, box=box, emit_output=False))
     b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
+
+
+def _output_row(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
+    """The row, its dims to unroll written out where they have the extents expected, else as loops."""
+    b = g.builder
+    known = written_out(fused.box, g.unrolled())
+    if known is None:
+        fused_row(b, sources, fused)
+        return
+    fixed, asked = known
+    unrolled = replace(fused, box={**fused.box, **fixed}, unroll=frozenset(fixed))
+    if not asked:
+        fused_row(b, sources, unrolled)
+        return
+    with b.scope() as as_expected:
+        fused_row(b, sources, unrolled)
+    with b.scope() as otherwise:
+        fused_row(b, sources, fused)
+    b.emit(If(asked, tuple(as_expected), None, tuple(otherwise)))
 
 
 def _moving_dim(g: GroupLowering, stage: Stage, dim: str) -> int | None:
@@ -84,6 +108,10 @@ def _fixed_margins(g: GroupLowering, boxes: Mapping[str, Box], name: str, d: int
     """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
     row = boxes[g.output.name][g.output.dims.index(dim)]
     return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
+
+
+def _last_row(box: Box, moving: int) -> list[Index]:
+    return [hi for d, (_, hi) in enumerate(box) if d != moving]
 
 
 def _single_row(g: GroupLowering, box: Box, moving: int) -> tuple[Index, ...] | None:

@@ -1,11 +1,13 @@
 """Decisions: levels, inlining, tiling, grouping."""
 
 from scheduler.search.autoschedule import METHODS, SearchOptions, SearchResult, autoschedule
+from scheduler.search.candidates import Candidate, pareto
 from scheduler.search.final import root_schedule
 from scheduler.search.trace import Decision, Infeasible, Rejected, Trace
 
 __all__ = [
     "METHODS",
+    "Candidate",
     "Decision",
     "Infeasible",
     "Rejected",
@@ -13,5 +15,6 @@ __all__ = [
     "SearchResult",
     "Trace",
     "autoschedule",
+    "pareto",
     "root_schedule",
 ]

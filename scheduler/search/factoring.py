@@ -14,6 +14,7 @@ from scheduler.errors import IllegalSchedule
 from scheduler.factors import factored, reductions
 from scheduler.lang.expr import Access, Expr, Reduce, RVar, Var, walk
 from scheduler.lang.pipeline import Pipeline, Stage, Update
+from scheduler.naming import fresh, taken
 from scheduler.schedule import Factor
 from scheduler.search.updates import WORTH_THREADS, update_loops
 
@@ -182,7 +183,7 @@ class _Choice:
 
     def _cut(self, stage: str, number: int, variable: str, parts: int, interleaved: bool) -> str | None:
         """Adds a factor, unless the pipeline cannot have it."""
-        factor = Factor(stage, number, variable, parts, self._name(stage), interleaved)
+        factor = Factor(stage, number, variable, parts, fresh(stage, "parts", taken(self.pipeline)), interleaved)
         try:
             cut = factored(self.pipeline, (factor,), self.strict)
         except IllegalSchedule:
@@ -190,14 +191,3 @@ class _Choice:
         self.pipeline = cut
         self.factors.append(factor)
         return factor.partial
-
-    def _name(self, stage: str) -> str:
-        """A name for the partial stage that nothing has."""
-        p = self.pipeline
-        taken = {*(s.name for s in p.stages), *(i.name for i in p.inputs), *(q.name for q in p.params)}
-        base, number = f"{stage[:56]}_parts", 0
-        name = base
-        while name in taken:
-            number += 1
-            name = f"{base}{number}"
-        return name

@@ -2,68 +2,110 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Facts, StageFacts, gather
+from scheduler.analysis.members import Members, effective, members_of
 from scheduler.lang.pipeline import Pipeline
+from scheduler.lower.builder import MOST_REGISTERS
 from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
+from scheduler.search.levels import Choice, LoopOrder
 from scheduler.search.tiling import Tiling, few_iterations
 from scheduler.search.updates import update_loops
 
+SHORT_ROW = 8
+"""Rows of fewer vectors have shorter ones, as wide as a register."""
+
 
 def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
-    """The group that was decided: the innermost loop that is not unrolled is vectorised where it runs along memory,
-    the outermost inter-tile loop is run by threads. Updates: see `search.updates`."""
-    members, order = tiling.members, tiling.order
-    output = members.facts.stages[members.output]
-    inlined = {name for name, choice in tiling.choices.items() if choice.levels is None}
-    computed_bytes = _computed_bytes(tiling, output.name, inlined)
-    vector = None
-    if dim_of(order.loops[order.unrolled]) == output.storage[0]:
-        vector = vector_of(output, computed_bytes, platform)
-    rings = {s.stage: s.folded for s in tiling.counts.stages}
-    placements = []
-    for name in members.names[:-1]:
-        levels = tiling.choices[name].levels
-        if levels is None:
-            placements.append(Placement(name, INLINE, INLINE))
-        else:
-            size = _computed_bytes(tiling, name, inlined)
-            placements.append(_placement(tiling, name, levels, rings[name], size, platform, strict))
-    outermost = order.loops[-1]
-    iterations = dict(tiling.counts.tile_counts)[dim_of(outermost)]
-    return Group(
-        members.output,
-        order.loops,
-        tuple(Tile(d, size) for d, size in tiling.sizes),
-        outermost if float(iterations) > 1 else None,
-        vector,
-        tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
-        tuple(placements),
-        update_loops(members.facts, members.output, computed_bytes, platform, strict),
+    """The group that was decided. Only a loop of several tiles has threads."""
+    group = group_of(tiling.members, tiling.order, tiling.choices, platform, strict)
+    folded = {s.stage: s.folded for s in tiling.counts.stages}
+    placements = tuple(
+        p if p.compute == INLINE or p.storage == "registers" else replace(p, fold=folded[p.stage])
+        for p in group.placements
+    )
+    tiles = tuple(Tile(d, size) for d, size in tiling.sizes)
+    several = float(dict(tiling.counts.tile_counts)[dim_of(tiling.order.loops[-1])]) > 1
+    parallel = group.parallel if several else None
+    return replace(
+        group,
+        tiles=tiles,
+        parallel=parallel,
+        placements=placements,
+        stream=tiling.stream,
+        prefetch=tiling.prefetch,
     )
 
 
+def group_of(
+    members: Members, order: LoopOrder, choices: Mapping[str, Choice], platform: Platform, strict: bool
+) -> Group:
+    """The group of a shape, without tile sizes: the innermost loop that is not unrolled is vectorised where it runs
+    along memory, the outermost inter-tile loop is run by threads. Updates: see `search.updates`."""
+    output = members.facts.stages[members.output]
+    inlined = {name for name, choice in choices.items() if choice.levels is None}
+    fused = _fused(order, choices)
+    size = max(_computed_bytes(members, name, inlined) for name in (output.name, *fused))
+    vector = None
+    if dim_of(order.loops[order.unrolled]) == output.storage[0]:
+        vector = (vector_of if fused else wide_vector_of)(output, size, platform)
+    placements = []
+    for name in members.names[:-1]:
+        levels = choices[name].levels
+        if levels is None:
+            placements.append(Placement(name, INLINE, INLINE))
+        else:
+            own = size if name in fused else _computed_bytes(members, name, inlined)
+            placements.append(_placement(members, order, name, levels, own, platform, strict))
+    return Group(
+        members.output,
+        order.loops,
+        (),
+        order.loops[-1],
+        vector,
+        tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
+        tuple(placements),
+        update_loops(members.facts, members.output, size, platform, strict),
+    )
+
+
+def _fused(order: LoopOrder, choices: Mapping[str, Choice]) -> frozenset[str]:
+    """The stages that share the loop over vectors with the output: all that is computed there, where any of it is kept
+    in registers."""
+    levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
+    if not any(at.registers for at in levels.values()):
+        return frozenset()
+    return frozenset(name for name, at in levels.items() if at.compute == order.innermost)
+
+
 def _placement(
-    tiling: Tiling, name: str, levels: Levels, folded: bool, computed_bytes: int, platform: Platform, strict: bool
+    members: Members, of: LoopOrder, name: str, levels: Levels, computed_bytes: int, platform: Platform, strict: bool
 ) -> Placement:
     """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost (unless a vector of
     that is computed at once)."""
-    members, loops = tiling.members, tiling.order.loops
     stage = members.facts.stages[name]
-    along = dim_of(loops[levels.compute]) if levels.compute > tiling.order.innermost else None
+    compute, store = of.loops[levels.compute], of.loops[levels.store]
+    if levels.registers:
+        return Placement(name, compute, store, True, "registers", (), vector_of(stage, computed_bytes, platform))
+    along = dim_of(compute) if levels.compute > of.innermost else None
     outermost = [d for d in stage.storage if along is not None and members.followed(name, d) == along]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
-    vector = vector_of(stage, computed_bytes, platform)
+    vector = wide_vector_of(stage, computed_bytes, platform)
     if vector is not None and order[0] != vector.dim:
         vector = None
     updates = update_loops(members.facts, name, computed_bytes, platform, strict)
-    return Placement(name, loops[levels.compute], loops[levels.store], folded, "memory", order, vector, updates)
+    return Placement(name, compute, store, True, "memory", order, vector, updates)
 
 
-def _computed_bytes(tiling: Tiling, name: str, inlined: set[str]) -> int:
+def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
     """Bytes of the widest type that the stage computes with, and the stages inlined into it."""
-    stages = tiling.members.facts.stages
+    stages = members.facts.stages
     widest, pending, seen = 1, [name], {name}
     while pending:
         stage = stages[pending.pop()]
@@ -82,6 +124,20 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
     if not stage.storage or lanes < 2 or stage.extent(stage.storage[0]) < lanes:
         return None
     return Vector(stage.storage[0], lanes)
+
+
+def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
+    """As many lanes as a register has for what is stored, where what is computed takes no more than MOST_REGISTERS:
+    bytes are loaded, looked up and stored a register at a time. Short rows have shorter vectors: what is left of them
+    is computed point by point."""
+    vector = vector_of(stage, computed_bytes, platform)
+    if vector is None:
+        return None
+    stored = platform.vector_bytes // (1 << (stage.bytes_per_point - 1).bit_length())
+    lanes = min(stored, vector.lanes * MOST_REGISTERS)
+    while lanes > vector.lanes and stage.extent(vector.dim) < SHORT_ROW * lanes:
+        lanes //= 2
+    return replace(vector, lanes=max(lanes, vector.lanes))
 
 
 def root_group(
@@ -109,7 +165,7 @@ def root_group(
     loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, looped))
     shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None
     parallel = inner(shared) if shared is not None and stage.extent(shared) > 1 else None
-    vector = vector_of(stage, computed_bytes, platform)
+    vector = wide_vector_of(stage, computed_bytes, platform)
     updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
     return Group(name, loops, (), parallel, vector, unrolled, placements, updates)
 
@@ -136,3 +192,31 @@ def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded:
     """As `root_schedule`, of facts that are there already."""
     groups = tuple(root_group(facts, name, platform, strict=strict) for name in facts.graph.stages)
     return Schedule(facts.pipeline.name, method, groups, strict, degraded)
+
+
+def root_counts(facts: Facts, group: Group, platform: Platform) -> GroupCounts:
+    """Counts of a stage at root: every point once, every producer's region once, row by row; what is inline in it as
+    often as it is read."""
+    name = group.output
+    inlined = tuple(p.stage for p in group.placements)
+    reads = effective(members_of(facts, name, (*inlined, name)), frozenset(inlined))[name]
+    stage = facts.stages[name]
+    loads = []
+    for read in reads.reads:
+        producer = facts.stages[read.producer]
+        points = float(producer.root_points)
+        row = producer.extent(producer.storage[0]) if producer.storage else 1
+        size = points * producer.bytes_per_point
+        loads.append(LoadCounts(read.producer, True, True, points, points / row, producer.bytes_per_point, size, size))
+    points = float(stage.root_points)
+    own = StageCounts(
+        name, False, points, points, stage.operations, tuple(loads), stage.bytes_per_point, False, 0.0, 0.0
+    )
+    others = tuple(_inline_counts(facts.stages[n], points * reads.inlined[n]) for n in inlined)
+    sizes: tuple[tuple[str, Any], ...] = tuple((d, float(e)) for d, e in zip(stage.dims, stage.extents, strict=True))
+    return GroupCounts(name, platform.threads, sizes, tuple((d, 1.0) for d in stage.dims), (*others, own))
+
+
+def _inline_counts(stage: StageFacts, points: float) -> StageCounts:
+    size = stage.bytes_per_point
+    return StageCounts(stage.name, True, points, stage.root_points, stage.operations, (), size, False, 0.0, 0.0)

@@ -42,22 +42,20 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
             continue
         if needs_memory(members, name) is not None or _most_loads(members, name) > MOST_LOADS:
             continue
-        producers = [
-            r.producer for r in stage.reads if members.is_local(r.producer) and r.producer not in members.shared
-        ]
+        producers = local_producers(members, name)
         if any(result[p].levels is None and is_cheap(members.facts.stages[p]) for p in producers):
             continue
         if _bytes(members, producers, result) > MOST_MEMORY * stage.root_points * stage.bytes_per_point:
             continue
         for producer in producers:
-            result[producer] = _taken_over(result[producer], levels, name, order)
+            result[producer] = taken_over(result[producer], levels, name, order)
         arithmetic, loads = arithmetic_cost(stage.operations), load_points(stage)
         result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads:g} loads", ALG2)
         inlined.add(name)
-    return nested(members, _bounded(members, result, order), order)
+    return nested(members, bounded(members, result, order), order)
 
 
-def _bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> dict[str, Choice]:
+def bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> dict[str, Choice]:
     """Ends inlining that would multiply: a stage that would be computed at too many places of one point, or at the
     end of too long a chain, is computed once an iteration of the loop around the innermost one.
 
@@ -117,7 +115,15 @@ def load_points(stage: StageFacts) -> float:
     return sum(r.points for r in stage.reads if any(s.var is not None or not s.known for s in r.spans))
 
 
-def _taken_over(producer: Choice, levels: Levels, name: str, order: LoopOrder) -> Choice:
+def local_producers(members: Members, name: str) -> list[str]:
+    """What the stage reads of the group, but for what several groups share."""
+    reads = members.facts.stages[name].reads
+    return [r.producer for r in reads if members.is_local(r.producer) and r.producer not in members.shared]
+
+
+def taken_over(producer: Choice, levels: Levels, name: str, order: LoopOrder) -> Choice:
+    """The levels of a producer of a stage that is inlined: where these were further out, what was read again of the
+    stage is now read again of the producer."""
     if producer.levels is None:
         return Choice(levels, f"takes over the levels of {name}, which is inlined", ALG2)
     own = producer.levels

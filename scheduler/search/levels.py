@@ -38,12 +38,20 @@ class LoopOrder:
     vectorised: bool = True
     innermost: int = field(init=False)
     least: int = field(init=False)
+    intra_loops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         inside = [n for n, loop in enumerate(self.loops) if dim_of(loop) in self.whole]
         innermost = next(n for n in range(self.unrolled, len(self.loops)) if n not in inside)
         object.__setattr__(self, "innermost", innermost)
+        intra = tuple(loop for loop in self.loops if loop == inner(dim_of(loop)))
+        object.__setattr__(self, "intra_loops", intra)
         object.__setattr__(self, "least", max((innermost, *(n + 1 for n in inside))))
+
+    @property
+    def unrolled_dims(self) -> tuple[str, ...]:
+        """The dims whose loops are unrolled."""
+        return tuple(dim_of(loop) for loop in self.loops[: self.unrolled])
 
     def intra(self, dim: str) -> int:
         """Position of the intra-tile loop of `dim`; those inside the innermost real loop count as that."""

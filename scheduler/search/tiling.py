@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice, permutations
 from math import isqrt, lcm
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from platforms.model import Platform
 from scheduler.analysis.counts import SMALL_EXTENT, Levels, group_counts
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Effective, Members, effective
-from scheduler.analysis.nest import Axis, Nest, axis
+from scheduler.analysis.nest import Axis, Nest, axis, single
 from scheduler.analysis.overlap import FULL
 from scheduler.schedule import dim_of, inner, outer
 from scheduler.search.inlining import inline_trivial
@@ -36,7 +36,8 @@ vectors and halos are cut off at both ends on every level of a pyramid, is none 
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """One loop order of a group with the best tile sizes for it. `sizes` per tiled dim, None the whole extent."""
+    """One loop order of a group with the best tile sizes for it. `sizes` per tiled dim, None the whole extent. `stream`
+    and `prefetch` are those of the group."""
 
     members: Members
     order: LoopOrder
@@ -45,6 +46,8 @@ class Tiling:
     counts: GroupCounts
     cost: Breakdown
     rejected: tuple[Rejected, ...] = ()
+    stream: bool = False
+    prefetch: int = 0
 
     @property
     def total(self) -> float:
@@ -69,19 +72,20 @@ def tile_group(
     unrolled = tuple(d for d in few if not keeps_apart(members, d))
     if not tiled:
         return Infeasible(no_loop_to_tile(output))
-    best: _Candidate | None = None
+    best: Sized | None = None
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
-    axes = _Axes(output, tiled, platform, overlaps, members.output in members.facts.strips)
-    costed = _Costs(members, platform, model, axes)
-    for order in _orders(output, tiled, few, unrolled):
+    axes = Axes(output, tiled, platform, overlaps, members.output in members.facts.strips)
+    sizing = Sizing(members, platform, model, axes)
+    shapes: dict[tuple[str, ...], Shape] = {}
+    for order in orders(output, tiled, few, unrolled):
         if best is not None and expired():
             break
         if not order.vectorised and (best is not None or len(members.names) > 1):
             failed.append(Rejected(" ".join(order.loops), "its innermost loop does not run along memory"))
             continue
-        found = costed.cheapest(order)
+        found = sizing.cheapest(_paper_shape(members, order, shapes))
         if isinstance(found, Infeasible):
             failed.append(Rejected(" ".join(order.loops), found.reason))
         elif best is None or found.total < best.total * (1 - SAME_COST) - SAME_COST:
@@ -92,7 +96,7 @@ def tile_group(
             beaten.append(Rejected(found.describe(output), "costs no less", found.total))
     if best is None:
         return Infeasible(failed[0].reason)
-    return _settled(members, platform, model, best, (*beaten, *failed))
+    return sizing.settled(best, (*beaten, *failed))
 
 
 def no_loop_to_tile(output: StageFacts) -> str:
@@ -136,7 +140,7 @@ def keeps_apart(members: Members, dim: str) -> bool:
     return len(members.names) > 1 and not shared
 
 
-def _orders(
+def orders(
     output: StageFacts, tiled: tuple[str, ...], few: tuple[str, ...], unrolled: tuple[str, ...]
 ) -> Iterator[LoopOrder]:
     """Orders of the tiled loops, the memory order first; of those of few iterations the unrolled ones are innermost,
@@ -153,9 +157,9 @@ def _orders(
         yield LoopOrder(loops, len(unrolled), frozenset(whole), held[0] == output.storage[0])
 
 
-class _Axes:
-    """The candidate sizes of every dim of the output, as the innermost dim and otherwise. `strips`: it holds partial
-    results for threads."""
+class Axes:
+    """The candidate sizes of every dim of the output, as the innermost dim and otherwise; about so many `candidates` of
+    all dims together. `strips`: it holds partial results for threads."""
 
     def __init__(
         self,
@@ -164,12 +168,13 @@ class _Axes:
         platform: Platform,
         overlaps: dict[str, int],
         strips: bool,
+        candidates: int = MAX_CANDIDATES,
     ) -> None:
         self.output, self.tiled, self.strips = output, tiled, strips
         self.overlaps = overlaps
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
-        self.limit = max(2, int(MAX_CANDIDATES ** (1 / len(tiled))))
+        self.limit = max(2, int(candidates ** (1 / len(tiled))))
         self.cache: dict[str, dict[str, Axis]] = {}
 
     def of(self, innermost: str) -> dict[str, Axis]:
@@ -224,13 +229,49 @@ def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    """One loop order with its levels and its best tile sizes."""
+class Shape:
+    """One loop order of a group with the levels of its stages: everything but the tile sizes. `reads` has the stages
+    that are computed for themselves, `levels` those of them that are not the output. `stream` and `prefetch` are those
+    of the group."""
 
     order: LoopOrder
     choices: dict[str, Choice]
     reads: dict[str, Effective]
     levels: dict[str, Levels]
+    stream: bool = False
+    prefetch: int = 0
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The intra-tile loops."""
+        return self.order.intra_loops
+
+
+def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], unrolled: tuple[str, ...] = ()) -> Shape:
+    """The shape with these choices for all stages but the output. Points along `unrolled` share what they read (in the
+    paper's counts they do not)."""
+    levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
+    reads = effective(members, frozenset(choices) - frozenset(levels), unrolled)
+    return Shape(order, choices, reads, levels)
+
+
+def _paper_shape(members: Members, order: LoopOrder, known: dict[tuple[str, ...], Shape]) -> Shape:
+    """TACO 2019, Alg. 1 and 2, found once for orders that differ in their inter-tile loops only."""
+    found = known.get(order.intra_loops)
+    if found is not None:
+        return replace(found, order=order)
+    choices = inline_trivial(members, choose_levels(members, order), order)
+    found = shape_of(members, order, choices)
+    if all(levels.store <= len(order.intra_loops) for levels in found.levels.values()):
+        known[order.intra_loops] = found
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A shape with its best tile sizes, and their cost."""
+
+    shape: Shape
     sizes: dict[str, int]
     total: float
 
@@ -239,37 +280,75 @@ class _Candidate:
         return tuple((d, None if size >= output.extent(d) else size) for d, size in self.sizes.items())
 
     def describe(self, output: StageFacts) -> str:
-        return _described(self.order, self.whole(output))
+        return _described(self.shape.order, self.whole(output))
 
 
 @dataclass(frozen=True, slots=True)
 class _Costed:
-    """All tile sizes of an order of the intra-tile loops: what they cost, and whether their buffers fit."""
+    """All tile sizes of a shape: what they cost, and whether their buffers fit."""
 
-    choices: dict[str, Choice]
-    reads: dict[str, Effective]
-    levels: dict[str, Levels]
     nest: Nest
     total: NDArray[np.floating[Any]]
     fits: NDArray[np.bool_]
     reasons: tuple[str, ...]
 
 
-class _Costs:
-    """Costs one order after the other. Where no stage is stored outside of the innermost inter-tile loop, the order of
-    the others changes neither counts nor buffers: they are found once for an order of the intra-tile loops."""
+class Counting(Protocol):
+    """How the counts of a group are found that its cost model sees."""
 
-    def __init__(self, members: Members, platform: Platform, model: CostModel, axes: _Axes) -> None:
+    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+        """Of a shape with its tile sizes in `nest`; only for the answer as a `whole`, not to compare."""
+
+    def key(self, shape: Shape) -> Hashable:
+        """Shapes of the same key have the same counts; None is like no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCounting:
+    """What the model of TACO 2019 sees: where no stage is stored outside of the innermost inter-tile loop, the order of
+    those changes nothing."""
+
+    members: Members
+    platform: Platform
+
+    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+        """See Counting. Loads inside the group have no price: they are counted for the answer only."""
+        return group_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, whole)
+
+    def key(self, shape: Shape) -> Hashable:
+        """See Counting."""
+        inside = len(shape.inside)
+        if any(levels.store > inside for levels in shape.levels.values()):
+            return None
+        return (shape.inside, *shape.levels.items())
+
+
+class Sizing:
+    """Finds tile sizes for one shape after the other; the same counts are made once. Costs that differ by less than
+    `same` of the least are taken to be the same."""
+
+    def __init__(
+        self,
+        members: Members,
+        platform: Platform,
+        model: CostModel,
+        axes: Axes,
+        counting: Counting | None = None,
+        same: float = SAME_COST,
+    ) -> None:
         self.members, self.platform, self.model, self.axes = members, platform, model, axes
-        self.known: dict[tuple[str, ...], _Costed] = {}
+        self.counting = counting or PaperCounting(members, platform)
+        self.same = same
+        self.known: dict[Hashable, _Costed] = {}
 
-    def cheapest(self, order: LoopOrder) -> _Candidate | Infeasible:
-        """The cheapest valid tile sizes of an order, the largest of equal ones."""
-        of = self.of(order)
+    def cheapest(self, shape: Shape) -> Sized | Infeasible:
+        """The cheapest valid tile sizes of a shape, the largest of equal ones."""
+        of = self._of(shape)
+        order = shape.order
         innermost = dim_of(order.loops[order.innermost])
         outermost = of.nest.axes[dim_of(order.loops[-1])]
         needed = min(self.platform.threads, self.axes.most_tiles(innermost))
-        enough = outermost.counts >= needed
+        enough = np.asarray(outermost.counts >= needed)
         valid = of.fits & enough
         if not valid.any():
             reasons = (
@@ -278,42 +357,46 @@ class _Costs:
             return Infeasible(f"no tile size is valid: {'; '.join(reasons)}")
         total = np.where(valid, of.total, np.inf)
         least = float(total.min())
-        pick = int(np.argmax(total <= least + SAME_COST * abs(least)))
+        pick = int(np.argmax(total <= least + self.same * abs(least)))
         index = np.unravel_index(pick, total.shape)
         sizes = {d: int(np.ravel(of.nest.axes[d].sizes)[index[n]]) for n, d in enumerate(self.axes.tiled)}
-        return _Candidate(order, of.choices, of.reads, of.levels, sizes, float(total[index]))
+        return Sized(shape, sizes, float(total[index]))
 
-    def of(self, order: LoopOrder) -> _Costed:
-        inside = order.loops[: len(self.axes.output.dims)]
-        found = self.known.get(inside)
+    def settled(self, best: Sized, rejected: tuple[Rejected, ...] = ()) -> Tiling:
+        """The tiling that was found best: counted again for its sizes alone, and as a whole."""
+        members, shape = self.members, best.shape
+        output = members.facts.stages[members.output]
+        counts = self._counted(best.shape, best.sizes, True)
+        cost = self.model.price(counts, self.platform)
+        sizes = best.whole(output)
+        order, choices, stream, prefetch = shape.order, shape.choices, shape.stream, shape.prefetch
+        return Tiling(members, order, sizes, choices, counts, cost, rejected, stream, prefetch)
+
+    def priced(self, shape: Shape, sizes: Mapping[str, int]) -> float:
+        """What a shape costs with these tile sizes."""
+        return float(self.model.price(self._counted(shape, sizes, False), self.platform).total)
+
+    def _counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
+        output = self.members.facts.stages[self.members.output]
+        extents = dict(zip(output.dims, output.extents, strict=True))
+        axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in extents.items()}
+        return self.counting.counts(shape, Nest(output.name, shape.order.loops, axes), whole)
+
+    def _of(self, shape: Shape) -> _Costed:
+        key = self.counting.key(shape)
+        found = None if key is None else self.known.get(key)
         if found is None:
-            found = self._cost(order)
-            if all(levels.store <= len(inside) for levels in found.levels.values()):
-                self.known[inside] = found
+            found = self._cost(shape)
+            if key is not None:
+                self.known[key] = found
         return found
 
-    def _cost(self, order: LoopOrder) -> _Costed:
-        members, platform = self.members, self.platform
-        choices = inline_trivial(members, choose_levels(members, order), order)
-        levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
-        reads = effective(members, frozenset(choices) - frozenset(levels))
-        nest = Nest(members.output, order.loops, self.axes.of(dim_of(order.loops[order.innermost])))
-        counts = group_counts(members, reads, nest, levels, platform.threads, local_loads=False)
-        fits, reasons = _fits(counts, nest, platform)
-        total = np.asarray(self.model.price(counts, platform).total)
-        return _Costed(choices, reads, levels, nest, total, fits, reasons)
-
-
-def _settled(
-    members: Members, platform: Platform, model: CostModel, best: _Candidate, rejected: tuple[Rejected, ...]
-) -> Tiling:
-    """The tiling that was found best: counted again for its sizes alone, loads inside the group included."""
-    output = members.facts.stages[members.output]
-    single = {d: axis(d, output.extent(d), [best.sizes.get(d, output.extent(d))]) for d in output.dims}
-    nest = Nest(members.output, best.order.loops, single)
-    counts = group_counts(members, best.reads, nest, best.levels, platform.threads).at((0,))
-    cost = model.price(counts, platform)
-    return Tiling(members, best.order, best.whole(output), best.choices, counts, cost, rejected)
+    def _cost(self, shape: Shape) -> _Costed:
+        order = shape.order
+        nest = Nest(self.members.output, order.loops, self.axes.of(dim_of(order.loops[order.innermost])))
+        counts = self.counting.counts(shape, nest, False)
+        fits, reasons = _fits(counts, nest, self.platform)
+        return _Costed(nest, np.asarray(self.model.price(counts, self.platform).total), fits, reasons)
 
 
 def _described(order: LoopOrder, sizes: tuple[tuple[str, int | None], ...]) -> str:
@@ -325,7 +408,7 @@ def _fits(counts: GroupCounts, nest: Nest, platform: Platform) -> tuple[NDArray[
     """Which candidates keep the constraints on memory of TACO 2019, 4.2, and those that some break, with the largest
     buffers of the candidate that needs least: unfolded buffers fit the L2 cache, folded ones the last-level cache, each
     for one thread."""
-    shape = np.broadcast_shapes(*(a.sizes.shape for a in nest.axes.values()))
+    shape = np.broadcast_shapes(*(np.shape(a.sizes) for a in nest.axes.values()))
     valid = np.ones(shape, dtype=bool)
     reasons = []
     for folded, limit, cache in ((False, platform.l2_bytes, "L2"), (True, platform.llc_bytes, "last-level")):

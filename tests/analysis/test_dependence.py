@@ -18,6 +18,7 @@ from scheduler.analysis.dependence import (
     independent,
     may_reorder,
     pure_dims,
+    written_box,
 )
 from scheduler.lang.document import load
 from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, ParamRef, Reduce, RVar, Var, walk
@@ -86,9 +87,12 @@ def points(stage: Stage, update: Update, order: tuple[str, ...]) -> list[dict[st
     return [dict(point) for point in itertools.product(*loops)]
 
 
-def run(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[tuple[int, ...], object]:
-    """The stage after all iterations: every place tells which iteration wrote it last, and what that one had read."""
-    memory: dict[tuple[int, ...], object] = {}
+def run(
+    stage: Stage, update: Update, order: tuple[str, ...], before: Mapping[tuple[int, ...], object] | None = None
+) -> dict[tuple[int, ...], object]:
+    """The stage after all iterations: every place tells which iteration wrote it last, and what that one had read.
+    Places that are not in `before` are new."""
+    memory: dict[tuple[int, ...], object] = dict(before or {})
     for env in points(stage, update, order):
         seen = tuple(memory.get(p, "new") for p in reads_of(update, env, memory))
         at = tuple(places(e, env, memory) for e in update.at)
@@ -201,6 +205,56 @@ def test_free_dims_are_always_independent(case: tuple[Stage, Update]) -> None:
         assert all(independent(stage, update, turned, d) for d in free_dims(stage, update))
 
 
+@st.composite
+def fills(draw: st.DrawFn) -> tuple[Stage, Update]:
+    """Updates that write a box, and read neighbours of where they write."""
+    names = LOOPS[: draw(st.integers(1, 2))]
+    domain = tuple(RVar(n, number(draw(st.integers(-2, 2))), number(draw(st.integers(1, 4)))) for n in names)
+    at = tuple(Var(n) if draw(st.booleans()) else plus(Var(n), number(draw(st.integers(-2, 2)))) for n in names)
+    free = draw(st.booleans())
+    at, dims = ((*at, Var("k")), (*DIMS[: len(names)], "k")) if free else (at, DIMS[: len(names)])
+    values: list[Expr] = [number(0)]
+    for _ in range(draw(st.integers(0, 2))):
+        place = (plus(e, number(draw(st.sampled_from((-1, -1, 0, 0, 1, -3))))) for e in at[: len(names)])
+        values.append(Access("f", (*place, *at[len(names) :]), 0, UINT8))
+    update = Update(domain, None, at, tuple(values))
+    return Stage("f", dims, (number(0),), (update,), None, dims), update
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.one_of(updates(), fills()), st.randoms(use_true_random=False))
+def test_what_is_written_first_does_not_matter_before(case: tuple[Stage, Update], rng: random.Random) -> None:
+    stage, update = case
+    default = default_order(stage, update)
+    order = tuple(rng.sample(default, len(default)))
+    box = written_box(stage, update, order)
+    if box is None:
+        return
+    ranges = []
+    for d in stage.dims:
+        variable, moved = box.get(d, (RVar(d, number(0), number(WIDE)), 0))
+        low, extent = places(variable.lo, {}, {}), places(variable.extent, {}, {})
+        ranges.append(range(low + moved, low + moved + extent))
+    written = set(itertools.product(*ranges))
+    after = run(stage, update, order)
+    assert set(after) == written
+    assert run(stage, update, order, dict.fromkeys(written, "rubbish")) == after
+
+
+def test_boxes_that_are_written_are_found() -> None:
+    """The test above would pass if nothing were ever proved."""
+    counts = {False: 0, True: 0}
+
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @given(fills())
+    def count(case: tuple[Stage, Update]) -> None:
+        stage, update = case
+        counts[written_box(stage, update, default_order(stage, update)) is not None] += len(update.values) > 1
+
+    count()
+    assert all(n >= 30 for n in counts.values()), counts
+
+
 def test_random_updates_have_proofs_of_all_kinds() -> None:
     """The tests above would pass if nothing were ever proved."""
     counts = dict.fromkeys(itertools.product((False, True), repeat=2), 0)
@@ -257,6 +311,7 @@ def proved(stage: Stage, update: Update, *order: str) -> str:
 
 def test_a_scan_is_independent_across() -> None:
     stage, update = stage_of({"domain": {"r": [1, "input.extent.y - 1"]}, "at": ["x", "r"], "value": "f(x, r - 1) + 1"})
+    assert written_box(stage, update, ("r", "x")) == {"y": (update.domain[0], 0)}
     assert free_dims(stage, update) == ("x",)
     assert pure_dims(stage) == {"x"}
     assert default_order(stage, update) == ("r", "x")
@@ -304,6 +359,8 @@ def test_doubling_of_maxima() -> None:
     assert proved(stage, u, "t", "ry", "x") == "x"
     assert may_reorder(stage, u, ("x", "ry", "t"), strict=True)
     assert not may_reorder(stage, u, ("t", "ry", "x"))
+    ry, t = u.domain
+    assert written_box(stage, u, ("x", "ry", "t")) == {"y": (ry, 0), "z": (t, 0)}
 
 
 def test_pointwise_in_place() -> None:

@@ -21,7 +21,15 @@ from app.context import Context
 from app.db import Database, upgrade
 from app.errors import ApiError
 from app.main import create_app
-from app.schedules.answers import DERIVED_FORMS, MEDIA_TYPES, Answer, PipelineIdentity, Question, content_hash
+from app.schedules.answers import (
+    DERIVED_FORMS,
+    MEDIA_TYPES,
+    Answer,
+    PipelineIdentity,
+    Question,
+    candidate_form,
+    content_hash,
+)
 from app.schedules.examples import BLUR
 from app.settings import Settings
 from scheduler.errors import Problem
@@ -49,7 +57,7 @@ class FakeScheduling:
         found = self.inspect(question.pipeline, question.limits)
         if isinstance(found, ApiError):
             return ApiError(found.code, found.detail, [Problem("missing_key", "/pipeline/stages", "no stages")])
-        asked = [found.id, question.platform, question.method, question.strict, question.deadline_ms]
+        asked = [found.id, question.platform, question.options()]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
 
     def answer(self, question: Question) -> Answer | ApiError:
@@ -66,7 +74,7 @@ class FakeScheduling:
             "pipeline_id": pipeline.id,
             "platform": question.platform["name"],
             "method": question.method,
-            "options": {"method": question.method, "strict": question.strict, "deadline_ms": question.deadline_ms},
+            "options": question.options(),
             "degraded": self.degraded,
             "groups": self.groups,
             "predicted": {"total": 1.0},
@@ -76,12 +84,20 @@ class FakeScheduling:
         }
         forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES if name not in DERIVED_FORMS}
         forms["explain"] = b'{"decisions":[]}'
+        forms["candidates"] = json.dumps({"model": "m", "unit": "ms", "items": self.candidates(key)}).encode()
+        forms[candidate_form(1, "schedule.json")] = b"{}"
         forms["pipeline.json"] = json.dumps(question.pipeline).encode()
         forms["platform.json"] = json.dumps(question.platform).encode()
         forms["source.json"] = json.dumps(SOURCE).encode()
         return Answer(
             key, pipeline, question.platform["name"], question.method, question.strict, self.degraded, "0", body, forms
         )
+
+    def candidates(self, key: str) -> list[dict[str, Any]]:
+        base = f"/v1/schedules/{key}"
+        figures = {"memory_bytes": 2048, "recompute": 1.5, "parallelism": 8.0, "pareto": True, "differs": "<nothing>"}
+        links = {name: f"{base}/{candidate_form(1, name)}" for name in ("schedule.json", "loopnest.txt")}
+        return [{"rank": rank, "predicted": 1.25 * rank, **figures, "links": links} for rank in (1, 2)]
 
     def derive(self, name: str, pipeline: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
         self.derived.append(name)

@@ -141,6 +141,9 @@ REQUESTS = {
     "job_not_found": get("/v1/jobs/none"),
     "artefact_not_found": no_output,
     "token_not_found": lambda service: service.client.delete("/v1/tokens/none"),
+    "candidate_not_found": lambda service: service.client.get(
+        f"/v1/schedules/{service.schedule()}/candidates/7/schedule.json"
+    ),
     "not_built": not_built,
     "platform_name_taken": taken,
     "job_finished": finished,
@@ -154,7 +157,17 @@ REQUESTS = {
     "store_unavailable": gone,
     "not_ready": not_ready,
     "internal": fault,
-    **{c: refusing(c) for c in ("limit_exceeded", "illegal_schedule", "timeout", "out_of_memory", "worker_lost")},
+    **{
+        c: refusing(c)
+        for c in (
+            "limit_exceeded",
+            "illegal_schedule",
+            "fixed_contradiction",
+            "timeout",
+            "out_of_memory",
+            "worker_lost",
+        )
+    },
 }
 
 JOBS = {

@@ -245,6 +245,17 @@ def test_a_job_with_a_lease_is_left_alone(service):
     assert service.client.get(f"/v1/jobs/{job_id}").json()["state"] == "running"
 
 
+def test_a_job_of_its_own_is_late_and_not_lost(start):
+    job = Job()
+    service = start(job, job_workers=1)
+    job_id = submit(service)
+    assert job.started.wait(20)
+    service.context.runner.maintain(now_us() + 3600 * 10**6)
+    job.proceed.set()
+    found = ended(service, job_id)
+    assert (found["state"], found["attempts"]) == ("succeeded", 1)
+
+
 def test_a_job_that_nobody_starts_expires(start):
     service = start(job_queue_ttl_s=60)
     job_id = submit(service)

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from app.dashboard.charts import Point, scatter
 from app.dashboard.highlight import MAX_BYTES, c_html, style_sheet
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -90,7 +91,7 @@ def test_the_list_pages(service):
 def test_one_schedule_shows_everything(service):
     schedule_id = service.schedule()
     found = page(service, f"/schedules/{schedule_id}")
-    for words in ("blur on host", schedule_id, "taco2019", "Loop nest", "Decisions", "blur_y"):
+    for words in ("blur on host", schedule_id, "default", "Loop nest", "Decisions", "blur_y"):
         assert words in found.text
     assert f"code.c of {schedule_id}" in "".join(found.words)
     assert "loopnest.txt of" in found.text
@@ -119,8 +120,8 @@ def test_a_group_tells_its_loops_and_those_of_updates(service):
     text = page(service, f"/schedules/{service.schedule()}").text
     for words in (
         "tiles of x whole, y 64; 8 lanes along x; threads over y.outer",
-        "memory, folded x, y; 8 lanes update 1: x, r, y; 8 lanes along x update 2: s",
-        "update 1: y, t; threads over t",
+        "memory, folded x, y; 8 lanes update 0: x, r, y; 8 lanes along x update 1: s",
+        "update 0: y, t; threads over t",
         "inline: gone",
     ):
         assert words in text
@@ -171,3 +172,27 @@ def test_code_is_highlighted_and_escaped():
     plain = c_html("<" * (MAX_BYTES + 1))
     assert "<<" not in plain
     assert ".code .kt" in style_sheet()
+
+
+def test_candidates_are_shown_with_a_chart(service):
+    found = page(service, f"/schedules/{service.schedule()}")
+    assert "Predicted (ms)" in found.text
+    assert "<nothing>" in found.text
+    assert sum(tag == "circle" for tag, _ in found.tags) == 2
+    assert any(tag == "svg" and a["role"] == "img" and a["aria-label"] for tag, a in found.tags)
+
+
+def test_charts_are_for_two_and_more_and_escape():
+    assert scatter("t", [Point("a", 1, 2)], "x", "y") == ""
+    chart = scatter("<t>", [Point("<a>", 1, 0), Point("b", 0, 0, "best")], "<x>", "y")
+    assert "<t>" not in chart
+    assert "&lt;a&gt;: 1 &lt;x&gt;, 0 y" in chart
+    assert 'class="best"' in chart
+
+
+def test_what_is_fixed_and_cut_is_shown(service):
+    fixed = {"blur_x": {"compute": "inline"}}
+    schedule_id = service.schedule(options={"method": "default", "fixed": fixed})
+    text = page(service, f"/schedules/{schedule_id}").text
+    assert "Fixed by the caller" in text
+    assert '"compute": "inline"' in text

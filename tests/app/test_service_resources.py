@@ -113,7 +113,7 @@ def test_capabilities_name_what_there_is(service):
     found = service.client.get("/v1/capabilities").json()
     assert "float32" in found["types"]
     assert {"min", "clamp", "sum", "argmin", "sat_uint8"} <= set(found["functions"])
-    assert found["methods"] == ["taco2019"]
+    assert found["methods"] == ["default", "taco2019"]
     assert "code.c" in found["emitters"]
     assert found["limits"]["body_bytes"] == service.context.settings.body_bytes
     assert found["limits"]["document.stages"] == service.context.settings.limits.stages

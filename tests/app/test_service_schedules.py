@@ -211,7 +211,7 @@ def test_lists_are_filtered(service):
     assert listed() == ["blur", "large_blur", "sharp"]
     assert listed(pipeline="blur") == ["blur"]
     assert listed(platform="i7-6700") == ["sharp"]
-    assert listed(method="taco2019") == ["blur", "large_blur", "sharp"]
+    assert listed(method="default") == ["blur", "large_blur", "sharp"]
     assert listed(method="none") == []
     assert listed(degraded=True) == ["large_blur"]
     assert listed(degraded=False) == ["blur", "sharp"]

@@ -210,3 +210,107 @@ def test_what_the_machine_cannot_hold_is_refused(monkeypatch, error, code):
     found = work.answer(Question(pipelines.document("blur"), machine, "taco2019", False, None))
     assert isinstance(found, ApiError)
     assert found.code == code
+
+
+def test_the_candidates_of_a_schedule(whole):
+    body = {"pipeline_id": "harris", "options": {"method": "default"}}
+    schedule = whole.client.post("/v1/schedules", json=body).json()
+    found = whole.client.get(schedule["links"]["candidates"]).json()
+    assert found["unit"] == schedule["predicted"]["unit"]
+    assert [c["rank"] for c in found["items"]] == list(range(1, len(found["items"]) + 1))
+    assert len(found["items"]) > 1
+    for c in found["items"]:
+        document = whole.client.get(c["links"]["schedule.json"]).json()
+        assert (document["groups"] == schedule["groups"]) == (c["rank"] == 1)
+        assert "group output" in whole.client.get(c["links"]["loopnest.txt"]).text
+    page = whole.client.get(schedule["links"]["page"]).text
+    assert "<svg" in page
+    beyond = whole.client.get(f"/v1/schedules/{schedule['id']}/candidates/16/loopnest.txt")
+    assert beyond.json()["code"] == "candidate_not_found"
+    assert whole.client.get("/v1/schedules/none/candidates/1/loopnest.txt").json()["code"] == "schedule_not_found"
+    assert whole.client.get("/v1/schedules/none/candidates/17/loopnest.txt").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "fixed", "code", "pointer"),
+    [
+        ("taco2019", {"blur_x": {"compute": "inline"}}, "bad_request", "/options"),
+        ("default", {"blurx": {"compute": "inline"}}, "bad_document", "/options/fixed/blurx"),
+        ("default", {"blur_x": {"vector": 3}}, "bad_document", "/options/fixed/blur_x/vector"),
+        ("default", {"blur_y": {"compute": "inline"}}, "fixed_contradiction", "/options/fixed/blur_y/compute"),
+    ],
+)
+def test_decisions_that_cannot_be(whole, method, fixed, code, pointer):
+    body = {"pipeline_id": "blur", "options": {"method": method, "fixed": fixed}}
+    answer = whole.client.post("/v1/schedules", json=body)
+    assert answer.status_code == 422
+    document = answer.json()
+    assert (document["code"], [e["pointer"] for e in document["errors"]]) == (code, [pointer])
+
+
+def test_decisions_are_part_of_the_question(whole):
+    ids = set()
+    for compute in ("inline", "root"):
+        options = {"method": "default", "fixed": {"blur_x": {"compute": compute}}}
+        answer = whole.client.post("/v1/schedules", json={"pipeline_id": "blur", "options": options})
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["options"]["fixed"] == options["fixed"]
+        assert len(answer.json()["groups"]) == (1 if compute == "inline" else 2)
+        ids.add(answer.json()["id"])
+    assert len(ids) == 2
+
+
+@needs_gcc
+def test_a_schedule_is_tuned(whole):
+    body = {"pipeline": small("harris"), "options": {"method": "default", "tune": 3}}
+    answer = whole.client.post("/v1/schedules", json=body)
+    assert answer.status_code == 202, answer.text
+    untuned = answer.json()
+    job_id = untuned["jobs"][0]["id"]
+    assert answer.headers["location"] == f"/v1/jobs/{job_id}"
+    assert "tune" not in untuned["options"]
+    job = ended(whole, job_id)
+    assert job["state"] == "succeeded", job
+    assert [s["error"] for s in job["result"]["samples"]] == [None] * 3
+    again = whole.client.post("/v1/schedules", json=body)
+    assert again.status_code == 200
+    tuned = again.json()
+    assert tuned["id"] == job["result"]["schedule_id"] != untuned["id"]
+    assert (tuned["options"]["tune"], tuned["tuning"]["chosen"]) == (3, job["result"]["chosen"])
+    samples = whole.client.get(tuned["links"]["measurements"]).json()["items"]
+    assert [s["rank"] for s in samples] == [1, 2, 3]
+    assert all(min(s["times_ms"]) == s["minimum_ms"] for s in samples)
+    assert whole.client.get(untuned["links"]["measurements"]).json() == {"items": []}
+    candidates = whole.client.get(tuned["links"]["candidates"]).json()["items"]
+    chosen = next(c for c in candidates if c["chosen"])
+    assert whole.client.get(chosen["links"]["schedule.json"]).json()["groups"] == tuned["groups"]
+    assert whole.client.get(tuned["links"]["schedule.json"]).json()["groups"] == tuned["groups"]
+    assert whole.client.get(tuned["links"]["explain.txt"]).text.startswith("Tuned: candidate")
+    for form in ("code.c", "code.h", "loopnest.txt", "schedule.h", "explain", "pipeline.json"):
+        assert whole.client.get(tuned["links"][form]).status_code == 200, form
+    page = whole.client.get(tuned["links"]["page"]).text
+    assert "Measured (ms)" in page
+    assert page.count("<svg") == 2
+
+
+def test_tuning_is_asked_for_once(start):
+    service = start(scheduling=work)
+    body = {"pipeline": small("harris"), "options": {"method": "default", "tune": 2}}
+    first, second = (service.client.post("/v1/schedules", json=body) for _ in range(2))
+    assert (first.status_code, second.status_code) == (202, 202)
+    assert first.json()["jobs"] == second.json()["jobs"]
+    other = body | {"options": body["options"] | {"tune": 3}}
+    assert service.client.post("/v1/schedules", json=other).json()["jobs"] != first.json()["jobs"]
+
+
+@needs_gcc
+def test_tuning_that_nobody_survives_fails_the_job(start):
+    service = start(scheduling=work, job_workers=1)
+    platform = service.client.get("/v1/platforms/i7-6700").json()["document"]
+    platform["compiler"] |= {"flags": ["-march=no-such-machine"]}
+    platform["name"] = "broken"
+    options = {"method": "default", "tune": 2}
+    body = {"pipeline": small("harris"), "platform": platform, "options": options}
+    job = ended(service, service.client.post("/v1/schedules", json=body).json()["jobs"][0]["id"])
+    assert (job["state"], job["error"]["code"]) == ("failed", "run_failure")
+    assert "candidate 2: compile_failure" in job["error"]["output"]

@@ -74,7 +74,7 @@ def test_only_who_agrees_is_timed(problem: Problem, tmp_path: Path) -> None:
 
 
 def test_every_stage_at_root_takes_part(problem: Problem) -> None:
-    able, unable = compare.entries(problem, [compare.AT_ROOT], "taco2019", threads=1)
+    able, unable = compare.entries(problem, [compare.AT_ROOT], "taco2019", compare.machine_of(None, 1))
     results = contest.run(problem, able, threads=1, rounds=1)
     assert [(r.name, r.error) for r in results] == [("tilesmith", None), ("tilesmith at root", None)]
     assert unable == []

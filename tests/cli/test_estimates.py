@@ -71,3 +71,10 @@ def test_channels_of_pictures():
     colour, gray = pipelines.load("harris"), pipelines.load("sobel")
     assert estimates.channels(colour, colour.input("input"), {}) == 3
     assert estimates.channels(gray, gray.input("input"), {}) is None
+
+
+def test_params_have_their_defaults():
+    pipeline = pipelines.load("camera_pipe")
+    given = {p.name: p.default for p in pipeline.params}
+    assert given
+    assert estimates.input_regions(pipeline, {}) == estimates.input_regions(pipeline, given)

@@ -115,4 +115,4 @@ def test_files_that_are_not_there(tmp_path):
 
 def test_without_halide_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "halide", None)
-    assert "pip install 'tilesmith[halide]'" in imported(f"{tmp_path}/a.py:f", status=2).stderr
+    assert "pip install 'halide>=21,<22'" in imported(f"{tmp_path}/a.py:f", status=2).stderr

@@ -42,7 +42,7 @@ def as_json(*arguments):
 def test_schedule_as_json(name):
     told = as_json("schedule", name, "--platform", "i7-6700")
     assert {"id", "pipeline", "platform", "method", "degraded", "groups", "predicted", "timings_ms"} <= set(told)
-    assert (told["pipeline"], told["platform"], told["method"]) == (name, "i7-6700", "taco2019")
+    assert (told["pipeline"], told["platform"], told["method"]) == (name, "i7-6700", "default")
     assert set(told["timings_ms"]) == {"parse", "analysis", "search", "lower", "emit", "total"}
     assert set(told["groups"][-1]) >= {"output", "loops", "tiles", "placements"}
     assert told["predicted"]["unit"]
@@ -68,7 +68,7 @@ def test_the_same_question_has_the_same_id():
 
 def test_schedule_prints_the_loop_nest_and_explain_the_decisions():
     printed = tilesmith("schedule", "blur", "--platform", "i7-6700").stdout
-    assert printed.startswith("blur for i7-6700 by taco2019, id ")
+    assert printed.startswith("blur for i7-6700 by default, id ")
     assert "blur_x" in printed
     explained = tilesmith("explain", "blur", "--platform", "i7-6700").stdout
     assert "blur_x" in explained
@@ -136,7 +136,7 @@ def test_a_schedule_by_hand_that_is_wrong(tmp_path, change, status):
 
 
 def test_an_unknown_method():
-    assert "did you mean 'taco2019'?" in tilesmith("schedule", "blur", "--method", "taco2091", status=2).stderr
+    assert "did you mean 'default'?" in tilesmith("schedule", "blur", "--method", "defautl", status=2).stderr
 
 
 @pytest.mark.parametrize("name", ["gaussian3x3", "laplacian_sharpen", "sobel"])

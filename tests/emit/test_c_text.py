@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.machines import machine
+from support.methods import PAPER_OPTIONS
 from support.native import source_of
 
 from scheduler import pipelines
@@ -84,7 +85,7 @@ def test_updates(golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", pipelines.names())
 def test_the_same_question_has_the_same_bytes(name: str) -> None:
-    first, second = (compile_pipeline(pipelines.load(name), machine()) for _ in range(2))
+    first, second = (compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS) for _ in range(2))
     assert first.source == second.source
     assert first.key == second.key
     assert first.loopnest == second.loopnest
@@ -120,7 +121,7 @@ def test_hashing_does_not_change_the_bytes() -> None:
 
 @pytest.mark.parametrize("name", pipelines.names())
 def test_nothing_of_the_place_or_the_time_is_in_it(name: str) -> None:
-    source = compile_pipeline(pipelines.load(name), machine()).source
+    source = compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS).source
     text = source.code + source.header
     today = datetime.date.today()
     assert socket.gethostname() not in text
@@ -134,7 +135,7 @@ def test_nothing_of_the_place_or_the_time_is_in_it(name: str) -> None:
 
 def test_lines_are_for_people() -> None:
     """Every loop of a stage says which; no line has tabs, trailing blanks or text beyond ASCII."""
-    source = compile_pipeline(pipelines.load("harris"), machine()).source
+    source = compile_pipeline(pipelines.load("harris"), machine(), PAPER_OPTIONS).source
     for line in source.code.splitlines():
         assert line == line.rstrip()
         assert line.isascii()
@@ -146,6 +147,6 @@ def test_lines_are_for_people() -> None:
 
 
 def test_only_the_helpers_that_are_used_are_there() -> None:
-    code = compile_pipeline(pipelines.load("blur"), machine()).source.code
+    code = compile_pipeline(pipelines.load("blur"), machine(), PAPER_OPTIONS).source.code
     assert "tilesmith_lerp" not in code
     assert "tilesmith_mix" not in code

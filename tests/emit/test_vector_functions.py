@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Sequence
 
@@ -110,8 +111,19 @@ def values_of(type_: str) -> np.ndarray:
     return np.concatenate([np.array(ends, type_), some])
 
 
-@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32"])
-def test_integer_idioms(type_: str) -> None:
+MACHINES = [("-march=native", 64), ("-mavx2", 32), ("-msse4.1", 16), ("-O1", 16)]
+"""What code is compiled for, and the bytes of a vector there."""
+
+
+def for_this(flag: str) -> str:
+    if flag.startswith(("-ms", "-mavx")):
+        return flag if platform.machine() == "x86_64" else "-O1"
+    return flag
+
+
+@pytest.mark.parametrize(("flag", "size"), MACHINES)
+@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64"])
+def test_integer_idioms(type_: str, flag: str, size: int) -> None:
     """Every pair of bytes; of wider types those at the ends. All in one pipeline, as a tuple."""
     values = IDIOMS + SHIFTS + (COUNTED if type_.startswith("u") else ())
     pipeline = load(
@@ -124,17 +136,49 @@ def test_integer_idioms(type_: str) -> None:
             "estimates": {f"s{n}": [[0, 4096]] for n in range(len(values))},
         }
     )
-    lanes = Vector("x", 64 // np.dtype(type_).itemsize)
+    lanes = Vector("x", size // np.dtype(type_).itemsize)
     groups = tuple(Group(o, ("x.inner",), (), None, lanes, (), ()) for o in pipeline.outputs)
     source = source_of(pipeline, Schedule("idioms", "by hand", groups), machine())
     assert not re.search(r"[ab]_\d+\[\d+\]", source.code), "lane by lane"
     a, b = pairs(values_of(type_))
     inputs, regions = {"a": Image(a, (0,)), "b": Image(b, (0,))}, {o: ((0, len(a)),) for o in pipeline.outputs}
     expected = interpret(pipeline, inputs, {}, regions)
-    status, got = call(build(source, FLAGS["gcc"]), source, pipeline, inputs, {}, regions)
+    status, got = call(build(source, ("-O1", for_this(flag))), source, pipeline, inputs, {}, regions)
     assert status == 0
     for output, value in zip(pipeline.outputs, values, strict=True):
         np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(("flag", "size"), MACHINES)
+def test_integers_become_wider(flag: str, size: int, compiler: str) -> None:
+    """Every two types of integers, all of them in one function, in vectors of one register."""
+    names = [f"{kind}{bits}" for bits in (8, 16, 32, 64) for kind in ("int", "uint")]
+    wider = [(a, b) for a in names for b in names if np.dtype(a).itemsize < np.dtype(b).itemsize]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "wider",
+            "inputs": [{"name": n[0] + n[-2:], "type": n, "dims": ["x"]} for n in names],
+            "stages": [
+                {"name": f"{a}_{b}", "dims": ["x"], "value": f"{b}({a[0] + a[-2:]}(x))"} for a, b in wider
+            ],
+            "outputs": [f"{a}_{b}" for a, b in wider],
+            "estimates": {f"{a}_{b}": [[0, 4096]] for a, b in wider},
+        }
+    )  # fmt: skip
+    groups = tuple(
+        Group(f"{a}_{b}", ("x.inner",), (), None, Vector("x", size // np.dtype(b).itemsize), (), ()) for a, b in wider
+    )
+    source = source_of(pipeline, Schedule("wider", "by hand", groups), machine())
+    rng = np.random.default_rng(7)
+    columns = {n: np.frombuffer(rng.bytes(70 * np.dtype(n).itemsize), n) for n in names}
+    inputs = {n[0] + n[-2:]: Image(c, (0,)) for n, c in columns.items()}
+    regions = dict.fromkeys(pipeline.outputs, ((0, 70),))
+    status, got = call(build(source, ("-O1", for_this(flag)), compiler), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for a, b in wider:
+        np.testing.assert_array_equal(got[f"{a}_{b}"][0], columns[a].astype(b), err_msg=f"{a} to {b}")
 
 
 def test_random_numbers_are_the_same_in_vectors() -> None:
@@ -159,13 +203,45 @@ def test_tables_of_bytes(index: str, low: int, size: int, compiler: str) -> None
     pipeline = load(document)
     schedule = Schedule("lookup", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", 64), (), ()),))
     source = source_of(pipeline, schedule, machine())
-    assert "= tilesmith_lookup_u8x64(" in source.code
+    assert "= tilesmith_lookup_2_bytes_u8x64(" in source.code or "& 63" in index
     rng = np.random.default_rng(5)
     a, table = (rng.integers(0, 256, n).astype(np.uint8) for n in (300, size))
     inputs, regions = {"a": Image(a, (0,)), "table": Image(table, (low,))}, {"out": ((0, 300),)}
     status, got = call(build(source, FLAGS[compiler], compiler), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_array_equal(got["out"][0], table[(a if size > 64 else a & 63) - np.int64(low)])
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("lanes", [64, 16])
+@pytest.mark.parametrize(("most", "size"), [(1023, 1024), (1023, 1030), (2047, 2048), (300, 301), (300, 384), (90, 91)])
+def test_longer_tables_of_bytes(most: int, size: int, lanes: int, compiler: str) -> None:
+    """A table whose indices are clamped is looked up by parts of 128, where it has all that they may reach."""
+    document = {
+        "format": 1,
+        "name": "lookup",
+        "inputs": [
+            {"name": "a", "type": "int16", "dims": ["x"]},
+            {"name": "b", "type": "int32", "dims": ["x"]},
+            {"name": "table", "type": "uint8", "dims": ["x"]},
+        ],
+        "stages": [
+            {"name": "out", "dims": ["x"], "value": f"table(clamp(a(x), 0, {most})) ^ table(clamp(b(x), 0, {most}))"}
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 4096]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("lookup", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ()),))
+    source = source_of(pipeline, schedule, machine())
+    assert len(re.findall(rf"= tilesmith_lookup_{most // 128 + 1}_u8x64\(", source.code)) == 2
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(-100, 2 * most, 300) for _ in "ab")
+    table = rng.integers(0, 256, size).astype(np.uint8)
+    inputs = {"a": Image(a.astype(np.int16), (0,)), "b": Image(b.astype(np.int32), (0,)), "table": Image(table, (0,))}
+    status, got = call(build(source, FLAGS[compiler], compiler), source, pipeline, inputs, {}, {"out": ((0, 300),)})
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], table[a.clip(0, most)] ^ table[b.clip(0, most)])
 
 
 @pytest.mark.parametrize("compiler", FLAGS)
@@ -195,3 +271,62 @@ def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> Non
         status, got = call(library, source, pipeline, inputs, params, regions)
         assert status == 0
         np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, params, regions)["out"][0])
+
+
+def test_edges_that_grow_with_a_loop_are_vectors() -> None:
+    """Of the loop around a row its middle is looked at: the edges of most rows are wide."""
+    document = {
+        "format": 1,
+        "name": "disparities",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [{"name": "out", "dims": ["x", "z"], "value": "a(x) * a(x + 2 * z)"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128], [0, 32]], "a": [[0, 128]]},
+    }
+    pipeline = load(document)
+    group = Group("out", ("x.inner", "z.inner"), (), None, Vector("x", 8), (), ())
+    source = source_of(pipeline, Schedule("disparities", "by hand", (group,)), machine())
+    assert "= tilesmith_run_f32x8(" in source.code
+
+
+PRODUCTS = {
+    "int32(a(x)) * int32(b(x)) + int32(c(x)) * int32(a(x))": 1,
+    "n + int32(a(x)) * 300 + int32(b(x)) * -7 + int32(c(x)) * 32767 + 99": 2,
+    "int32(a(x)) * int32(b(x)) + int32(c(x)) * 5 + int32(b(x)) * int32(b(x)) + n": 1,
+    "int32(a(x)) * 3 + int32(b(x)) * 70000": 0,
+    "int32(a(x)) * int32(b(x)) + int32(m) * int32(a(x + 1))": 1,
+    "int32(m) * int32(m) + int32(a(x)) + int32(b(x)) * int32(m)": 0,
+}
+"""Sums, and how many pairs of their products are made at once."""
+
+
+@pytest.mark.parametrize(("flag", "size", "lanes"), [(f, s, n) for f, s in MACHINES for n in (8, 32)])
+def test_sums_of_products(flag: str, size: int, lanes: int) -> None:
+    """Products of 16 bits are multiplied and added by pairs, and wrap as they do one by one."""
+    stages = [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(PRODUCTS)]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "products",
+            "params": [{"name": "n", "type": "int32", "default": 3}, {"name": "m", "type": "int16", "default": -9}],
+            "inputs": [{"name": n, "type": "uint8" if n == "c" else "int16", "dims": ["x"]} for n in "abc"],
+            "stages": stages,
+            "outputs": [s["name"] for s in stages],
+            "estimates": {s["name"]: [[0, 4096]] for s in stages},
+        }
+    )
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", lanes), (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("products", "by hand", groups), machine(vector_bytes=size))
+    vectors = len(re.findall(r"= tilesmith_madd_i32x\d+\(", source.code))
+    whole = sum(PRODUCTS.values()) * max(1, lanes * 4 // size)
+    assert vectors == (whole if size >= 32 else 0)
+    a, b = pairs(values_of("int16"))
+    a, b = np.append(a, [-(1 << 15)] * 2).astype(np.int16), np.append(b, [-(1 << 15)] * 2).astype(np.int16)
+    c = np.random.default_rng(9).integers(0, 256, len(a)).astype(np.uint8)
+    inputs = {n: Image(v, (0,)) for n, v in zip("abc", (a, b, c), strict=True)}
+    regions, params = dict.fromkeys(pipeline.outputs, ((0, len(a) - 1),)), {"n": -(1 << 31) + 5, "m": -(1 << 15)}
+    expected = interpret(pipeline, inputs, params, regions)
+    status, got = call(build(source, ("-O1", for_this(flag))), source, pipeline, inputs, params, regions)
+    assert status == 0
+    for output, value in zip(pipeline.outputs, PRODUCTS, strict=True):
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)

@@ -41,7 +41,10 @@ def test_the_cases_are_broad() -> None:
         count["strict"] += case.schedule.strict
         count["planned"] += case.schedule.method == "planned"
         count["factors"] += bool(case.schedule.factors) and case.schedule.method == "random"
+        count["separations"] += bool(case.schedule.separations)
         for g in case.schedule.groups:
+            count["past the caches"] += g.stream
+            count["asked ahead"] += g.prefetch > 0
             count["threads"] += g.parallel is not None
             count["vectors"] += g.vector is not None
             count["tiles"] += any(t.size is not None for t in g.tiles)
@@ -61,7 +64,7 @@ def test_the_cases_are_broad() -> None:
     least = {
         "updates": 150, "tuples": 100, "outputs": 100, "strict": 60, "threads": 150, "vectors": 250, "tiles": 250,
         "unrolled": 40, "groups of updates in tiles": 60, "groups of updates with members": 12, "sliding": 80,
-        "registers": 10, "updates inside": 30, "tuples inside": 15, "updates in vectors": 120,
-        "updates by threads": 40, "factors": 25,
+        "registers": 8, "updates inside": 30, "tuples inside": 15, "updates in vectors": 120,
+        "updates by threads": 40, "past the caches": 20, "asked ahead": 100, "factors": 25, "separations": 10,
     }  # fmt: skip
     assert {what: (count[what], n) for what, n in least.items() if count[what] < n} == {}

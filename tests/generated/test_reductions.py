@@ -3,6 +3,8 @@ and over nothing."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.machines import machine
@@ -110,6 +112,16 @@ def test_strict_floats_are_added_in_the_order_written(domain: str) -> None:
     terms = f"reals(x + r, y + s) * reals(x - s, y) {DOMAINS[domain]} for s in range(-1, 2)"
     judge(pipeline(f"sum({terms}) + max({terms})"), strict=True, n=17, m=-3)
     judge(pipeline(f"sum({terms}) + max({terms})"), tolerance=1e-5, n=17, m=-3)
+
+
+def test_extremes_of_floats_are_joined_in_chains() -> None:
+    """Unless the order matters: the extreme of several waits for the one before it."""
+    of = pipeline("max(reals(x + r, y) for r in range(-9, 10)) - min(reals(x, y + r) for r in range(-10, 9))")
+    for strict, chains in ((False, 4), (True, 1)):
+        judge(of, strict)
+        code = source_of(of, scheduled(of, strict), machine()).code
+        starts = re.findall(r"= tilesmith_max_f32x8\((reals_\d+), (reals_\d+)\);", code)
+        assert len(starts) == 2 * chains  # in the middle of a row and at its edges
 
 
 NOTHING = "for r in range(m, m + n)"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.machines import machine
 from support.native import build, call, source_of
+from support.random_cases import case_of, judge
 from support.shipped import SIZES, assert_right, loaded, problem
 from support.threads import threads
 
+from benchmarks.problem import at_regions
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
 from scheduler.legality import check
 from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 
@@ -62,12 +68,21 @@ SCHEDULES = {
         ),
     ),
 }
+SCHEDULES["blur in memory"] = rows(
+    "blur", "blur_y", (Placement("blur_x", "y.inner", "x.outer", vector=Vector("x", 32)),), lanes=32
+)
+SCHEDULES |= {
+    f"{name} past the caches": replace(s, groups=(replace(s.groups[0], stream=True, prefetch=2048),))
+    for name, s in SCHEDULES.items()
+}
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_a_schedule_with_registers_computes_what_the_pipeline_says(name: str, size: str) -> None:
-    pipeline, schedule = loaded(name), SCHEDULES[name]
+    schedule = SCHEDULES[name]
+    name = schedule.pipeline
+    pipeline = loaded(name)
     check(pipeline, schedule)
     source = source_of(pipeline, schedule, machine())
     library = build(source, ("-O1", "-march=native"))
@@ -79,8 +94,97 @@ def test_a_schedule_with_registers_computes_what_the_pipeline_says(name: str, si
         assert_right(got, p.expected)
 
 
+@pytest.mark.parametrize("name", sorted(SCHEDULES))
+def test_rows_of_every_width(name: str) -> None:
+    """Narrower than a vector and a little wider, begun anywhere."""
+    schedule = SCHEDULES[name]
+    pipeline = loaded(schedule.pipeline)
+    source = source_of(pipeline, schedule, machine())
+    library = build(source, ("-O1", "-march=native"))
+    for width in range(1, 71, 3):
+        region = ((width * 7 % 23 - 11, width), (width * 5 % 9 - 4, 3), (0, 3))
+        regions = {output: region[: len(pipeline.stage(output).dims)] for output in pipeline.outputs}
+        p = at_regions(pipeline, regions, use_estimates=False)
+        inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
+        status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        assert_right(got, interpret(pipeline, inputs, {}, regions))
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_bools_past_the_caches(fused: bool) -> None:
+    """They are masks in vectors, and bytes in memory."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "edges",
+            "inputs": [{"name": "input", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+            "stages": [
+                {"name": "wide", "dims": ["x", "y"], "value": "input(x, y - 1) // 2 + input(x, y + 1) // 2"},
+                {"name": "out", "dims": ["x", "y"], "value": "wide(x - 1, y) < wide(x + 1, y)"},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 256], [0, 64]]},
+        }
+    )
+    member = registers("wide", 64) if fused else inline("wide")[0]
+    schedule = rows("edges", "out", (member,), lanes=64)
+    schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=True),))
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, machine())
+    library = build(source, ("-O1", "-march=native"))
+    data = np.random.default_rng(5).integers(0, 256, (9, 300), dtype=np.uint8)
+    for width in (1, 63, 64, 65, 127, 130, 192, 257, 300):
+        regions = {"out": ((3, width), (1, 5))}
+        inputs = {"input": Image(data, (0, 0))}
+        status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        assert_right(got, interpret(pipeline, inputs, {}, regions))
+
+
 def test_windows_rotate_and_need_no_memory() -> None:
     source = source_of(loaded("unsharp"), SCHEDULES["unsharp"], machine())
     assert {name for name, _ in source.buffers} == {"gray"}
     assert "__builtin_shufflevector(blur_y_before_0, " in source.code
     assert re.search(r"blur_y_before_0 = blur_y_\d+;|blur_y_before_0 = t_\d+;", source.code)
+
+
+def test_rows_that_data_tells_of_are_no_windows() -> None:
+    """Which row of `deep` a term reads is looked up for each row of the output."""
+    document = {
+        "format": 1, "name": "looked_up",
+        "inputs": [
+            {"name": "input", "type": "float32", "dims": ["x", "y"]},
+            {"name": "table", "type": "uint8", "dims": ["k"]},
+        ],
+        "stages": [
+            {"name": "deep", "dims": ["x", "y", "t"], "value": "input(x, y) * float32(t + 1)"},
+            {"name": "output", "dims": ["x", "y"],
+             "value": "sum(deep(x + k, y, clamp(int32(table(k)), 0, 3)) for k in range(0, 3))"},
+        ],
+        "outputs": ["output"], "estimates": {"output": [[0, 200], [0, 40]]},
+    }  # fmt: skip
+    pipeline = load(document)
+    group = Group("output", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 16), (), (registers("deep"),))
+    schedule = Schedule("looked_up", "by hand", (group,))
+    check(pipeline, schedule)
+    case = case_of(pipeline, schedule, seed=1)
+    assert judge(case, ("-O1", "-march=native")) is None
+
+
+def test_a_row_in_registers_reads_a_value_without_dims() -> None:
+    document = {
+        "format": 1, "name": "scaled",
+        "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [
+            {"name": "scale", "dims": [], "value": "input(0, 0) + 1.5"},
+            {"name": "wide", "dims": ["x", "y"], "value": "input(x, y) * scale()"},
+            {"name": "output", "dims": ["x", "y"], "value": "wide(x - 1, y) + wide(x + 1, y) + scale()"},
+        ],
+        "outputs": ["output"], "estimates": {"output": [[0, 200], [0, 40]], "input": [[0, 200], [0, 40]]},
+    }  # fmt: skip
+    pipeline = load(document)
+    scale = Group("scale", (), (), None, None, (), ())
+    group = Group("output", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 16), (), (registers("wide"),))
+    schedule = Schedule("scaled", "by hand", (scale, group))
+    assert judge(case_of(pipeline, schedule, seed=1), ("-O1", "-march=native")) is None

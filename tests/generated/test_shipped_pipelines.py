@@ -13,7 +13,7 @@ from support.shipped import assert_right, cases, loaded, problem
 from support.threads import threads
 
 from scheduler import pipelines
-from scheduler.compile import Options, compile_pipeline
+from scheduler.compile import METHODS, Options, compile_pipeline
 from scheduler.emit.csource import CSource
 from scheduler.legality import check
 from scheduler.search import root_schedule
@@ -35,8 +35,9 @@ def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
 
 
 @pytest.mark.parametrize(("name", "size"), cases(NAMES))
-def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: str) -> None:
-    library, source = library_of(name, "taco2019")
+@pytest.mark.parametrize("method", METHODS)
+def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: str, method: str) -> None:
+    library, source = library_of(name, method)
     p = problem(name, size)
     for count in (1, 2, 5):
         with threads(count):

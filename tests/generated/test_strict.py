@@ -39,8 +39,8 @@ def test_every_schedule_has_the_same_bits(name: str) -> None:
         root_schedule(pipeline, machine()),
         compile_pipeline(pipeline, machine(), Options(strict=True)).schedule,
     ]
-    schedules += [random_schedule(pipeline, seed) for seed in range(4)]
-    schedules += [sliding_schedule(pipeline, seed) for seed in range(4)]
+    schedules += [random_schedule(pipeline, seed, strict=True) for seed in range(4)]
+    schedules += [sliding_schedule(pipeline, seed, strict=True) for seed in range(4)]
     found = [bits(name, s) for s in schedules]
     assert all(f == found[0] for f in found)
     if name != "unsharp":  # its exp is the C library's
@@ -48,7 +48,7 @@ def test_every_schedule_has_the_same_bits(name: str) -> None:
 
 
 def test_optimisation_changes_no_bit() -> None:
-    schedule = compile_pipeline(loaded("harris"), machine()).schedule
+    schedule = compile_pipeline(loaded("harris"), machine(), Options(strict=True)).schedule
     flags = (("-O0",), ("-O1", "-march=native"), ("-O3", "-march=native", "-funroll-loops"))
     assert len({bits("harris", schedule, f)[0] for f in flags}) == 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.machines import machine
@@ -100,6 +102,24 @@ HISTOGRAM = pipeline(
     ],
     ["out"],
 )
+DOUBLING = pipeline(
+    [
+        {
+            "name": "best",
+            "dims": ["x", "y", "t"],
+            "value": "int32(input(x, y)) * 8 + t",
+            "updates": [
+                {
+                    "domain": {"r": ["input.min.y", "input.extent.y - 24"], "s": [1, 3]},
+                    "at": ["x", "r", "s"],
+                    "value": "max(best(x, r, s - 1), best(x, r + clamp(1 << (s - 1), 0, 8), s - 1)) - s",
+                }
+            ],
+        },
+        {"name": "out", "dims": ["x", "y"], "value": "best(x, y, 0) + best(x - 1, y + 2, 3) + best(x, y - 1, 4)"},
+    ],
+    ["out"],
+)
 ALONE = Group("out", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 8), (), ())
 
 
@@ -133,6 +153,20 @@ CASES = {
             Group(
                 "sums", ("y.inner", "x.inner", "x.outer"), (Tile("x", 16),), "x.outer", None, (),
                 (at("twice", "x.outer", "x.outer"),), (DOWN,),
+            ),
+            ALONE,
+        ),
+    ),
+    "doubling, of which the values fill the edges": (
+        DOUBLING,
+        schedule(tiled(at("best", "x.outer", "x.outer", UpdateLoops(("x", "r", "s"), Vector("x", 8))))),
+    ),
+    "doubling down columns": (
+        DOUBLING,
+        schedule(
+            Group(
+                "best", ("x.inner", "y.inner", "t.inner", "x.outer"), (Tile("x", 16),), "x.outer", Vector("x", 8), (),
+                (), (UpdateLoops(("r", "s", "x"), Vector("x", 8)),),
             ),
             ALONE,
         ),
@@ -187,6 +221,67 @@ CASES = {
         schedule(tiled(Placement("hist", "y.outer", "y.outer"))),
     ),
 }  # fmt: skip
+
+
+def test_channels_of_an_update_are_side_by_side() -> None:
+    """Three are expected, and what each has of its own is loaded and stored for all of them at once; others are a
+    loop. A condition is asked channel by channel."""
+    samples = pipeline(
+        [
+            {"name": "colours", "dims": ["x", "y", "c"], "value": "int32(input(x, y)) * (c + 2)"},
+            {
+                "name": "out",
+                "dims": ["x", "y", "c"],
+                "value": "colours(x, y, c)",
+                "updates": [
+                    {
+                        "domain": {"s": [0, "input.extent.y // 8"]},
+                        "at": ["x", "y", "c"],
+                        "value": "out(x, y, c) * 3 + colours(x + int32(input(x, y + s)) // 64, y - s, c)",
+                    },
+                    {
+                        "domain": {"s": [0, "input.extent.y // 8"]},
+                        "at": ["x", "y", "c"],
+                        "where": "input(x + s, y) > 90",
+                        "value": "out(x, y, c) - colours(x, y, 2 - c) * s",
+                    },
+                ],
+            },
+        ],
+        ["out"],
+        extent=3,
+    )
+    loops = UpdateLoops(("c", "s", "x", "y"), Vector("x", 8))
+    group = Group(
+        "out", ("x.inner", "y.inner", "c.inner"), (), None, Vector("x", 8), (),
+        (Placement("colours", INLINE, INLINE),), (loops, loops),
+    )  # fmt: skip
+    chosen = schedule(group)
+    check(samples, chosen)
+    source = source_of(samples, chosen, machine())
+    update = source.code[source.code.index("update 0 of out") : source.code.index("update 1 of out")]
+    three, any_ = update.split("} else {")[0], update.split("} else {")[-1]
+    assert len(re.findall(r"\*\(i32x8_at \*\)\(out_\d+ \+ \w+\) = ", three)) == 3
+    assert "for (int64_t c_" in any_
+    library = build(source, ("-O1", "-march=native", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    image = Image(np.random.default_rng(5).integers(0, 256, (40, 70), dtype=np.uint8), (-8, -8))
+    for channels in ((0, 3), (1, 2), (-1, 5)):
+        regions = {"out": ((0, 37), (0, 9), channels)}
+        expected = interpret(samples, {"input": image}, {}, regions)["out"][0]
+        status, got = call(library, source, samples, {"input": image}, {}, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], expected)
+
+
+def test_values_that_an_update_replaces_are_not_computed() -> None:
+    """What lies above and below in all planes, and of the rows between, plane 0 and plane 4."""
+    of, chosen = CASES["doubling, of which the values fill the edges"]
+    code = source_of(of, chosen, machine()).code
+    values = code[code.index("best: computed at") : code.index("update 0 of best")]
+    assert values.count("for (int64_t t_") == 2
+    assert values.count("for (int64_t y_") == 4
+
+
 SIZES = (((0, 1), (0, 1)), ((0, 7), (0, 3)), ((-3, 61), (5, 23)), ((0, 100), (0, 32)))
 
 

@@ -228,7 +228,8 @@ def test_everything_that_cannot_be_expressed_is_named() -> None:
 def test_extern_stages_are_named() -> None:
     e = hl.Func("theirs")
     e.define_extern("somebody_else", [], hl.Int(32), 1)
-    assert "theirs: the extern stage 'somebody_else'" in obstacles(one(e[x]))[0]
+    told = re.sub(r"\$\d+", "", obstacles(one(e[x]))[0])
+    assert "theirs: the extern stage 'somebody_else'" in told
 
 
 def test_indices_without_bounds_are_named_with_their_func() -> None:

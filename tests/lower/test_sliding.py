@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.executed import Executed, execute
 from support.machines import machine
+from support.methods import PAPER_OPTIONS
 from support.native import Region, build, call, source_of
 from support.shipped import loaded
 
@@ -92,7 +93,7 @@ def test_harris_keeps_four_rows_of_each_stage() -> None:
 
 @pytest.mark.parametrize(("name", "ring"), [("blur", {"blur_x": 4}), ("unsharp", {"blur_y": 1})])
 def test_what_the_method_decides_slides(name: str, ring: dict[str, int]) -> None:
-    compiled = compile_pipeline(loaded(name), machine())
+    compiled = compile_pipeline(loaded(name), machine(), PAPER_OPTIONS)
     estimates = {o: loaded(name).estimate(o) or () for o in loaded(name).outputs}
     width = next(iter(estimates.values()))[0][1]
     declared = dict(compiled.source.buffers)

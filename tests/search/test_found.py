@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.machines import machine
+from support.methods import PAPER
 
 from platforms.model import CpuPlatform
 from scheduler.lang.document import load
@@ -26,7 +27,7 @@ def scheduled(stages: list[dict], region: list[list[int]], host: CpuPlatform, **
             "outputs": [output], "estimates": {output: region},
         }
     )  # fmt: skip
-    schedule = autoschedule(pipeline, host).schedule
+    schedule = autoschedule(pipeline, host, PAPER).schedule
     check(pipeline, schedule)
     return schedule
 

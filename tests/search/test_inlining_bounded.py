@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from machines import machine
+from support.methods import PAPER_OPTIONS
 
 from scheduler.compile import compile_pipeline
 from scheduler.errors import ScheduleError
@@ -32,7 +33,7 @@ MEAN = "(f(2 * x, 2 * y) + f(2 * x + 1, 2 * y) + f(2 * x, 2 * y + 1) + f(2 * x +
 
 @pytest.mark.parametrize(("stages", "value"), [(9, MEAN), (200, "f(x, y) + 1.0")])
 def test_inlining_neither_multiplies_nor_nests_without_end(stages, value):
-    compiled = compile_pipeline(load(chain(stages, value)), machine())
+    compiled = compile_pipeline(load(chain(stages, value)), machine(), PAPER_OPTIONS)
     placements = [p for g in compiled.schedule.groups for p in g.placements]
     assert any(p.compute != INLINE for p in placements)
     assert len(compiled.source.code) < 1_000_000
@@ -41,9 +42,9 @@ def test_inlining_neither_multiplies_nor_nests_without_end(stages, value):
 
 def test_a_pipeline_that_reaches_beyond_every_image_is_refused():
     with pytest.raises(ScheduleError, match="no image reaches that far"):
-        compile_pipeline(load(chain(30, MEAN)), machine())
+        compile_pipeline(load(chain(30, MEAN)), machine(), PAPER_OPTIONS)
 
 
 def test_short_chains_stay_inline():
-    compiled = compile_pipeline(load(chain(3, MEAN)), machine())
+    compiled = compile_pipeline(load(chain(3, MEAN)), machine(), PAPER_OPTIONS)
     assert all(p.compute == INLINE for g in compiled.schedule.groups for p in g.placements)

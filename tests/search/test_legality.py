@@ -70,7 +70,7 @@ def test_random_schedules_are_reproducible_and_broad() -> None:
         ({"compute": INLINE}, "inline must be both"),
         ({"compute": INLINE, "store": INLINE}, "neither vectors nor storage"),
         ({"order": ("x",)}, "not a permutation"),
-        ({"order": ("y", "x")}, "not its innermost loop"),
+        ({"order": ("y", "x"), "compute": "x.inner"}, "not its innermost loop"),
         ({"vector": Vector("z", 8)}, "none of its dims"),
         ({"vector": Vector("x", 12)}, "power of two"),
         ({"vector": Vector("x", 1)}, "power of two"),
@@ -85,6 +85,10 @@ def test_random_schedules_are_reproducible_and_broad() -> None:
 )
 def test_a_bad_placement_is_refused(changes: dict[str, object], words: str) -> None:
     _refused(_placed(**changes), f"stage 'blur_x' in the group of 'blur_y': .*{words}")
+
+
+def test_vectors_may_run_outside_of_other_loops() -> None:
+    check(blur(), _placed(order=("y", "x")))
 
 
 def test_registers_are_legal_at_the_vectorised_loop() -> None:
@@ -164,6 +168,9 @@ def test_what_lives_for_a_vector_beside_registers_is_read_by_shifts_and_has_no_u
         ({"unroll": ("y", "y")}, "unrolled twice"),
         ({"tiles": (Tile("x", None), Tile("y", 64)), "unroll": ("y",)}, "more than 32 iterations"),
         ({"tiles": (Tile("x", None), Tile("y", 4)), "unroll": ("y",)}, "'y.inner' is unrolled"),
+        ({"stream": True, "vector": None}, "past the caches"),
+        ({"stream": True, "vector": Vector("y", 16), "loops": ("y.inner", "x.inner", *LOOPS[2:])}, "not fastest"),
+        ({"prefetch": -1}, "bytes ahead"),
         ({"placements": ()}, "'blur_x': no group has it"),
     ],
 )

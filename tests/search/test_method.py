@@ -4,6 +4,7 @@ from itertools import count
 
 import pytest
 from support.machines import KIB, MIB, machine
+from support.methods import PAPER
 from support.small_pipelines import (
     E,
     F,
@@ -28,6 +29,7 @@ from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import gather
 from scheduler.analysis.members import Members, effective, members_of
 from scheduler.errors import ScheduleError
+from scheduler.lang.document import load
 from scheduler.lang.expr import Cast, Const, RVar, Var
 from scheduler.lang.pipeline import Pipeline, Update
 from scheduler.lang.types import FLOAT32, INT32, UINT8, UINT16
@@ -49,7 +51,7 @@ def _whole(of: Pipeline) -> Members:
 
 
 def _schedule(of: Pipeline, **figures: object) -> Schedule:
-    result = autoschedule(of, machine(**figures))
+    result = autoschedule(of, machine(**figures), PAPER)
     check(of, result.schedule)
     return result.schedule
 
@@ -232,7 +234,7 @@ def test_unsharp() -> None:
 
 
 def test_a_pyramid_does_not_fit_and_is_split_at_shared_stages() -> None:
-    result = autoschedule(pyramid(), machine())
+    result = autoschedule(pyramid(), machine(), PAPER)
     check(pyramid(), result.schedule)
     assert result.schedule.degraded is None
     groups = result.schedule.groups
@@ -266,7 +268,7 @@ def test_shipped_pipelines_have_legal_schedules_on_many_machines(name: str) -> N
 
 
 def test_alg_5_cuts_a_chain_that_does_not_fit() -> None:
-    result = autoschedule(chain(12), machine(llc_bytes=16 * KIB, l2_bytes=8 * KIB))
+    result = autoschedule(chain(12), machine(llc_bytes=16 * KIB, l2_bytes=8 * KIB), PAPER)
     check(chain(12), result.schedule)
     assert result.schedule.degraded is None
     groups = [(len(g.placements) + 1, g.output) for g in result.schedule.groups]
@@ -396,7 +398,7 @@ def test_a_gather_by_data_is_fine() -> None:
 
 def test_the_deadline_ends_the_search_and_says_so() -> None:
     ticks = count()
-    options = SearchOptions(deadline_ms=3, now=lambda: next(ticks) * 1e-3)
+    options = SearchOptions("taco2019", deadline_ms=3, now=lambda: next(ticks) * 1e-3)
     result = autoschedule(pyramid(), machine(), options)
     check(pyramid(), result.schedule)
     assert "the deadline of 3 ms" in (result.schedule.degraded or "")
@@ -404,7 +406,7 @@ def test_the_deadline_ends_the_search_and_says_so() -> None:
 
 def test_without_any_valid_candidate_everything_is_at_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler.search.grouping.tile_group", lambda *_: Infeasible("nothing fits"))
-    result = autoschedule(harris(), machine())
+    result = autoschedule(harris(), machine(), PAPER)
     check(harris(), result.schedule)
     assert result.schedule.groups == root_schedule(harris(), machine()).groups
     assert "nothing fits" in (result.schedule.degraded or "")
@@ -419,13 +421,13 @@ def test_a_long_chain_of_stages_that_fit_nowhere() -> None:
 
 def test_timings_are_of_the_clock_that_is_passed() -> None:
     ticks = count()
-    result = autoschedule(blur(), machine(), SearchOptions(now=lambda: next(ticks) * 1.0))
+    result = autoschedule(blur(), machine(), SearchOptions("taco2019", now=lambda: next(ticks) * 1.0))
     assert result.timings_ms == {"analysis": 1000.0, "search": 1000.0}
-    assert autoschedule(blur(), machine()).timings_ms == {"analysis": 0.0, "search": 0.0}
+    assert autoschedule(blur(), machine(), PAPER).timings_ms == {"analysis": 0.0, "search": 0.0}
 
 
 def test_strict_is_carried_and_methods_are_known() -> None:
-    assert autoschedule(blur(), machine(), SearchOptions(strict=True)).schedule.strict
+    assert autoschedule(blur(), machine(), SearchOptions("taco2019", strict=True)).schedule.strict
     with pytest.raises(ScheduleError, match="no method 'magic'"):
         autoschedule(blur(), machine(), SearchOptions(method="magic"))
 
@@ -441,7 +443,33 @@ def test_the_root_schedule_is_legal(of) -> None:
 
 def test_the_breakdown_covers_every_stage() -> None:
     for of in (blur(), unsharp(), pyramid()):
-        result = autoschedule(of, machine())
+        result = autoschedule(of, machine(), PAPER)
         assert {s.stage for s in result.predicted.stages} == {s.name for s in of.stages}
         document = result.predicted.to_document()
         assert document["total"] == pytest.approx(sum(s["total"] for s in document["stages"]))
+
+
+def test_bytes_fill_a_register_whatever_they_are_computed_with() -> None:
+    """Of a type four times as wide, four registers; of one wider still, or in a short row, fewer lanes."""
+
+    def lanes(value: str | list[str], width: int) -> int:
+        pipeline = load(
+            {
+                "format": 1,
+                "name": "mixed",
+                "inputs": [{"name": "a", "type": "uint8", "dims": ["x", "y"]}],
+                "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
+                "outputs": ["out"],
+                "estimates": {"out": [[0, width], [0, 480]]},
+            }
+        )
+        (group,) = autoschedule(pipeline, machine()).schedule.groups
+        assert group.vector is not None
+        return group.vector.lanes
+
+    assert lanes("uint8(int32(a(x, y)) * 3 // 5)", 640) == 64
+    assert lanes("uint8(int64(a(x, y)) * 3 // 5)", 640) == 32
+    assert lanes("uint8(int32(a(x, y)) * 3 // 5)", 200) == 16
+    assert lanes("float32(a(x, y)) * 3", 640) == 16
+    assert lanes(["a(x, y)", "a(x, y) + 1", "a(x, y) + 2"], 640) == 64
+    assert lanes(["uint16(a(x, y))", "uint16(a(x, y)) + 1", "float32(a(x, y))"], 640) == 16

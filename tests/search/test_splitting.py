@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 from support.machines import KIB, MIB, machine
+from support.methods import PAPER
 from support.small_pipelines import E as Expression
 from support.small_pipelines import F, chain, clamp, pipeline, stage, summed, x, y
 
@@ -41,7 +42,7 @@ def test_smaller_caches_cut_a_chain_of_convolutions_more_often(size: int) -> Non
     of = layers(12, size)
     counts = []
     for kib in (64, 256, 1024, 4096, 32 * 1024):
-        result = autoschedule(of, machine(l2_bytes=256 * KIB, llc_bytes=kib * KIB))
+        result = autoschedule(of, machine(l2_bytes=256 * KIB, llc_bytes=kib * KIB), PAPER)
         check(of, result.schedule)
         assert result.schedule.degraded is None
         counts.append(len(result.schedule.groups))
@@ -51,14 +52,15 @@ def test_smaller_caches_cut_a_chain_of_convolutions_more_often(size: int) -> Non
 
 def test_larger_images_are_cut_more_often_by_the_same_cache() -> None:
     groups = [
-        len(autoschedule(layers(12, size), machine(llc_bytes=MIB)).schedule.groups) for size in (32, 64, 128, 256)
+        len(autoschedule(layers(12, size), machine(llc_bytes=MIB), PAPER).schedule.groups)
+        for size in (32, 64, 128, 256)
     ]
     assert groups == sorted(groups)
     assert groups[0] < groups[-1]
 
 
 def test_the_trace_tells_which_buffers_did_not_fit_and_what_segmentations_cost() -> None:
-    result = autoschedule(layers(12, 128), machine(llc_bytes=MIB))
+    result = autoschedule(layers(12, 128), machine(llc_bytes=MIB), PAPER)
     split = next(d for d in result.trace.decisions if d.source == "TACO 2019, Alg. 5")
     assert split.rejected[0].choice == "one group"
     assert "folded buffers exceed the last-level cache (at least " in split.rejected[0].reason
@@ -91,7 +93,7 @@ def test_the_cheapest_of_all_segmentations_is_taken(llc: int) -> None:
         return None if early or any(isinstance(p, Infeasible) for p in found) else sum(p.total for p in found)  # type: ignore[union-attr]
 
     costs = [total(cuts) for n in range(len(names)) for cuts in combinations(range(1, len(names)), n)]
-    result = autoschedule(of, platform)
+    result = autoschedule(of, platform, PAPER)
     assert float(result.predicted.total) == pytest.approx(min(c for c in costs if c is not None))
 
 
@@ -99,7 +101,7 @@ def test_vdsr_is_one_group_with_a_large_cache_and_many_with_a_small_one() -> Non
     of = scheduler.pipelines.load("vdsr")
     outputs = {}
     for llc in (256 * KIB, 2 * MIB, 32 * MIB):
-        result = autoschedule(of, machine(llc_bytes=llc))
+        result = autoschedule(of, machine(llc_bytes=llc), PAPER)
         check(of, result.schedule)
         outputs[llc] = [g.output for g in result.schedule.groups]
     assert len(outputs[256 * KIB]) >= len(outputs[2 * MIB]) > len(outputs[32 * MIB])

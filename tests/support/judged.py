@@ -15,7 +15,7 @@ from scheduler.lang.interpret import Image
 from scheduler.legality import check
 from scheduler.search import root_schedule
 
-METHODS = ("root", "taco2019")
+METHODS = ("root", "taco2019", "default")
 SIZES = {"x": 1024, "y": 768, "c": 3}
 Array = np.ndarray
 Stage = Mapping[str, object]

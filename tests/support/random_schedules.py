@@ -10,6 +10,7 @@ from random import Random
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from scheduler.analysis.graph import StageGraph, expressions, is_plain, stage_graph
+from scheduler.analysis.separable import windows
 from scheduler.analysis.windows import shifted_along
 from scheduler.errors import IllegalSchedule
 from scheduler.factors import factored, reductions
@@ -23,6 +24,7 @@ from scheduler.schedule import (
     Group,
     Placement,
     Schedule,
+    Separation,
     Tile,
     UpdateLoops,
     Vector,
@@ -30,27 +32,30 @@ from scheduler.schedule import (
     inner,
     outer,
 )
+from scheduler.separations import put_in, split
 
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
 LANES = (2, 4, 8, 16)
+PREFETCH = (0, 0, 64, 1000, 4096)
 ATTEMPTS = 20
 MOST_PARTS = 1500
 """Of what a stage's expressions have, counted for every place that it is inlined in. More is not inlined: stencils of
 stencils grow beyond what a compiler does in seconds."""
 
 
-def random_schedule(pipeline: Pipeline, seed: int, registers: bool = False) -> Schedule:
+def random_schedule(pipeline: Pipeline, seed: int, registers: bool = False, strict: bool = False) -> Schedule:
     """A legal schedule of `pipeline`: grouping, levels, stores, tiles, orders, vectors, unrolling, threads, folding,
-    inlining, the loops of updates and factors are all drawn; `registers` draws registers as storage too."""
-    return drawn_schedule(pipeline, Random(seed), registers)
+    inlining, the loops of updates, factors, separations are all drawn; `registers` draws registers as storage too.
+    It is `strict`, or may be."""
+    return drawn_schedule(pipeline, Random(seed), registers, strict)
 
 
-def drawn_schedule(pipeline: Pipeline, random: Random, registers: bool = False) -> Schedule:
+def drawn_schedule(pipeline: Pipeline, random: Random, registers: bool = False, strict: bool = False) -> Schedule:
     """A legal schedule drawn from `random`. What legality refuses is drawn again: the draws follow all of its rules
     but those that take an analysis, and `test_random_schedules` counts that few are refused."""
     for _ in range(ATTEMPTS):
         try:
-            schedule = attempt(pipeline, random, registers)
+            schedule = attempt(pipeline, random, registers, strict)
             check(pipeline, schedule)
         except IllegalSchedule:
             continue
@@ -58,9 +63,9 @@ def drawn_schedule(pipeline: Pipeline, random: Random, registers: bool = False) 
     raise AssertionError(f"no legal schedule of '{pipeline.name}' was drawn in {ATTEMPTS} attempts")
 
 
-def attempt(pipeline: Pipeline, random: Random, registers: bool = False) -> Schedule:
+def attempt(pipeline: Pipeline, random: Random, registers: bool = False, strict: bool = False) -> Schedule:
     """A schedule drawn from `random`, legal most of the time."""
-    return _Drawing(pipeline, random, registers).schedule()
+    return _Drawing(pipeline, random, registers, strict).schedule()
 
 
 @dataclass
@@ -79,12 +84,14 @@ class _Nest:
 
 
 class _Drawing:
-    def __init__(self, pipeline: Pipeline, random: Random, registers: bool) -> None:
+    def __init__(self, pipeline: Pipeline, random: Random, registers: bool, strict: bool) -> None:
         self.r = random
         self.registers = registers
-        self.strict = self.chance(0.3)
+        self.strict = self.chance(0.3) or strict
         self.factors = self._factors(pipeline)
-        self.pipeline = prepared(pipeline, Schedule(pipeline.name, "random", (), self.strict, factors=self.factors))
+        cut = Schedule(pipeline.name, "random", (), self.strict, factors=self.factors)
+        self.separations = self._separations(prepared(pipeline, cut))
+        self.pipeline = prepared(pipeline, replace(cut, separations=self.separations))
         self.graph: StageGraph = stage_graph(self.pipeline)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.nests: dict[str, _Nest] = {}
@@ -107,11 +114,15 @@ class _Drawing:
                 owners[name] = {name}
                 self.nests[name] = self._nest(self.stages[name])
         groups = tuple(self._group(self.nests[name]) for name in self.graph.stages if name in self.nests)
-        return Schedule(self.pipeline.name, "random", groups, self.strict, factors=self.factors)
+        return Schedule(self.pipeline.name, "random", groups, self.strict, None, self.factors, self.separations)
 
     def _group(self, n: _Nest) -> Group:
         placements = tuple(n.placements[name] for name in self.graph.stages if name in n.placements)
-        return Group(n.stage.name, n.loops, n.tiles, n.parallel, n.vector, n.unroll, placements, n.updates)
+        fast = n.vector is not None and n.vector.dim == n.stage.storage[0] and is_plain(n.stage)
+        return Group(
+            n.stage.name, n.loops, n.tiles, n.parallel, n.vector, n.unroll, placements, n.updates,
+            stream=fast and self.chance(0.2), prefetch=self.r.choice(PREFETCH),
+        )  # fmt: skip
 
     def _factors(self, pipeline: Pipeline) -> tuple[Factor, ...]:
         """None mostly; otherwise those of a few cuts that can be."""
@@ -129,6 +140,43 @@ class _Drawing:
                 found = (*found, factor)
                 break
         return found
+
+    def _separations(self, pipeline: Pipeline) -> tuple[Separation, ...]:
+        """Of the windows that can be split most, each along any of its dims, and some of what is left of them."""
+        found: list[Separation] = []
+        stages = {s.name: s for s in pipeline.stages}
+        pending = list(pipeline.stages)
+        while pending:
+            stage, number = pending.pop(), 0
+            exchanged = self._exchanged(stage, stages, f"half{len(found)}")
+            if exchanged is not None:
+                separation, partial, stage = exchanged
+                found.append(separation)
+                pending.append(partial)
+            while number < len(here := windows(stage)):
+                strict = self.strict and here[number].root.type.is_float
+                if strict or self.chance(0.3):
+                    number += 1
+                    continue
+                dim = self.r.choice(here[number].dims)
+                found.append(Separation(stage.name, number, dim, f"half{len(found)}"))
+                partial, stage = split(stage, found[-1])
+                pending.append(partial)
+        return tuple(found)
+
+    def _exchanged(self, stage: Stage, stages: dict[str, Stage], name: str) -> tuple[Separation, Stage, Stage] | None:
+        """A separation of the stage with one put in that it reads, and the two stages that this makes."""
+        read = sorted({n.name for v in stage.values for n in walk(v) if isinstance(n, Access)} & stages.keys())
+        for through in (stages[n] for n in read if is_plain(stages[n])):
+            places = sum(isinstance(n, Access) and n.name == through.name for v in stage.values for n in walk(v))
+            if places * sum(1 for _ in walk(through.values[0])) > MOST_PARTS:
+                continue
+            for number, window in enumerate(windows(put_in(stage, through))):
+                strict = self.strict and window.root.type.is_float
+                if not strict and self.chance(0.3):
+                    separation = Separation(stage.name, number, self.r.choice(window.dims), name, through.name)
+                    return separation, *split(stage, separation, through=through)
+        return None
 
     # the loops of a group
 

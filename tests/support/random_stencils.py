@@ -16,12 +16,12 @@ KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "cons
 
 def random_stencils(seed: int) -> dict:
     """A valid document of 2 to 5 stages with one output, or now and then two. The same seed makes the same one."""
-    return _Stencils(Random(f"stencils {seed}")).document(f"stencils_{seed}")
+    return _Stencils(Random(f"stencils {seed}"), Random(f"windows {seed}")).document(f"stencils_{seed}")
 
 
 class _Stencils:
-    def __init__(self, r: Random) -> None:
-        self.r = r
+    def __init__(self, r: Random, windows: Random) -> None:
+        self.r, self.windows = r, windows
         self.dims = r.choice((["x", "y"], ["x", "y"], ["x", "y"], ["x", "y", "c"], ["x"]))
         self.image: dict = {"name": "input", "type": r.choice(("int32", "uint8", "int16")), "dims": self.dims}
         if r.random() < 0.5:
@@ -75,8 +75,20 @@ class _Stencils:
             rates = [1 for _ in self.dims]
         self.scale[name] = max(self.scale[name], self.scale[source] * (2 if 2 in rates else 1))
         lines = list(zip(self.dims, rates, map(self._clamp, self.dims), strict=True))
+        if len(lines) > 1 and self.windows.random() < 0.15:
+            return [self._window(source, lines)]
         reads = [f"{source}({', '.join(self._index(*line) for line in lines)})" for _ in range(r.randint(1, 4))]
         return [f"int32({read})" if source == "input" else read for read in reads]
+
+    def _window(self, source: str, lines: list) -> str:
+        """A window of weights that are products, written out."""
+        r = self.windows
+        first, second, *others = [(*line, r.randint(2, 3)) for line in lines]
+        sides = [[(self._index(*line, offset), r.choice((1, 2, 3))) for offset in range(n)]
+                 for *line, n in (first, second)]  # fmt: skip
+        rest = "".join(f", {self._index(*line)}" for *line, _ in others)
+        terms = [f"{u * v} * int32({source}({i}, {j}{rest}))" for j, u in sides[1] for i, v in sides[0]]
+        return f"({' + '.join(terms)})"
 
     def _clamp(self, dim: str) -> tuple[object, object] | None:
         if dim == "c" or self.r.random() < 0.7:
@@ -85,11 +97,12 @@ class _Stencils:
         anywhere = "boundary" in self.image
         return self.r.choice(((-1, 7), (f"input.min.{dim}", "input.extent.x + 3") if anywhere else (2, 9)))
 
-    def _index(self, dim: str, rate: float, bounds: tuple[object, object] | None) -> str:
+    def _index(self, dim: str, rate: float, bounds: tuple[object, object] | None, offset: int | None = None) -> str:
         r = self.r
         if dim == "c":
             return dim
-        offset = r.choice((0, 0, 1, -1, 2, -2, 3))
+        if offset is None:
+            offset = r.choice((0, 0, 1, -1, 2, -2, 3))
         text = {
             1: f"{dim} + {offset}",
             2: f"2 * {dim} + {offset}",
@@ -101,10 +114,10 @@ class _Stencils:
         return f"clamp({text}, {bounds[0]}, {bounds[1]})" + (f" + {r.randint(-1, 1)}" if r.random() < 0.1 else "")
 
 
-def sliding_schedule(pipeline: Pipeline, seed: int) -> Schedule:
+def sliding_schedule(pipeline: Pipeline, seed: int, strict: bool = False) -> Schedule:
     """A random schedule with stages that are stored further out than computed, where one is drawn in 20 attempts."""
     for attempt in range(20):
-        schedule = random_schedule(pipeline, seed * 20 + attempt, registers=attempt % 3 == 1)
+        schedule = random_schedule(pipeline, seed * 20 + attempt, registers=attempt % 3 == 1, strict=strict)
         if any(p.compute != p.store for g in schedule.groups for p in g.placements):
             return schedule
     return schedule

@@ -1,0 +1,133 @@
+"""Random legal schedules of the kind that a search chooses among: where a cost model has to tell good from bad.
+
+Grouping, levels, inlining, tile sizes, strips, vector widths, roots and registers are drawn; a seed fixes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from cost_models.taco2019 import Taco2019, arithmetic_cost
+from platforms.model import Platform
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.facts import Facts, gather
+from scheduler.analysis.members import Members, members_of
+from scheduler.analysis.schedule_counts import counts_of
+from scheduler.errors import IllegalSchedule, ScheduleError
+from scheduler.lang.pipeline import Pipeline
+from scheduler.legality import check
+from scheduler.schedule import Group, Schedule, Vector
+from scheduler.search.factoring import Factored, factor_reductions
+from scheduler.search.final import finished, root_group
+from scheduler.search.grouping import Segment, forced_outputs, is_special, segments, shared_stages, trivial_shared
+from scheduler.search.inlining import bounded, inline_trivial
+from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
+from scheduler.search.shapes import fuse_rows, inline_by_cost
+from scheduler.search.tiling import Axes, Sized, Sizing, few_iterations, keeps_apart, orders, shape_of
+
+ATTEMPTS = 400
+MOST_WORK = 4.0
+"""Times the arithmetic of all stages computed once that a schedule may have: more is no choice."""
+SIZES = 4096
+
+
+def samples(pipeline: Pipeline, platform: Platform, count: int, seed: int) -> Iterator[Schedule]:
+    """At most `count` different legal schedules."""
+    random = Random(f"{pipeline.name} {seed}")
+    factored = factor_reductions(pipeline, gather(pipeline), platform, False)
+    seen: set[Schedule] = set()
+    for _ in range(ATTEMPTS):
+        if len(seen) == count:
+            return
+        try:
+            schedule = _Drawing(factored, platform, random).schedule()
+            check(pipeline, schedule)
+        except (IllegalSchedule, ScheduleError):
+            continue
+        if schedule not in seen and _work(pipeline, schedule, platform) <= MOST_WORK:
+            seen.add(schedule)
+            yield schedule
+
+
+def _work(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> float:
+    stages = [s for counts in counts_of(pipeline, schedule, platform) for s in counts.stages]
+    once = {s.stage: s.root_points * arithmetic_cost(s.operations) for s in stages}
+    return sum(float(s.points) * arithmetic_cost(s.operations) for s in stages) / max(1.0, sum(once.values()))
+
+
+class _Drawing:
+    def __init__(self, factored: Factored, platform: Platform, random: Random) -> None:
+        self.factored, self.platform, self.r = factored, platform, random
+        self.facts: Facts = factored.facts
+        self.changed = random.choice((0.0, 0.0, 0.15, 0.4))
+        self.whole = random.choice((0.1, 0.5, 0.8))
+        self.fused = random.choice((0.0, 0.5, 1.0))
+        self.inlining = random.choice((inline_trivial, inline_by_cost, None))
+
+    def schedule(self) -> Schedule:
+        facts, r = self.facts, self.r
+        at_root = r.choice((0.0, 0.0, 0.1, 0.3, 0.8))
+        outputs = forced_outputs(facts) | {n for n in facts.graph.stages if r.random() < at_root}
+        everything = Segment(facts.graph.outputs[-1], facts.graph.stages)
+        shared = shared_stages(facts, everything) - outputs
+        inlined = trivial_shared(facts, shared) if r.random() < 0.5 else frozenset[str]()
+        groups = tuple(self.group(s) for s in segments(facts, facts.graph.stages, outputs, inlined))
+        return Schedule(facts.pipeline.name, "sampled", groups, factors=self.factored.factors)
+
+    def group(self, segment: Segment) -> Group:
+        output = self.facts.stages[segment.output]
+        alone = segment.shared.issuperset(segment.names[:-1])
+        if is_special(output) or (alone and self.r.random() < 0.3):
+            return root_group(self.facts, segment.output, self.platform, frozenset(segment.names[:-1]))
+        members = members_of(self.facts, segment.output, segment.names, segment.shared)
+        few = few_iterations(output)
+        tiled = tuple(d for d in output.storage if d in output.pure and d not in few)
+        if not tiled:
+            return root_group(self.facts, segment.output, self.platform, frozenset(segment.names[:-1]))
+        unrolled = tuple(d for d in few if not keeps_apart(members, d))
+        found = [o for o in orders(output, tiled, few, unrolled) if o.vectorised]
+        order = self.r.choice(found[:4] if self.r.random() < 0.5 else found)
+        choices = self.levels(members, order)
+        if self.r.random() < self.fused:
+            choices = fuse_rows(members, choices, order, self.platform) or choices
+        axes = Axes(output, tiled, self.platform, largest_overlaps(members), output.name in self.facts.strips, SIZES)
+        sizes = {d: self.size([int(n) for n in axes.of(tiled[0])[d].sizes.ravel()]) for d in tiled}
+        sized = Sized(shape_of(members, order, choices), sizes, 0.0)
+        group = finished(Sizing(members, self.platform, Taco2019(), axes).settled(sized), self.platform)
+        return self.narrower(group) if self.r.random() < 0.07 else group
+
+    def size(self, sizes: list[int]) -> int:
+        """The whole extent, or a size with all magnitudes alike."""
+        if self.r.random() < self.whole:
+            return max(sizes)
+        wanted = max(sizes) * 2.0 ** -self.r.uniform(0.5, 8)
+        return min(sizes, key=lambda n: abs(n - wanted))
+
+    def levels(self, members: Members, order: LoopOrder) -> dict[str, Choice]:
+        """Levels by reuse, with some stages moved elsewhere."""
+        choices = choose_levels(members, order)
+        if self.inlining is not None:
+            choices = self.inlining(members, choices, order)
+        tile = next((n for n, loop in enumerate(order.loops) if loop.endswith(".outer")), len(order.loops) - 1)
+        result = dict(choices)
+        for name in reversed(members.names[:-1]):
+            if name in members.shared or self.r.random() >= self.changed:
+                continue
+            row = order.innermost + 1
+            places: list[Levels | None] = [Levels(tile, tile), order.levels(row, row), order.levels(row, row + 1)]
+            if needs_memory(members, name) is None:
+                places.append(None)
+            result[name] = Choice(self.r.choice(places), "drawn")
+        return nested(members, bounded(members, result, order), order)
+
+    @staticmethod
+    def narrower(group: Group) -> Group:
+        """The group with vectors of half the lanes."""
+
+        def half(v: Vector | None) -> Vector | None:
+            return Vector(v.dim, v.lanes // 2) if v is not None and v.lanes > 2 else v
+
+        placements = tuple(replace(p, vector=half(p.vector)) for p in group.placements)
+        return replace(group, vector=half(group.vector), placements=placements)

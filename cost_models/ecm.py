@@ -1,0 +1,310 @@
+"""An execution-cache-memory model: the time of a schedule, from what its stages compute and what they move.
+
+A stage takes, of one thread,
+
+    in-core     = max(arithmetic, loads and stores of the first level) + starting rows and loops
+    L2, L3, ... = bytes that layer conditions let through a level, over the level's bandwidth
+    memory      = the same beyond the last level, over what memory gives a thread
+
+and these overlap: the longer of two counts whole, of the other what prefetching does not hide. Threads divide the work
+by iterations of the parallel loop, rounded up; what they share (bandwidth) does not grow with them beyond its limit. A
+group adds forks, tiles and memory that the system has to clear.
+
+After the ECM model of Treibig and Hager (PPAM 2009) and Stengel et al. (ICS 2015), and their layer conditions; overlap
+as on cores whose prefetchers run ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isinf
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.amounts import Amount, ceiling, chosen
+from cost_models.counts import GroupCounts, Operations
+from cost_models.model import Breakdown, StageCost, Term
+from cost_models.work import GroupWork, Transfer, Work
+from platforms.ecm import EcmParameters, TypeCycles
+from platforms.model import Platform
+
+HIDDEN = 0.95
+"""Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect
+prefetcher."""
+HIDDEN_MEMORY = 0.6
+"""The same of memory, which is further away than prefetchers run ahead, ..."""
+PREFETCHED = 0.95
+"""... and of rows that are asked for early enough by the program."""
+STREAMS = 32.0
+"""Rows that prefetchers can follow side by side; of more, in proportion less hides."""
+WORKING_REGISTERS = 8
+"""Registers that expressions need beside what is held."""
+RUN_BYTES = 8192.0
+"""Bytes of a row of which half as much hides: prefetchers begin anew at every row."""
+USABLE = 0.7
+"""Share of a cache that one working set has to itself: the rest are other programs', and lines in its way."""
+SHARP = 0.3
+"""A working set that is this much smaller than a cache, relative to it, stays in it; one as much larger does not: in
+between, part of it does."""
+Amounts: TypeAlias = NDArray[np.floating[Any]]
+Shape: TypeAlias = tuple[int, ...]
+BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Ecm:
+    """The model; see the module."""
+
+    name: str = "ecm"
+    unit: str = "microseconds"
+
+    def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
+        """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
+        group's output, `start` and `fresh memory`. `counts` must have been made with work."""
+        assert counts.work is not None
+        machine = _machine(platform)
+        run = [(s.stage, s.work) for s in counts.stages if s.work is not None]
+        share = _share(counts.work, platform.threads)
+        names = ("in core", *(name for name, *_ in machine.outer), "memory")
+        found = _terms([work for _, work in run], counts.work, machine, share)
+        terms = {stage: tuple(map(Term, names, found[:, n])) for n, (stage, _) in enumerate(run)}
+        stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
+        last = stages[-1]
+        extra = _group(counts.work, machine, share, platform.threads)
+        return Breakdown(self.name, self.unit, (*stages[:-1], StageCost(last.stage, last.group, (*last.terms, *extra))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
+    thread has, `of_all` what all threads have together."""
+
+    parameters: EcmParameters
+    cycle: float
+    vector_bytes: int
+    inside: tuple[float, ...]
+    of_all: tuple[float, ...]
+    outer: tuple[
+        tuple[str, float, float, float], ...
+    ]  # of each level: its name, microseconds a byte to load, to store, and of all threads
+    memory: tuple[float, float]
+    row: float
+    registers: int
+
+
+@lru_cache(maxsize=64)
+def _machine(platform: Platform) -> _Machine:
+    p = platform.ecm_parameters
+    cycle = 1e-3 / platform.clock_ghz
+    inside, of_all = [], []
+    for cache in platform.caches:
+        users = min(max(1, cache.shared_by_threads // platform.threads_per_core), platform.cores)
+        inside.append(cache.size_bytes / max(1, users))
+        of_all.append(inside[-1] * platform.cores)
+    outer = tuple(
+        (
+            f"L{level.level}",
+            cycle / level.load_bytes_per_cycle,
+            cycle / level.store_bytes_per_cycle,
+            cycle / level.all_threads_bytes_per_cycle,
+        )
+        for level in p.levels
+    )
+    memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s)
+    return _Machine(
+        p,
+        cycle,
+        max(1, platform.vector_bytes),
+        tuple(inside),
+        tuple(of_all),
+        outer,
+        memory,
+        p.row_start_ns * 1e-3,
+        platform.vector_registers,
+    )
+
+
+def _share(work: GroupWork, threads: int) -> Amount:
+    """The part of the group's time that the thread with the most iterations takes."""
+    if not isinstance(work.parallel, np.ndarray) and isinf(work.parallel):
+        return 1.0 / threads
+    return ceiling(work.parallel / threads) / work.parallel
+
+
+def _terms(works: list[Work], group: GroupWork, m: _Machine, share: Amount) -> Amounts:
+    """Of every stage the time in the core, and what each level adds to it: terms x stages x candidates."""
+    core = _in_core(works, m) * share
+    shape = core.shape[1:]
+    transfers = _transfer_times(works, group, m, share, shape)
+    long = _stacked([1.0 - 1.0 / (1.0 + w.run_bytes / RUN_BYTES) for w in works], shape) * m.parameters.prefetch_share
+    streams = np.array([w.streams * _times(w, works) for w in works])
+    own, moved = core, transfers
+    together = [n for n, w in enumerate(works) if w.in_output]
+    if len(together) > 1:  # they share a loop, and what one waits for hides behind the others
+        own, moved = core.copy(), transfers.copy()
+        own[together] = core[together].sum(axis=0)
+        moved[:, together] = transfers[:, together].sum(axis=1, keepdims=True)
+        long[together] = long[together[-1]]
+        streams[together] = streams[together].sum()
+    long *= np.minimum(1.0, STREAMS / streams).reshape(-1, *(1,) * len(shape))
+    caches, memory = moved[:-1].sum(axis=0), moved[-1]
+    inside = _beside(own, caches, HIDDEN * long)
+    ahead = PREFETCHED if group.prefetch else HIDDEN_MEMORY
+    added = _beside(inside, memory, ahead * long) - own
+    scale = added / np.maximum(caches + memory, 1e-30)
+    return np.concatenate([core[None], transfers * scale])
+
+
+def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
+    """The time of two things at once, of which this share of the shorter one hides behind the longer one."""
+    total: Amounts = np.maximum(a, b) + (1.0 - hidden) * np.minimum(a, b)
+    return total
+
+
+def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amount, shape: Shape) -> Amounts:
+    """Times of what each level beyond the first, and memory, gives and takes: levels x stages x candidates."""
+    states = max(len(w.working) for w in works)
+    working = np.empty((len(works), states, *shape))
+    moved = np.empty((2, len(works), states, *shape))
+    for n, w in enumerate(works):
+        for k in range(states):
+            k_ = min(k, len(w.working) - 1)
+            working[n, k], moved[0, n, k], moved[1, n, k] = w.working[k_], w.loaded[k_], w.stored[k_]
+    np.minimum.accumulate(moved, axis=2, out=moved)
+    caches = np.array(m.inside).reshape(-1, *(1,) * working.ndim)
+    stays = np.cumprod(_fits(working[None, :, :-1], caches), axis=2)
+    passed = moved[:, None, :, 0] + (stays * np.diff(moved, axis=2)[:, None]).sum(axis=3)
+    around = _fits(np.asarray(group.circulating_bytes), np.array(m.of_all).reshape(caches[:, 0].shape))
+    passed *= 1.0 - around
+    served = np.maximum(passed[:, :-1] - passed[:, 1:], 0.0)
+    column = (-1, *(1,) * (served.ndim - 2))
+    load, store, together = (np.array([level[k] for level in m.outer]).reshape(column) for k in (1, 2, 3))
+    alone = (served[0] * load + served[1] * store) * share
+    levels = np.maximum(alone, served.sum(axis=0) * together)
+    beyond = passed[0, -1] + passed[1, -1] * m.parameters.write_allocate_factor
+    for n, w in enumerate(works):
+        beyond[n] += w.streamed_bytes * m.parameters.streaming_store_factor
+    memory = np.maximum(beyond * m.memory[0] * share, beyond * m.memory[1])
+    return np.concatenate([levels, memory[None]])
+
+
+def _stacked(amounts: Sequence[Amount], shape: Shape) -> Amounts:
+    """One row an amount, each with a number a candidate."""
+    found = np.empty((len(amounts), *shape))
+    for n, amount in enumerate(amounts):
+        found[n] = amount
+    return found
+
+
+def _fits(working: Amounts, cache: Amounts) -> Amounts:
+    """The part of a working set that stays in a cache: 1 well inside of it, 0 well beyond."""
+    inside = (1 + SHARP) / (2 * SHARP) - working / (cache * (USABLE * 2 * SHARP))
+    return np.minimum(np.maximum(inside, 0.0), 1.0)
+
+
+def _in_core(works: list[Work], m: _Machine) -> Amounts:
+    """Time of one thread for all of each stage, were all data in the first level."""
+    amounts = (a for w in works for a in (w.steps, w.rows, w.singles, *w.working, *w.loaded, *w.stored))
+    shape = np.broadcast_shapes(*{a.shape for a in amounts if isinstance(a, np.ndarray)})
+    found = np.empty((len(works), *shape))
+    held = sum(w.held * _times(w, works) for w in works)
+    spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
+    for n, w in enumerate(works):
+        step, single = _step(w, m)
+        if w.held:
+            step += spilled / held * _spills(w, m)
+        found[n] = w.steps * (step * m.cycle) + w.singles * (single * m.cycle) + w.rows * m.row
+    return found
+
+
+def _times(work: Work, works: list[Work]) -> float:
+    """How often a stage is computed in one step of the loop that it shares with the output."""
+    if not work.in_output or work is works[-1]:
+        return 1.0
+    return max(1.0, float(np.min(work.steps / np.maximum(works[-1].steps, 1.0))))
+
+
+def _spills(work: Work, m: _Machine) -> float:
+    """Cycles of a step if nothing that is held were in registers: stored once, and loaded at each use."""
+    p = m.parameters
+    uses = sum(2 * t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
+    return work.held * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
+
+
+def _step(work: Work, m: _Machine) -> tuple[float, float]:
+    """Cycles of one step of the innermost loop, and of a point computed alone."""
+    p = m.parameters
+    single = p.scalar_cycles * (sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1)
+    return (max(_arithmetic(work, m), _transfers(work, m)) if work.lanes > 1 else single), single
+
+
+def _arithmetic(work: Work, m: _Machine) -> float:
+    """Cycles of the arithmetic of one step, permutations included: they use the same units."""
+    vectors = (t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
+    cycles = sum(vectors) * m.parameters.shuffle_cycles
+    for name, operations in work.operations:
+        instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
+        cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
+    return cycles
+
+
+def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
+    """Cycles of the operations of one point, were it a vector. Products are fused with sums, of floats."""
+    add = o.add - min(o.add, o.multiply) if fused else o.add
+    return (
+        add * t.add
+        + o.multiply * t.multiply
+        + o.divide * t.divide
+        + o.divide_by_constant * t.divide_by_constant
+        + o.select * t.select
+        + o.convert * t.convert
+        + o.function * t.function
+    )
+
+
+def _count(o: Operations) -> float:
+    """Operations of scalar code; divisions and functions for what they take."""
+    return o.add + o.multiply + o.select + o.convert + o.index + 4 * o.divide_by_constant + 20 * (o.divide + o.function)
+
+
+def _transfers(work: Work, m: _Machine) -> float:
+    """Cycles of the loads and stores of one step."""
+    return sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
+
+
+def _load(t: Transfer, lanes: int, m: _Machine) -> float:
+    p = m.parameters
+    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
+    match t.way:
+        case "aligned":
+            return t.times * vectors * p.load_cycles
+        case "unaligned":
+            return t.times * vectors * p.unaligned_load_cycles
+        case "strided":
+            return t.times * vectors * (t.stride * p.load_cycles + (t.stride - 1) * p.shuffle_cycles)
+        case "gathered":
+            return t.times * lanes * p.gather_cycles_per_lane
+    return 0.0
+
+
+def _store(t: Transfer, lanes: int, m: _Machine) -> float:
+    p = m.parameters
+    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
+    match t.way:
+        case "strided":
+            return t.times * vectors * (p.store_cycles + t.stride * p.shuffle_cycles)
+        case "gathered":
+            return t.times * lanes * p.gather_cycles_per_lane
+    return t.times * vectors * p.store_cycles
+
+
+def _group(work: GroupWork, m: _Machine, share: Amount, threads: int) -> tuple[Term, ...]:
+    p = m.parameters
+    forked = chosen(work.parallel > 1, p.fork_join_ns, 0.0) if threads > 1 else 0.0
+    start = forked * 1e-3 + work.tiles * share * p.tile_start_ns * 1e-3
+    fresh = work.fresh_bytes / 1024 * p.fresh_ns_per_kib * 1e-3 * share
+    return (Term("start", start), Term("fresh memory", fresh))

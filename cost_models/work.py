@@ -1,0 +1,78 @@
+"""What a model of time sees of a stage beside its points: how it is run, and what moves between memory levels.
+
+Counted for one way to run a group: vectors, loops, registers. Amounts are of all tiles together, and of all threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cost_models.amounts import Amount
+from cost_models.counts import Operations
+
+Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "shuffled"]
+"""How a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
+every second one or so; each at a place of its own; from registers, by a permutation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
+    `stride`th."""
+
+    way: Way
+    bytes: int
+    times: float
+    stride: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How one stage is run, what is inline in it included.
+
+    Its innermost loop is begun `rows` times and takes `steps` steps of `lanes` points; `singles` are points that are
+    computed one by one: rows shorter than a vector, edges. `operations` are those of a point by element type, `loads`
+    and `stores` what it transfers between registers and the first level.
+
+    Layer conditions: states from the innermost out. What is touched in one iteration of a loop around state j are
+    `working[j]` bytes; if they stay in a cache, all that comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]`
+    leave it; `loaded[0]`, `stored[0]` if not even the first do. The last state is the whole group.
+    Rows of memory are walked for `run_bytes` in order before another begins. `streamed_bytes` are written past all
+    caches, and no part of `stored`. `held` are vectors that it reads from registers, `streams` rows of
+    memory that it walks side by side.
+
+    `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
+    of all of these overlaps.
+    """
+
+    in_output: bool
+    lanes: int
+    operations: tuple[tuple[str, Operations], ...]
+    loads: tuple[Transfer, ...]
+    stores: tuple[Transfer, ...]
+    rows: Amount
+    steps: Amount
+    singles: Amount
+    working: tuple[Amount, ...]
+    loaded: tuple[Amount, ...]
+    stored: tuple[Amount, ...]
+    run_bytes: Amount
+    streamed_bytes: float = 0.0
+    held: float = 0.0
+    streams: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWork:
+    """How a group is run as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
+    `tiles` those of all inter-tile loops. `fresh_bytes` is the buffer of its output where that is so large, and no
+    output of the pipeline, that the system has to clear it in every call. `circulating_bytes` are touched between two
+    uses of what comes from outside of the group, if nothing of it is used before: at least all inputs and outputs of
+    the pipeline. `prefetch`: the group's loops ask for what they read from outside ahead of time."""
+
+    parallel: Amount
+    tiles: Amount
+    fresh_bytes: float
+    circulating_bytes: float
+    prefetch: bool = False

@@ -1,0 +1,181 @@
+"""What the cost model `ecm` knows of a core and its memory, beyond the figures that every platform has.
+
+Cycles are those of `clock_ghz`, for one instruction of the whole vector register, with as many independent ones in
+flight as the core takes: reciprocal throughputs. Bandwidths are those of one thread unless they say otherwise.
+Calibration measures them on the host; `derived` makes them from the platform's other figures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from platforms.model import CpuPlatform
+
+Cycles = Annotated[float, Field(strict=True, ge=0, le=100_000, allow_inf_nan=False)]
+Nanoseconds = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
+Bandwidth = Annotated[float, Field(strict=True, gt=0, le=100_000, allow_inf_nan=False)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+
+TYPES = ("i8", "i16", "i32", "i64", "f32", "f64")
+"""Element types that have throughputs of their own; signed and unsigned alike, booleans as `i8`, `float16` as `f32`."""
+
+
+class TypeCycles(BaseModel):
+    """Cycles of a vector instruction (or of the few that do it) on elements of one type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    add: Cycles = Field(description="sums, differences, negation, bit operations, shifts")
+    multiply: Cycles
+    divide: Cycles = Field(description="a quotient or remainder by a value that is no constant")
+    divide_by_constant: Cycles = Field(description="a quotient or remainder by a constant")
+    select: Cycles = Field(description="a minimum, a comparison or a choice")
+    convert: Cycles = Field(description="to this type from one half or twice as wide, per vector of this type")
+    function: Cycles = Field(description="the square root, exp, log, pow and the like, on average")
+
+
+class LevelCycles(BaseModel):
+    """Traffic between one level of cache and the next further out, of one thread that streams."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: Annotated[int, Field(strict=True, ge=2, le=4)] = Field(description="the outer level of the two")
+    load_bytes_per_cycle: Bandwidth
+    store_bytes_per_cycle: Bandwidth = Field(description="dirty lines that are written back, fetched before")
+    all_threads_bytes_per_cycle: Bandwidth = Field(description="loads of all threads together that share an instance")
+
+
+class EcmParameters(BaseModel):
+    """The parameters of `ecm`; see the module. The text of each field says its unit where its name does not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    i8: TypeCycles
+    i16: TypeCycles
+    i32: TypeCycles
+    i64: TypeCycles
+    f32: TypeCycles
+    f64: TypeCycles
+    load_cycles: Cycles = Field(description="a vector load that hits the first level, aligned")
+    unaligned_load_cycles: Cycles = Field(description="... at any address (many cross lines)")
+    store_cycles: Cycles = Field(description="a vector store to the first level, aligned")
+    unaligned_store_cycles: Cycles
+    shuffle_cycles: Cycles = Field(description="a permutation of one or two registers")
+    gather_cycles_per_lane: Cycles = Field(description="an element loaded from a place of its own, first level")
+    scalar_cycles: Cycles = Field(description="an operation of scalar code")
+    levels: tuple[LevelCycles, ...] = Field(max_length=3, description="the levels beyond the first, innermost first")
+    memory_gb_s_one_thread: Bandwidth = Field(description="10^9 bytes/s that one thread reads, streaming")
+    memory_gb_s: Bandwidth = Field(description="... that all threads read together")
+    write_allocate_factor: Annotated[float, Field(strict=True, ge=1, le=8)] = Field(
+        description="time to write a byte to memory by ordinary stores, in that of reading one"
+    )
+    streaming_store_factor: Annotated[float, Field(strict=True, gt=0, le=8)] = Field(
+        description="... by stores past the caches"
+    )
+    prefetch_share: Share = Field(description="share of a line's latency that the prefetcher hides in a stream")
+    memory_parallelism: Annotated[float, Field(strict=True, ge=1, le=1024)] = Field(
+        description="misses that one thread has under way at a time where no prefetcher helps"
+    )
+    row_start_ns: Nanoseconds = Field(description="set-up of a row of vectors: addresses, bounds, its remainder")
+    tile_start_ns: Nanoseconds = Field(description="set-up of a tile")
+    fork_join_ns: Nanoseconds = Field(description="a parallel loop: waking all threads and waiting for the last")
+    fresh_ns_per_kib: Nanoseconds = Field(
+        description="the operating system's share of touching a KiB of fresh memory for the first time, one thread"
+    )
+
+    @model_validator(mode="after")
+    def _levels_grow(self) -> Self:
+        numbers = [level.level for level in self.levels]
+        if numbers != sorted(set(numbers)):
+            raise PydanticCustomError("caches_out_of_order", "levels must increase outwards")
+        return self
+
+    def of_type(self, name: str) -> TypeCycles:
+        """The throughputs of one of TYPES."""
+        found = getattr(self, name)
+        assert isinstance(found, TypeCycles)
+        return found
+
+
+def derived(platform: CpuPlatform) -> EcmParameters:
+    """Parameters from the figures that every platform has; what these do not say is that of an ordinary core of today:
+
+    - two vector instructions, two loads and one store a cycle; without vectors those are scalar ones;
+    - divisions and functions of whole vectors take time in proportion to their lanes;
+    - levels deliver what the description says, and half of that to what is written back; all threads of a shared
+      instance get four times what one gets, at most as many times as there are cores;
+    - one thread reads at most 20 lines a memory latency, twice as many with a prefetcher;
+    - a KiB of fresh memory, in huge pages, costs 20 ns, a row ten, a parallel loop five microseconds.
+    """
+    wide = max(1, platform.vector_bytes)
+    one = 0.5
+    sharing = {c.level: max(1, c.shared_by_threads // platform.threads_per_core) for c in platform.caches}
+    levels = tuple(
+        LevelCycles(
+            level=c.level,
+            load_bytes_per_cycle=c.bandwidth_bytes_per_cycle,
+            store_bytes_per_cycle=c.bandwidth_bytes_per_cycle / 2,
+            all_threads_bytes_per_cycle=c.bandwidth_bytes_per_cycle * min(4, sharing[c.level], platform.cores),
+        )
+        for c in platform.caches[1:]
+    )
+    prefetched = 2.0 if platform.prefetcher else 1.0
+    one_thread = min(platform.memory_bandwidth_gb_s, prefetched * 20 * platform.line_bytes / platform.memory_latency_ns)
+    return EcmParameters(
+        i8=_integers(1, wide, one),
+        i16=_integers(2, wide, one),
+        i32=_integers(4, wide, one),
+        i64=_integers(8, wide, one),
+        f32=_floats(4, wide, one),
+        f64=_floats(8, wide, one),
+        load_cycles=one,
+        unaligned_load_cycles=1.0 if wide >= platform.line_bytes else 0.75,
+        store_cycles=1.0,
+        unaligned_store_cycles=2.0 if wide >= platform.line_bytes else 1.25,
+        shuffle_cycles=1.0,
+        gather_cycles_per_lane=1.0,
+        scalar_cycles=0.4,
+        levels=levels,
+        memory_gb_s_one_thread=one_thread,
+        memory_gb_s=platform.memory_bandwidth_gb_s,
+        write_allocate_factor=2.0,
+        streaming_store_factor=1.25,
+        prefetch_share=0.9 if platform.prefetcher else 0.0,
+        memory_parallelism=12.0,
+        row_start_ns=10.0,
+        tile_start_ns=30.0,
+        fork_join_ns=5000.0 if platform.threads > 1 else 0.0,
+        fresh_ns_per_kib=20.0,
+    )
+
+
+def _integers(size: int, wide: int, one: float) -> TypeCycles:
+    """Integers of `size` bytes: there is no vector division, and multiplication at some widths is several steps."""
+    lanes = max(1, wide // size)
+    multiply = {1: 4 * one, 2: one, 4: 2 * one, 8: 3 * one}[size]
+    return TypeCycles(
+        add=one,
+        multiply=multiply,
+        divide=6.0 * lanes,
+        divide_by_constant=2 * multiply + 3 * one,
+        select=one,
+        convert=2 * one,
+        function=20.0 * lanes,
+    )
+
+
+def _floats(size: int, wide: int, one: float) -> TypeCycles:
+    lanes = max(1, wide // size)
+    return TypeCycles(
+        add=one,
+        multiply=one,
+        divide=max(4.0, 0.6 * lanes * (size / 4)),
+        divide_by_constant=one,
+        select=one,
+        convert=2 * one,
+        function=20.0 * size / 4,
+    )

@@ -1,0 +1,75 @@
+"""The counts of any complete schedule, whoever made it: what a cost model sees of it."""
+
+from __future__ import annotations
+
+from cost_models.counts import GroupCounts
+from cost_models.model import Breakdown, CostModel, combined
+from platforms.model import Platform
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.facts import Facts, StageFacts, gather
+from scheduler.analysis.members import effective, members_of
+from scheduler.analysis.nest import Nest, single
+from scheduler.analysis.work import Run, Running, worked_counts
+from scheduler.lang.pipeline import Pipeline
+from scheduler.prepare import prepared
+from scheduler.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector, dim_of
+
+
+def predict(pipeline: Pipeline, schedule: Schedule, platform: Platform, model: CostModel) -> Breakdown:
+    """What `model` says that a legal schedule of `pipeline` costs on `platform`."""
+    return combined(model.price(counts, platform) for counts in counts_of(pipeline, schedule, platform))
+
+
+def counts_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> tuple[GroupCounts, ...]:
+    """The counts of every group of a legal schedule, in the order that they run, at the pipeline's estimates."""
+    facts = gather(prepared(pipeline, schedule), strict=schedule.strict)
+    return tuple(counts_of_group(facts, group, platform.threads) for group in schedule.groups)
+
+
+def counts_of_group(facts: Facts, group: Group, threads: int) -> GroupCounts:
+    """The counts of one group, its tile sizes as they are."""
+    inlined = frozenset(p.stage for p in group.placements if p.compute == INLINE)
+    names = tuple(p.stage for p in group.placements)
+    members = members_of(facts, group.output, (*names, group.output))
+    output = facts.stages[group.output]
+    sizes = {t.dim: t.size for t in group.tiles if t.size is not None}
+    axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in zip(output.dims, output.extents, strict=True)}
+    nest = Nest(group.output, group.loops, axes)
+    levels = {
+        p.stage: Levels(nest.positions[p.compute], nest.positions[p.store], p.storage == "registers")
+        for p in group.placements
+        if p.stage not in inlined
+    }
+    reads = effective(members, inlined, group.unroll)
+    return worked_counts(members, reads, nest, levels, threads, running_of(facts, group))
+
+
+def running_of(facts: Facts, group: Group) -> Running:
+    """How a group is run."""
+    output = facts.stages[group.output]
+    looped = [dim_of(loop) for loop in group.loops if dim_of(loop) not in group.unroll]
+    runs = {group.output: _run(output, group.vector, looped[0] if looped else None, group.updates)}
+    for p in group.placements:
+        if p.compute != INLINE:
+            runs[p.stage] = _of_placement(facts.stages[p.stage], p)
+    parallel = None if group.parallel is None else group.loops.index(group.parallel)
+    updates = any(u.parallel is not None for u in group.updates)
+    return Running(runs, parallel, updates, group.stream, group.prefetch > 0)
+
+
+def _of_placement(stage: StageFacts, p: Placement) -> Run:
+    innermost = p.order[0] if p.order else stage.storage[0] if stage.storage else None
+    return _run(stage, p.vector, innermost, p.updates, p.storage == "registers")
+
+
+def _run(
+    stage: StageFacts, vector: Vector | None, row: str | None, updates: tuple[UpdateLoops, ...], registers: bool = False
+) -> Run:
+    """Of a stage with updates the one that has the most iterations counts."""
+    if stage.updates:
+        most = max(range(len(stage.updates)), key=lambda n: stage.updates[n].iterations)
+        own = updates[most].vector if updates else None
+        return Run(own.dim if own is not None and own.dim in stage.dims else row, 1 if own is None else own.lanes)
+    if vector is None:
+        return Run(row, 1, registers)
+    return Run(vector.dim, vector.lanes, registers)

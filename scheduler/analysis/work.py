@@ -1,0 +1,339 @@
+"""How the stages of a group are run, counted for models of time: vectors, rows, and (`analysis.traffic`) what moves
+through the caches. Beside the counts of `analysis.counts`, for all candidate tiles at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, inf, prod
+
+from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
+from cost_models.counts import GroupCounts
+from cost_models.work import GroupWork, Transfer, Way, Work
+from scheduler.analysis.arithmetic import Typed, together
+from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels
+from scheduler.analysis.facts import Read, StageFacts
+from scheduler.analysis.members import Effective, Members
+from scheduler.analysis.nest import Nest
+from scheduler.analysis.spans import Span
+from scheduler.analysis.traffic import POINT, WHOLE, Traffic, pad_bytes
+
+FRESH_BYTES = 32 << 20
+"""A buffer that is larger is new memory in every call: up to there, allocators keep what they have for the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How one stage is run: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar code.
+    `registers`: it is computed in the row of its readers, and kept in registers."""
+
+    row: str | None
+    lanes: int
+    registers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
+    output is written past the caches. `prefetch`: what it reads from outside is asked for ahead of time."""
+
+    stages: Mapping[str, Run]
+    parallel: int | None = None
+    updates_parallel: bool = False
+    stream: bool = False
+    prefetch: bool = False
+
+
+def worked_counts(
+    members: Members,
+    reads: Mapping[str, Effective],
+    nest: Nest,
+    levels: Mapping[str, Levels],
+    threads: int,
+    running: Running,
+    loads: bool = True,
+) -> GroupCounts:
+    """The counts of a group (see `analysis.counts.group_counts`) with its work, as models of time need it. `running`
+    has the output and all stages of `levels`. Without `loads` these are counted as part of the work only."""
+    counter = Counter(members, reads, nest, levels)
+    counts = counter.group(threads, local_loads=False, loads=loads)
+    registers = frozenset(name for name, run in running.stages.items() if run.registers)
+    worker = WorkCounter(counter, running, Traffic(counter, registers))
+    stages = tuple(s if s.inlined else replace(s, work=worker.stage(s.stage, s.points)) for s in counts.stages)
+    return replace(counts, stages=stages, work=worker.group())
+
+
+@dataclass
+class WorkCounter:
+    """Counts the work of one group; `counter` has counted its points."""
+
+    counter: Counter
+    running: Running
+    traffic: Traffic
+
+    def group(self) -> GroupWork:
+        """What is of the whole group."""
+        facts, nest = self.counter.members.facts, self.counter.nest
+        parallel: Amount = 1.0
+        if self.running.parallel is not None:
+            axis = nest.axes[nest.dim(self.running.parallel)]
+            inter = nest.inter(axis.dim) == self.running.parallel
+            parallel = axis.counts * 1.0 if inter else axis.sizes * 1.0
+        elif self.running.updates_parallel:
+            parallel = inf
+        tiles: Amount = 1.0
+        for axis in nest.axes.values():
+            tiles = tiles * axis.counts
+        output = facts.stages[self.counter.members.output]
+        size = float(output.root_points * output.bytes_per_point)
+        fresh = size if output.name not in facts.graph.outputs and size > FRESH_BYTES else 0.0
+        return GroupWork(parallel, tiles, fresh, self._circulating(), self.running.prefetch)
+
+    def _circulating(self) -> float:
+        """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
+        facts, members = self.counter.members.facts, self.counter.members
+        names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
+        names |= {r.producer for found in self.counter.reads.values() for r in found.reads}
+        outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
+        return float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+
+    def stage(self, name: str, points: Amount) -> Work:
+        """The work of a stage that is not inline, which has so many `points` in all."""
+        run = self.running.stages[name]
+        rows, steps, singles = self._rows(name, run, points)
+        typed, loads, stores = self._code(name, run)
+        working, loaded, stored = self._states(name, run, points, rows)
+        streamed = 0.0
+        if self.running.stream and name == self.counter.members.output:
+            facts = self.counter.members.facts.stages[name]
+            streamed, stored = float(facts.root_points * facts.bytes_per_point), (0.0,) * len(stored)
+        return Work(
+            self._fused(name) or name == self.counter.members.output,
+            run.lanes,
+            typed,
+            loads,
+            stores,
+            rows,
+            steps,
+            singles,
+            working,
+            loaded,
+            stored,
+            self._run_bytes(name, run, points, rows),
+            streamed,
+            self._held(name, run),
+            self._streams(name, run),
+        )
+
+    def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
+        """Operations, loads and stores of a point."""
+        members, reads = self.counter.members, self.counter.reads[name]
+        known: dict[object, tuple[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]]
+        known = members.remembered.setdefault("code", {})
+        held = tuple(r.producer for r in reads.reads if self._in_registers(r.producer))
+        key = (name, run, held, *map(id, reads.reads), *reads.inlined.items())
+        found = known.get(key)
+        if found is None:
+            found = known[key] = (reads, self._find_code(name, run))
+        return found[1]
+
+    def _find_code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
+        stages, reads = self.counter.members.facts.stages, self.counter.reads[name]
+        facts = stages[name]
+        typed = facts.typed
+        if reads.inlined:
+            typed = together([(1, typed), *((n, stages[p].typed) for p, n in reads.inlined.items())])
+        loads = tuple(t for read in reads.reads for t in self._transfers(name, run, read))
+        stores = () if run.registers else self._stores(facts, run)
+        for update in facts.updates:
+            place: Way = "gathered" if update.looked_up else "aligned"
+            own = Transfer(place, facts.bytes_per_point, update.iterations / facts.root_points)
+            loads, stores = (*loads, own), (*stores, own)
+        return typed, loads, stores
+
+    def _streams(self, name: str, run: Run) -> float:
+        """Rows of memory that are walked side by side."""
+        rows = 0.0 if run.registers else 1.0
+        for read in self.counter.reads[name].reads:
+            if not self._in_registers(read.producer):
+                width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
+                rows += max(1.0, read.points / (1 + width))
+        return rows
+
+    def _held(self, name: str, run: Run) -> float:
+        """Vectors that are kept in registers for a stage: of each row that it reads there, those of its window."""
+        held = 0.0
+        for read in self.counter.reads[name].reads:
+            if self._in_registers(read.producer):
+                width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
+                held += read.points / (1 + width) * (1 + ceil(width / run.lanes))
+        return held
+
+    def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
+        """Bytes in order that a row walks; infinite where the next row goes on where it ends."""
+        facts = self.counter.members.facts.stages[name]
+        span = None if run.row is None else self.counter.members.follows[name][run.row]
+        if span is None or span.var is None:
+            return inf
+        axis = self.counter.nest.axes[span.var]
+        length = points / largest(rows, 1.0) * facts.bytes_per_point
+        if self.traffic.state(axis.dim, self._level(name)) == WHOLE:
+            return inf
+        return chosen(axis.counts > 1, length, inf)
+
+    # rows and vectors
+
+    def _rows(self, name: str, run: Run, points: Amount) -> tuple[Amount, Amount, Amount]:
+        """Rows, steps, and points computed one by one."""
+        counter, facts = self.counter, self.counter.members.facts.stages[name]
+        if run.row is None or facts.updates:
+            return (points if run.row is None else points / max(1, facts.extent(run.row))), points / run.lanes, 0.0
+        span = counter.members.follows[name][run.row]
+        if span.var is None or not span.known:
+            length = float(span.extent(1) if span.known else facts.extent(run.row))
+            return self._cut(points / length, length, run.lanes)
+        axis, line = counter.nest.axes[span.var], counter.members.line(span)
+        state = self.traffic.state(axis.dim, self._level(name))
+        if state == POINT:
+            return self._cut(points / line.mean_window(), float(line.window()), run.lanes)
+        if state == WHOLE:
+            length = float(line.extent(axis.extent))
+            return self._cut(points / length, length, run.lanes)
+        full, last = line.extent(axis.sizes) * 1.0, line.extent(axis.last) * 1.0
+        row = points / ((axis.counts - 1) * full + last)  # rows of the image
+        first = self._cut(row * (axis.counts - 1), full, run.lanes)
+        second = self._cut(row, last, run.lanes)
+        return first[0] + second[0], first[1] + second[1], first[2] + second[2]
+
+    def _level(self, name: str) -> int:
+        """The level at which a row of the stage is seen whole: where it is computed, but in the row of the output."""
+        if name == self.counter.members.output:
+            return self.counter.nest.first_inter
+        return max(self.counter.levels[name].compute, self._row())
+
+    def _row(self) -> int:
+        """The level outside of the row of the output."""
+        row = self.running.stages[self.counter.members.output].row
+        return self.counter.nest.intra(row) + 1 if row is not None else 1
+
+    def _fused(self, name: str) -> bool:
+        """Whether a stage is computed vector by vector in the row of the output."""
+        return name != self.counter.members.output and self.counter.levels[name].compute < self._row()
+
+    @staticmethod
+    def _cut(rows: Amount, length: Amount, lanes: int) -> tuple[Amount, Amount, Amount]:
+        """Rows of one length: the last vector of a row begins early, where the row is not shorter than a vector."""
+        if lanes == 1:
+            return rows, rows * length, rows * 0.0
+        vectors = ceiling(length / lanes)
+        short = length < lanes
+        return rows, rows * chosen(short, 0.0, vectors), rows * chosen(short, length, 0.0)
+
+    # registers and the first level
+
+    def _in_registers(self, producer: str) -> bool:
+        run = self.running.stages.get(producer)
+        return run is not None and run.registers
+
+    def _transfers(self, name: str, run: Run, read: Read) -> tuple[Transfer, ...]:
+        """How a stage reads one producer."""
+        producer = self.counter.members.facts.stages[read.producer]
+        size, times = producer.bytes_per_point, read.points
+        if self._in_registers(read.producer):
+            spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
+            moved = sum(1.0 for s in spans) and times * (1 - 1 / (1 + float(spans[0].width)))
+            return (Transfer("shuffled", size, moved),) if moved else ()
+        spans_of = dict(zip(producer.dims, read.roughly, strict=True))
+        if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
+            return (Transfer("gathered", size, times),)
+        if run.row is None or not producer.dims:
+            return (Transfer("aligned", size, times),)
+        moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
+        if not moving:
+            return (Transfer("uniform", size, times),)
+        spans = [s for s in read.roughly if s.var == run.row]
+        return self._along(producer, moving[0], spans[0], size, times)
+
+    def _along(self, producer: StageFacts, dim: str, span: Span, size: int, times: float) -> tuple[Transfer, ...]:
+        """Elements of `dim` of a producer that follow the row of the reader by `span`."""
+        before = producer.storage[: producer.storage.index(dim)]
+        apart = prod(producer.extent(d) for d in before)
+        rate = abs(float(span.rate))
+        if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT:
+            return (Transfer("gathered", size, times),)
+        if apart > 1 or rate > 1:
+            return (Transfer("strided", size, times, int(max(1, rate) * apart)),)
+        if rate < 1:
+            return (Transfer("unaligned", size, times * rate), Transfer("shuffled", size, times))
+        places = 1 + float(span.width)
+        aligned = times / places
+        found = (Transfer("aligned", size, aligned),)
+        return found if places <= 1 else (*found, Transfer("unaligned", size, times - aligned))
+
+    def _stores(self, facts: StageFacts, run: Run) -> tuple[Transfer, ...]:
+        size = facts.bytes_per_point
+        if run.row is None or not facts.storage or facts.storage[0] == run.row:
+            return (Transfer("aligned", size, 1.0),)
+        before = facts.storage[: facts.storage.index(run.row)]
+        apart = prod(facts.extent(d) for d in before)
+        return (Transfer("strided", size, 1.0, apart) if apart <= SMALL_EXTENT else Transfer("gathered", size, 1.0),)
+
+    # layer conditions
+
+    def _states(
+        self, name: str, run: Run, points: Amount, rows: Amount
+    ) -> tuple[tuple[Amount, ...], tuple[Amount, ...], tuple[Amount, ...]]:
+        """Of every state working set, bytes loaded and bytes stored: the stage's own rows, and the group's loops from
+        its compute level out."""
+        counter, nest = self.counter, self.counter.nest
+        reads = [r for r in counter.reads[name].reads if not self._in_registers(r.producer)]
+        fused, facts = self._fused(name), counter.members.facts.stages[name]
+        if name == counter.members.output:
+            levels, own = range(min(self._row(), nest.first_inter), len(nest.loops) + 1), None
+        else:
+            levels = range(self._level(name), len(nest.loops) + 1)
+            own = None if fused or facts.updates else self._own_row(name, run, reads, points, rows)
+        arrays = [self.traffic.array(name, r.producer, r) for r in reads]
+        output = self.traffic.array(name, name, None)
+        stages = counter.members.facts.stages
+        everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
+        in_places = bool(facts.updates) or any(not s.known for r in reads for s in r.spans)
+        working: list[Amount] = []
+        loaded: list[Amount] = []
+        stored: list[Amount] = []
+        if own is not None:
+            working.append(own[0])
+            loaded.append(smallest(own[1], everything))
+            stored.append(own[2])
+        for level in levels:
+            states, executions = self.traffic.states(level), self.traffic.executions(level)
+            working.append(self.traffic.touched(level))
+            moved = sum((a.moved(states, executions) for a in arrays), 0.0)
+            # of a box that data tells a place in only that place is read, and an update reads what it runs through once
+            loaded.append(smallest(moved, everything) if in_places else moved)
+            stored.append(0.0 if run.registers else output.moved(states, executions))
+        return tuple(working), tuple(loaded), tuple(stored)
+
+    def _own_row(
+        self, name: str, run: Run, reads: list[Read], points: Amount, rows: Amount
+    ) -> tuple[Amount, Amount, Amount]:
+        """The state in which no more than a row stays."""
+        facts = self.counter.members.facts
+        stage = facts.stages[name]
+        length = largest(1.0, points / largest(rows, 1.0))
+        out = length * stage.bytes_per_point
+        loaded: Amount = 0.0
+        for read in reads:
+            producer = facts.stages[read.producer]
+            windows: float = 1.0
+            elements: Amount = 1.0
+            for dim, span in zip(producer.dims, read.roughly, strict=True):
+                if not span.known:
+                    windows *= min(read.points, producer.extent(dim))
+                elif span.var == run.row and span.var is not None:
+                    elements = elements * (abs(float(span.rate)) * length + float(span.width))
+                else:
+                    windows *= span.extent(1)
+            windows = min(windows, max(1.0, read.points))
+            loaded = loaded + windows * (elements * producer.bytes_per_point + pad_bytes(producer.bytes_per_point))
+        return loaded + out, rows * loaded, rows * out

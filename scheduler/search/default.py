@@ -1,0 +1,126 @@
+"""The method `default`: everything that TACO 2019 decides, decided by a cost model in time among more candidates.
+
+Beyond the paper it groups stages over the whole DAG, inlines by cost, keeps windows in registers, sizes tiles and
+strips by predicted time, and keeps the best k schedules. The paper's own schedule is always among the candidates, so
+that what is returned is never worse by the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cost_models.model import CostModel, combined
+from cost_models.taco2019 import Taco2019
+from platforms.model import Platform
+from scheduler.analysis.facts import Facts
+from scheduler.schedule import Group, Schedule
+from scheduler.search.candidates import Candidate, candidate
+from scheduler.search.deadline import Deadline
+from scheduler.search.explaining import factor_explained, partition_explained, plan_explained
+from scheduler.search.factoring import Factored
+from scheduler.search.grouping import AtRoot, Found, Grouping, Segment
+from scheduler.search.partition import Partition, PartitionSearch
+from scheduler.search.planning import Plan, Planner
+from scheduler.search.ranking import best_combinations
+from scheduler.search.separating import Separated, separate
+from scheduler.search.taco2019 import degraded_by
+from scheduler.search.tiling import Tiling
+from scheduler.search.trace import Decision, Rejected, Trace
+
+NAME = "default"
+
+CLOSE = 1.03
+"""A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
+LOOKED_AT = 8
+"""Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same groups."""
+
+Plans = tuple[Plan, ...]
+"""One plan for every group, in the order that they run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The pipeline as it is, or with its separable windows computed in two steps, and the best partition of it."""
+
+    separated: Separated
+    search: PartitionSearch
+    partition: Partition
+
+    def ranked(self, count: int) -> Iterator[tuple[float, Plans]]:
+        """The cheapest combinations of plans with what they cost, the cheapest first."""
+        for plans in best_combinations(self.search.plans(self.partition), count):
+            yield sum(p.total for p in plans), plans
+
+
+def default(
+    factored: Factored, platform: Platform, model: CostModel, strict: bool, deadline: Deadline, top: int
+) -> tuple[tuple[Candidate, ...], Trace]:
+    """The best `top` schedules under `model`, the best first, and the trace of the first."""
+    facts = factored.facts
+    paper = Grouping(facts, platform, Taco2019(), deadline.expired)
+    papers = partition_of(facts, paper.group())
+    tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
+
+    def searched(separated: Separated, start: Partition, known: Mapping[Segment, Tiling]) -> Variant:
+        planner = Planner(separated.facts, platform, model, strict, deadline.expired, known)
+        search = PartitionSearch(separated.facts, planner)
+        return Variant(separated, search, search.best([start]))
+
+    plain = searched(Separated(facts, (), ()), papers, tilings)
+    variants = [plain]
+    separated = separate(facts, strict)
+    if separated.separations and not deadline.expired():
+        variants.append(searched(separated, plain.partition, {}))
+    costs = {id(v): v.search.cost(v.partition) for v in variants}
+    variants.sort(key=lambda v: costs[id(v)])
+    decisions = [*map(factor_explained, factored.factors), *_separations_explained(variants, separated)]
+    variants = [v for v in variants if costs[id(v)] <= costs[id(variants[0])] * CLOSE]
+    ranked = sorted(
+        ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(top * LOOKED_AT)),
+        key=lambda found: found[:2],
+    )
+    degraded = degraded_by({}, deadline)
+    candidates: dict[tuple[Group, ...], Candidate] = {}
+    for _, n, plans in ranked:
+        if len(candidates) == top:
+            break
+        search, separations = variants[n].search, variants[n].separated.separations
+        worked = [search.planner.settle(p) for p in plans]
+        groups = tuple(p.group for p in worked)
+        if groups in candidates:
+            continue
+        name = facts.pipeline.name
+        schedule = Schedule(name, NAME, groups, strict, degraded, factored.factors, separations)
+        predicted = combined(p.cost for p in worked)
+        candidates[groups] = candidate(search.facts, schedule, [p.counts for p in worked], predicted)
+    best = variants[ranked[0][1]]
+    decisions += partition_explained(best.search, best.partition, papers if best.search is plain.search else None)
+    for plan in ranked[0][2]:
+        decisions += plan_explained(best.search.planner.settle(plan))
+    return tuple(candidates.values()), Trace(NAME, model.unit, tuple(decisions))
+
+
+def _separations_explained(variants: Sequence[Variant], separated: Separated) -> list[Decision]:
+    """What the windows are, and which of both ways to compute them costs less."""
+    if len(variants) < 2:
+        return list(separated.decisions)
+    best = variants[0]
+    parts = ", ".join(s.partial for s in separated.separations)
+    ways = (f"windows in two steps, with {parts}", "windows as they are")
+    chosen, rejected = ways if best.separated.separations else ways[::-1]
+    costs = [v.search.cost(v.partition) for v in variants]
+    decision = Decision(
+        "separation", best.search.facts.pipeline.name, chosen, "it costs less", "search over the DAG", costs[0],
+        (Rejected(rejected, "costs more", costs[1]),),
+    )  # fmt: skip
+    return [decision, *(separated.decisions if best.separated.separations else ())]
+
+
+def partition_of(facts: Facts, found: dict[str, Found]) -> Partition:
+    """The partition that the method of the paper decided on: what no group of its has is computed at root."""
+    tilings = [t for t in found.values() if isinstance(t, Tiling)]
+    inside = {name for t in tilings for name in t.members.names}
+    inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
+    alone = set(facts.graph.stages) - inside
+    return Partition(frozenset({*found, *alone}), frozenset(name for t in tilings for name in t.members.shared))

@@ -1,0 +1,342 @@
+"""Plans: the ways in which the stages of one segment can be one group, priced and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from cost_models.counts import GroupCounts
+from cost_models.model import Breakdown, CostModel
+from platforms.model import Platform
+from scheduler.analysis.facts import Facts, Read, StageFacts
+from scheduler.analysis.graph import is_plain
+from scheduler.analysis.members import FEW, Members, members_of
+from scheduler.analysis.nest import Nest
+from scheduler.analysis.schedule_counts import counts_of_group, running_of
+from scheduler.analysis.work import Running, worked_counts
+from scheduler.schedule import Group, dim_of
+from scheduler.search.final import finished, group_of, root_group
+from scheduler.search.grouping import Segment, is_special
+from scheduler.search.levels import LoopOrder, largest_overlaps
+from scheduler.search.shapes import KINDS, PAPER, Kind, neighbours, shapes
+from scheduler.search.tiling import (
+    Axes,
+    Shape,
+    Sized,
+    Sizing,
+    Tiling,
+    few_iterations,
+    keeps_apart,
+    orders,
+    shape_of,
+)
+from scheduler.search.trace import Rejected
+
+SIZES = 256
+"""Combinations of tile sizes that are costed for one shape."""
+SIZED = 2
+"""Shapes of a segment that are given their best tile sizes: those that cost least with the first few."""
+STRIPS = 4
+SHORT = 64
+"""Strips of the first few sizes: one or so many a thread, or so many rows."""
+TRIES = 100
+FEWEST = 4
+"""Changes of single stages that are tried in a group: fewer of a large group, where each costs more time."""
+PAYS = 0.995
+"""A change is made that leaves at most so much of the cost: less is below what a model can tell."""
+SAME = 0.02
+"""Of tile sizes whose predicted times differ by no more the largest is taken."""
+AHEAD = 2048
+"""Bytes along a row that are asked for ahead: as far as memory takes to answer, at some bytes a cycle."""
+KEPT = 8
+"""Plans of a segment that are kept for the best k schedules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
+    at root, whole."""
+
+    segment: Segment
+    total: float
+    members: Members | None = None
+    sized: Sized | None = None
+    kind: Kind = PAPER
+
+    @property
+    def key(self) -> Hashable:
+        """The same for plans of a segment that make the same group."""
+        if self.sized is None:
+            return None
+        shape = self.sized.shape
+        return (shape.order.loops, shape.stream, shape.prefetch, *shape.levels.items(), *self.sized.sizes.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A plan worked out: the group, its counts and its cost; `tiling` is None where it is computed at root."""
+
+    group: Group
+    counts: GroupCounts
+    cost: Breakdown
+    tiling: Tiling | None
+
+
+@dataclass
+class Planner:
+    """Plans segments, each once. `paper` has the tilings of the method `taco2019`, which are candidates too. Once the
+    deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and cannot be
+    otherwise. `planned` counts the stages of the segments that were looked at."""
+
+    facts: Facts
+    platform: Platform
+    model: CostModel
+    strict: bool
+    expired: Callable[[], bool]
+    paper: Mapping[Segment, Tiling] = field(default_factory=dict)
+    known: dict[Segment, tuple[Plan, ...]] = field(default_factory=dict)
+    sketches: dict[Segment, tuple[Plan, ...]] = field(default_factory=dict)
+    sizings: dict[int, Sizing] = field(default_factory=dict)
+    settled: dict[int, Settled] = field(default_factory=dict)
+    planned: int = 0
+    kinds: tuple[Kind, ...] = KINDS
+
+    def keep_kinds(self, segments: Iterable[Segment]) -> None:
+        """From now on only the kinds of shape that are the best of any of these segments are sketched."""
+        best = {self._sketched(s)[0].kind for s in segments if self._sketched(s)}
+        self.kinds = tuple(k for k in KINDS if k in best) or KINDS
+
+    def plans(self, segment: Segment) -> tuple[Plan, ...]:
+        """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group."""
+        found = self.known.get(segment)
+        if found is None:
+            found = self.known[segment] = self._sized(segment)
+        return found
+
+    def cost(self, segment: Segment) -> float:
+        """What the best plan costs, about: only a few tile sizes are tried. Infinite where there is none."""
+        return min((p.total for p in self._sketched(segment)), default=inf)
+
+    def sketch(self, segment: Segment) -> Settled:
+        """The plan of which `cost` tells. There must be one."""
+        return self.settle(self._sketched(segment)[0])
+
+    def settle(self, plan: Plan) -> Settled:
+        """The plan worked out."""
+        found = self.settled.get(id(plan))
+        if found is None:
+            found = self.settled[id(plan)] = self._settle(plan)
+        return found
+
+    def _settle(self, plan: Plan) -> Settled:
+        segment = plan.segment
+        if plan.sized is None or plan.members is None:
+            inlined = frozenset(segment.names[:-1])
+            group = root_group(self.facts, segment.output, self.platform, inlined, self.strict)
+            counts = counts_of_group(self.facts, group, self.platform.threads)
+            return Settled(group, counts, self.model.price(counts, self.platform), None)
+        output = self.facts.stages[segment.output]
+        others = (p for p in self.known.get(segment, ()) if p is not plan and p.sized is not None)
+        rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
+        tiling = self._sizing(plan.members).settled(plan.sized, rejected)
+        return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
+
+    def _sizing(self, members: Members) -> Sizing:
+        found = self.sizings.get(id(members))
+        if found is None:
+            found = self.sizings[id(members)] = self._new_sizing(members)
+        return found
+
+    def _new_sizing(self, members: Members) -> Sizing:
+        output = self.facts.stages[members.output]
+        strips = members.output in self.facts.strips
+        axes = Axes(output, tiled_dims(output), self.platform, largest_overlaps(members), strips, SIZES)
+        return Sizing(
+            members, self.platform, self.model, axes, TimedCounting(members, self.platform, self.strict), SAME
+        )
+
+    def _sketched(self, segment: Segment) -> tuple[Plan, ...]:
+        """One plan a shape, with the best of a few tile sizes, best first."""
+        found = self.sketches.get(segment)
+        if found is None:
+            self.planned += len(segment.names)
+            plans = sorted(self._sketch(segment), key=lambda p: p.total)
+            found = self.sketches[segment] = tuple(plans)
+        return found
+
+    def _sketch(self, segment: Segment) -> Iterator[Plan]:
+        """All kinds of shape of the first order; of the other orders the best kind."""
+        output = self.facts.stages[segment.output]
+        alone = segment.shared.issuperset(segment.names[:-1])
+        if is_special(output) or alone:
+            yield Plan(segment, float(self._settle(Plan(segment, 0.0)).cost.total))
+        if is_special(output) or not tiled_dims(output) or (alone and self.expired()):
+            return
+        members = members_of(self.facts, segment.output, segment.names, segment.shared)
+        sizing = self._sizing(members)
+        paper = self.paper.get(segment)
+        if paper is not None:
+            sizes = {d: output.extent(d) if n is None else n for d, n in paper.sizes}
+            shape = shape_of(members, paper.order, paper.choices, paper.order.unrolled_dims)
+            yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf))
+        if self.expired():
+            return
+        order = next(self._orders(members, output))
+        sizes = self._few_sizes(output, order)[0]
+        for kind, shape in shapes(members, order, self.kinds, self.platform):
+            yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf), kind)
+
+    def _orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
+        few = few_iterations(output)
+        unrolled = tuple(d for d in few if not keeps_apart(members, d))
+        return few_orders(orders(output, tiled_dims(output), few, unrolled))
+
+    def _few_sizes(self, output: StageFacts, order: LoopOrder) -> list[dict[str, int]]:
+        """Strips along the outermost loop: a few for each thread, one, short ones."""
+        dim = dim_of(order.loops[-1])
+        extent, threads = output.extent(dim), self.platform.threads
+        strips = (-(-extent // (threads * STRIPS)), -(-extent // threads), min(extent, SHORT))
+        whole = {d: output.extent(d) for d in tiled_dims(output)}
+        return [{**whole, dim: size} for size in dict.fromkeys(strips)]
+
+    def _sized(self, segment: Segment) -> tuple[Plan, ...]:
+        """The sketches, the best of them in other orders and strips, and the best of these with the best of all tile
+        sizes."""
+        plans = list(self._sketched(segment))
+        if not self.expired():
+            plans += self._varied(plans[0])
+            plans.sort(key=lambda p: p.total)
+            plans += self._refined(plans[0])
+            plans.sort(key=lambda p: p.total)
+            plans += self._past_caches(plans[0])
+            plans.sort(key=lambda p: p.total)
+            plans += [p for sketch in plans[:SIZED] if (p := self._resized(sketch)) is not None]
+        different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
+        return tuple(sorted(different.values(), key=lambda p: p.total)[:KEPT])
+
+    def _varied(self, plan: Plan) -> Iterator[Plan]:
+        if plan.sized is None or plan.members is None:
+            return
+        members, segment, shape = plan.members, plan.segment, plan.sized.shape
+        output, sizing = self.facts.stages[segment.output], self._sizing(plan.members)
+        for sizes in self._few_sizes(output, shape.order)[1:]:
+            yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf), plan.kind)
+        for order in self._orders(members, output):
+            if order.loops == shape.order.loops:
+                continue
+            if self.expired():
+                return
+            sizes = self._few_sizes(output, order)[0]
+            for _, other in shapes(members, order, (plan.kind,), self.platform):
+                yield Plan(segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), plan.kind)
+
+    def _refined(self, plan: Plan) -> Iterator[Plan]:
+        """One stage after the other done differently, as long as that pays."""
+        if plan.sized is None or plan.members is None:
+            return
+        members, sizes, sizing = plan.members, plan.sized.sizes, self._sizing(plan.members)
+        shape = plan.sized.shape
+        tries = max(FEWEST, TRIES // len(members.names))
+        for name in reversed(members.names[:-1]):
+            for other in neighbours(members, shape, name):
+                if tries == 0 or self.expired():
+                    return
+                tries -= 1
+                total = sizing.priced(other, sizes)
+                if total < plan.total * PAYS:
+                    plan = Plan(plan.segment, total, members, Sized(other, sizes, inf), plan.kind)
+                    shape = other
+                    yield plan
+
+    def _past_caches(self, plan: Plan) -> Iterator[Plan]:
+        """The output written past the caches, what is read asked for ahead, and both."""
+        if plan.sized is None or plan.members is None:
+            return
+        members, shape, sizes = plan.members, plan.sized.shape, plan.sized.sizes
+        group = group_of(members, shape.order, shape.choices, self.platform, self.strict)
+        if group.vector is None:
+            return
+        output = members.facts.definitions[members.output]
+        allowed = is_plain(output) and group.vector.dim == output.storage[0]
+        streams = (False, True) if allowed and self._leaves_caches(members.output) else (False,)
+        for stream in streams:
+            for prefetch in (0, AHEAD) if self._whole_rows(plan, plan.sized) else (0,):
+                if stream or prefetch:
+                    other = replace(shape, stream=stream, prefetch=prefetch)
+                    total = self._sizing(members).priced(other, sizes)
+                    yield Plan(plan.segment, total, members, Sized(other, sizes, inf), plan.kind)
+
+    def _whole_rows(self, plan: Plan, sized: Sized) -> bool:
+        """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
+        tile's."""
+        output = self.facts.stages[plan.segment.output]
+        along = output.storage[0]
+        for found in sized.shape.reads.values():
+            for read in found.reads:
+                if read.producer not in plan.segment.names and not self._in_order(read):
+                    return False
+        return self.platform.prefetcher and sized.sizes.get(along, output.extent(along)) >= output.extent(along)
+
+    def _in_order(self, read: Read) -> bool:
+        """Whether no long dim of what is read is gone through anew, or anywhere, for each point."""
+        producer = self.facts.stages[read.producer]
+        spans = zip(producer.dims, read.spans, strict=True)
+        return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
+
+    def _leaves_caches(self, name: str) -> bool:
+        """Whether nobody finds the stage in the caches after its group: the caller has it, or it is too large."""
+        stage = self.facts.stages[name]
+        large = stage.root_points * stage.bytes_per_point > self.platform.llc_bytes
+        return large or name in self.facts.graph.outputs
+
+    def _resized(self, plan: Plan) -> Plan | None:
+        if plan.sized is None or plan.members is None:
+            return None
+        found = self._sizing(plan.members).cheapest(plan.sized.shape)
+        if isinstance(found, Sized) and found.shape.prefetch and not self._whole_rows(plan, found):
+            return None
+        return replace(plan, total=found.total, sized=found) if isinstance(found, Sized) else None
+
+
+def tiled_dims(output: StageFacts) -> tuple[str, ...]:
+    """The dims of a group's output that are cut into tiles."""
+    few = few_iterations(output)
+    return tuple(d for d in output.storage if d in output.pure and d not in few)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCounting:
+    """What models of time see: how every stage is run. Threads share the outermost loop."""
+
+    members: Members
+    platform: Platform
+    strict: bool
+    running: dict[int, tuple[Shape, Running]] = field(default_factory=dict)
+
+    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+        """See Counting."""
+        known = self.running.get(id(shape))
+        if known is None:
+            group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict)
+            group = replace(group, stream=shape.stream, prefetch=shape.prefetch)
+            known = self.running[id(shape)] = (shape, running_of(self.members.facts, group))
+        running = known[1]
+        return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
+
+    def key(self, shape: Shape) -> Hashable:
+        """See Counting."""
+        return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
+
+
+def few_orders(found: Iterator[LoopOrder]) -> Iterator[LoopOrder]:
+    """Of the orders of a group those with vectors, and of these one for each order of the intra-tile loops and each
+    outermost loop: the others move nothing but the order in which tiles are visited."""
+    listed = list(found)
+    seen: set[tuple[tuple[str, ...], str]] = set()
+    vectorised = [order for order in listed if order.vectorised]
+    for order in vectorised or listed:
+        key = (order.intra_loops, dim_of(order.loops[-1]))
+        if key not in seen:
+            seen.add(key)
+            yield order

@@ -1,0 +1,203 @@
+"""Shapes of a group beyond TACO 2019: inlining decided by cost, and rows whose stages share one loop over vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+
+from cost_models.taco2019 import arithmetic_cost
+from platforms.model import Platform
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.graph import is_plain
+from scheduler.analysis.members import Members
+from scheduler.analysis.windows import shifted_along
+from scheduler.search.final import vector_of
+from scheduler.search.inlining import MOST_LOADS, bounded, inline_trivial, load_points, local_producers, taken_over
+from scheduler.search.levels import Choice, LoopOrder, choose_levels, needs_memory, nested, read_of, real_consumers
+from scheduler.search.tiling import Shape, shape_of
+
+STORE = 1.5
+"""Operations that a point costs to be stored and addressed."""
+MOST_ROWS = 8
+"""Rows of a stage that a point may read in registers."""
+DOUBT = 2.0
+"""A stage that costs so many times as much inline as kept, or kept as inline, is not tried the other way."""
+WIDEST = 8
+"""Bytes of the widest type that there is."""
+LOAD = 0.5
+"""Operations of a load that hits: cores load twice as many vectors a cycle as they store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the levels of a shape are found: inlining by Alg. 2 of the paper or by cost, rows fused or not."""
+
+    by_cost: bool
+    fused: bool
+
+
+PAPER = Kind(False, False)
+KINDS = (PAPER, Kind(True, False), Kind(False, True), Kind(True, True))
+
+
+def shapes(
+    members: Members, order: LoopOrder, kinds: Collection[Kind], platform: Platform
+) -> Iterator[tuple[Kind, Shape]]:
+    """The shapes of one loop order from the levels of Alg. 1, each different one once."""
+    levels = choose_levels(members, order)
+    trivial = inline_trivial(members, levels, order)
+    by_cost = inline_by_cost(members, levels, order) if any(k.by_cost for k in kinds) else trivial
+    same = _levels(by_cost) == _levels(trivial)
+    for kind in kinds:
+        choices = by_cost if kind.by_cost else trivial
+        if kind.by_cost and same and len(kinds) > 1:
+            continue
+        fused = fuse_rows(members, choices, order, platform) if kind.fused else choices
+        if fused is not None:
+            yield kind, shape_of(members, order, fused, order.unrolled_dims)
+
+
+def _levels(choices: dict[str, Choice]) -> dict[str, Levels | None]:
+    return {name: c.levels for name, c in choices.items()}
+
+
+def inline_by_cost(members: Members, choices: dict[str, Choice], order: LoopOrder) -> dict[str, Choice]:
+    """The choices of Alg. 1, with a stage inline where computing it at every place that it is read at costs less than
+    computing it once, storing it, and loading it at these places. From the output backwards, so that how often the
+    readers are computed is known."""
+    result = dict(choices)
+    places: dict[str, float] = {members.output: 1.0}
+    for name in reversed(members.names[:-1]):
+        read, again, once = _again(members, name, places.__getitem__)
+        loads = load_points(members.facts.stages[name])
+        inline = result[name].levels is None
+        if needs_memory(members, name) is None and name not in members.shared:
+            if again <= once and loads * read <= MOST_LOADS:
+                levels = result[name].levels
+                if levels is not None:
+                    reason = f"at {read:g} places it costs {again:.3g} operations, kept {once:.3g}"
+                    result[name] = Choice(None, reason, "inlined by cost")
+                    for producer in local_producers(members, name):
+                        result[producer] = taken_over(result[producer], levels, name, order)
+                inline = True
+            elif inline and read > 1:
+                row = order.innermost + 1
+                reason = f"inline at {read:g} places it costs {again:.3g} operations, kept {once:.3g}: once a row"
+                result[name] = Choice(order.levels(row, row), reason, "kept by cost")
+                inline = False
+        places[name] = read if inline else 1.0
+    return nested(members, bounded(members, result, order), order)
+
+
+def fuse_rows(
+    members: Members, choices: dict[str, Choice], order: LoopOrder, platform: Platform
+) -> dict[str, Choice] | None:
+    """The choices with what is computed once a row computed once a vector: its window along the row rotates in
+    registers, and what later rows read is stored as well. None where there is nothing of the kind.
+
+    CGO 2021; only for stages of one plain value that are read by shifts along the row, and by nothing that is computed
+    further out.
+    """
+    definitions = members.facts.definitions
+    output = definitions[members.output]
+    if not order.vectorised or not is_plain(output) or order.least != order.innermost:
+        return None
+    facts = members.facts.stages[members.output]
+    if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
+        return None
+    stages = [definitions[n] for n in members.names[:-1]]
+    shifted = shifted_along(output, stages, members.facts.stages[members.output].storage[0])
+    result = dict(choices)
+    at = order.innermost
+    rotating = 0
+    for name in reversed(members.names[:-1]):
+        levels = choices[name].levels
+        if levels is None or levels.compute != at + 1 or name not in shifted or not is_plain(definitions[name]):
+            continue
+        readers = [r for r in real_consumers(members, name, result) if r != members.output]
+        if any(_compute(result[r]) != at for r in readers):
+            continue
+        registers = levels.store == at + 1
+        if registers and not _few_rows(members, name):
+            continue
+        rotating += registers
+        where = "its window rotates in registers" if registers else "its rows stay in a ring"
+        result[name] = replace(
+            choices[name],
+            levels=Levels(at, levels.store, registers),
+            reason=f"{choices[name].reason}; computed once a vector, {where}",
+        )
+    return result if rotating else None
+
+
+def _compute(choice: Choice) -> int | None:
+    return None if choice.levels is None else choice.levels.compute
+
+
+def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
+    """Shapes that differ from `shape` in how the stage `name` is computed: inline instead of kept where that may pay,
+    or kept for the row instead of inline; in fused rows also computed again for every row that is read instead of kept
+    in a ring."""
+    order, choices = shape.order, shape.choices
+    levels = choices[name].levels
+    if needs_memory(members, name) is not None or name in members.shared:
+        return
+    row = order.innermost + 1
+    fused = any(c.levels is not None and c.levels.registers for c in choices.values())
+    read, again, once = _again(members, name, lambda c: 1.0)
+    found: list[tuple[Levels | None, str]] = []
+    if levels is None and again > once / DOUBT and read > 1:
+        found.append((order.levels(row, row), "kept for a row"))
+    if levels is not None and again < once * DOUBT:
+        found.append((None, "computed where it is read"))
+    if (
+        levels is not None
+        and fused
+        and levels.compute == order.innermost
+        and not levels.registers
+        and _few_rows(members, name)
+    ):
+        found.append((Levels(order.innermost, row, True), "computed again for every row, in registers"))
+    for other, what in found:
+        changed = {**choices, name: Choice(other, f"{what}: the model prices it lower", "cost")}
+        if other is None and levels is not None and levels.store > levels.compute:
+            for producer in local_producers(members, name):  # what slid along is the producers' to keep
+                if choices[producer].levels is None:
+                    changed[producer] = taken_over(choices[producer], levels, name, order)
+        allowed = bounded(members, nested(members, changed, order), order)
+        if _rows_together(members, allowed, order):
+            yield shape_of(members, order, allowed, order.unrolled_dims)
+
+
+def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple[float, float, float]:
+    """At how many places of a point of its readers the stage is read, and operations to compute it at each of them, and
+    to compute it once, store and load it. `places`: how often each reader is computed."""
+    stages = members.facts.stages
+    read = sum(places(c) * max(1.0, read_of(stages[c], name).points) for c in members.consumers[name])
+    own = arithmetic_cost(stages[name].operations) + load_points(stages[name]) * LOAD
+    return read, read * own, own + STORE + read * LOAD
+
+
+def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrder) -> bool:
+    """Whether what is in registers is read in the loop over vectors only."""
+    for name in members.names[:-1]:
+        levels = choices[name].levels
+        if levels is not None and levels.registers:
+            readers = [r for r in real_consumers(members, name, choices) if r != members.output]
+            if levels.compute != order.innermost or any(_compute(choices[r]) != levels.compute for r in readers):
+                return False
+    return True
+
+
+def _few_rows(members: Members, name: str) -> bool:
+    """Whether a point of each reader reads few rows of the stage: each has a window of its own in registers."""
+    along = members.facts.stages[members.output].storage[0]
+    for reader in members.consumers[name]:
+        rows = 1.0
+        for span in read_of(members.facts.stages[reader], name).spans:
+            if span.var is None or members.followed(reader, span.var) != along:
+                rows *= span.extent(1) if span.known else inf
+        if rows > MOST_ROWS:
+            return False
+    return True

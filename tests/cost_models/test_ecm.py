@@ -1,0 +1,151 @@
+"""The model `ecm` against closed forms: one stage at a time, all figures of the machine known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cost_models.counts import GroupCounts, Operations, StageCounts
+from cost_models.ecm import Ecm
+from cost_models.work import GroupWork, Transfer, Work
+from platforms import catalog
+from platforms.model import CpuPlatform
+
+FAR = 1e12
+"""Bytes that fit no cache."""
+
+
+def machine(**figures: object) -> CpuPlatform:
+    """One thread at 1 GHz, 16-byte vectors: a cycle is a nanosecond."""
+    platform = catalog.load("i7-6700").model_copy(update={"threads": 1, "clock_ghz": 1.0, "vector_bytes": 16})
+    parameters = platform.ecm_parameters.model_copy(update={"prefetch_share": 1.0, **figures})
+    return platform.model_copy(update={"ecm": parameters})
+
+
+def work(**changes: object) -> Work:
+    """A million steps of four floats, one addition a point, everything in the first level."""
+    usual = Work(
+        in_output=True,
+        lanes=4,
+        operations=(("f32", Operations(add=1)),),
+        loads=(Transfer("aligned", 4, 1.0),),
+        stores=(Transfer("aligned", 4, 1.0),),
+        rows=1000.0,
+        steps=1e6,
+        singles=0.0,
+        working=(64.0,),
+        loaded=(0.0,),
+        stored=(0.0,),
+        run_bytes=float("inf"),
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+def counts(of: Work, **changes: object) -> GroupCounts:
+    group = replace(GroupWork(parallel=1.0, tiles=1.0, fresh_bytes=0.0, circulating_bytes=FAR), **changes)  # type: ignore[arg-type]
+    stage = StageCounts("out", False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, of)
+    return GroupCounts("out", 1, (), (), (stage,), group)
+
+
+def terms(of: GroupCounts, platform: CpuPlatform) -> dict[str, float]:
+    (stage,) = Ecm().price(of, platform).stages
+    return {t.name: float(t.value) for t in stage.terms}
+
+
+def test_instructions_take_the_longer_of_arithmetic_and_loads_and_stores() -> None:
+    platform = machine(row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
+    assert terms(counts(work()), platform)["in core"] == pytest.approx(1e6 * 1.5e-3)
+    heavy = work(operations=(("f32", Operations(multiply=10)),))
+    cycles = 10 * platform.ecm_parameters.f32.multiply
+    assert terms(counts(heavy), platform)["in core"] == pytest.approx(1e6 * cycles * 1e-3)
+
+
+def test_rows_cost_their_start() -> None:
+    without, with_ = (terms(counts(work()), machine(row_start_ns=ns))["in core"] for ns in (0.0, 20.0))
+    assert with_ - without == pytest.approx(1000 * 20e-3)
+
+
+def test_products_of_floats_are_fused_with_sums() -> None:
+    fused = work(operations=(("f32", Operations(add=10, multiply=10)),), loads=(), stores=())
+    apart = work(operations=(("i32", Operations(add=10, multiply=10)),), loads=(), stores=())
+    platform = machine(row_start_ns=0.0)
+    p = platform.ecm_parameters
+    assert terms(counts(fused), platform)["in core"] == pytest.approx(1e3 * 10 * p.f32.multiply)
+    assert terms(counts(apart), platform)["in core"] == pytest.approx(1e3 * 10 * (p.i32.multiply + p.i32.add))
+
+
+def test_a_level_is_passed_by_what_the_inner_one_does_not_keep() -> None:
+    """What the first level lets through the second one serves, as far as it keeps it."""
+    platform = machine(row_start_ns=0.0)
+    first, second = platform.l1_bytes, platform.l2_bytes
+    small = work(working=(first / 100, second / 100), loaded=(1e9, 1e6), stored=(0.0, 0.0))
+    large = work(working=(first * 2, second / 100), loaded=(1e9, 1e6), stored=(0.0, 0.0))
+    fits, not_ = (terms(counts(w), platform)["L2"] for w in (small, large))
+    assert fits < 1e-6 < not_
+
+
+def test_what_circulates_inside_the_last_level_does_not_come_from_memory() -> None:
+    moved = work(loaded=(1e6,), stored=(1e6,), working=(FAR,))
+    platform = machine()
+    assert terms(counts(moved, circulating_bytes=2e6), platform)["memory"] == 0
+    assert terms(counts(moved), platform)["memory"] > 0
+
+
+def test_memory_alone_takes_its_bytes_over_the_bandwidth() -> None:
+    """What comes from there is not charged to the levels on its way: bandwidths are measured through all of them."""
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, write_allocate_factor=2.0)
+    moved = work(loaded=(1e9,), stored=(1e9,), working=(FAR,), steps=0.0, rows=0.0)
+    total = float(Ecm().price(counts(moved), platform).total)
+    memory = (1e9 + 2 * 1e9) / 10e9 * 1e6
+    start = platform.ecm_parameters.tile_start_ns * 1e-3
+    assert total == pytest.approx(memory + start)
+
+
+def test_short_rows_hide_less() -> None:
+    long, short = (work(loaded=(1e9,), stored=(1e9,), working=(FAR,), run_bytes=n) for n in (float("inf"), 512.0))
+    platform = machine()
+    assert float(Ecm().price(counts(short), platform).total) > float(Ecm().price(counts(long), platform).total)
+
+
+@pytest.mark.parametrize(("iterations", "rounds"), [(1.0, 1), (4.0, 1), (5.0, 2), (8.0, 2)])
+def test_threads_take_rounds(iterations: float, rounds: int) -> None:
+    platform = machine(row_start_ns=0.0, fork_join_ns=0.0, tile_start_ns=0.0)
+    alone = float(Ecm().price(counts(work()), platform).total)
+    four = platform.model_copy(update={"threads": 4})
+    assert float(Ecm().price(counts(work(), parallel=iterations), four).total) == pytest.approx(
+        alone * rounds / iterations
+    )
+
+
+def test_all_candidates_are_priced_as_each_alone() -> None:
+    platform = machine()
+    steps = np.array([1e5, 1e6, 1e7])
+    many = Ecm().price(counts(work(steps=steps, working=(steps,), loaded=(steps,), stored=(steps,))), platform)
+    for n, k in enumerate(steps):
+        one = Ecm().price(counts(work(steps=k, working=(k,), loaded=(k,), stored=(k,))), platform)
+        assert many.at((n,)) == one.at(())
+
+
+def test_fresh_memory_costs() -> None:
+    platform = machine(fresh_ns_per_kib=100.0)
+    found = terms(counts(work(), fresh_bytes=1024.0 * 1000), platform)
+    assert found["fresh memory"] == pytest.approx(100.0)
+
+
+def test_streamed_output_costs_its_bytes_and_no_more() -> None:
+    platform = machine(
+        memory_gb_s_one_thread=10.0, memory_gb_s=10.0, streaming_store_factor=1.5, write_allocate_factor=2.0
+    )
+    idle = {"steps": 0.0, "rows": 0.0, "working": (FAR,), "loaded": (0.0,)}
+    kept, past = work(stored=(1e9,), **idle), work(stored=(0.0,), streamed_bytes=1e9, **idle)
+    assert terms(counts(kept), platform)["memory"] == pytest.approx(2 * 1e9 / 10e9 * 1e6)
+    assert terms(counts(past), platform)["memory"] == pytest.approx(1.5 * 1e9 / 10e9 * 1e6)
+
+
+def test_rows_that_are_asked_for_ahead_hide_more() -> None:
+    platform = machine()
+    moved = work(loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=1e8)
+    plain, ahead = (float(Ecm().price(counts(moved, prefetch=p), platform).total) for p in (False, True))
+    assert ahead < plain

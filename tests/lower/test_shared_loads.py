@@ -1,0 +1,78 @@
+"""Points of a stage that load the same vectors are computed side by side."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import build, call, source_of
+
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image, interpret
+from scheduler.legality import check
+from scheduler.schedule import Group, Placement, Schedule, Tile, Vector
+
+
+@pytest.mark.parametrize("shifts", [5, 9])
+def test_shifts_of_what_is_compared_share_its_loads(shifts: int) -> None:
+    """`away` compares a row with itself, shifted: so many vectors at most are made of one load of what stands still."""
+    document = {
+        "format": 1,
+        "name": "compared",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "away", "dims": ["x", "y", "s"], "value": "absd(a(x, y), a(x + s, y))"},
+            {"name": "out", "dims": ["x", "y"], "value": f"sum(away(x, y, s) * s for s in range(0, {shifts}))"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 48]]},
+    }
+    pipeline = load(document)
+    away = Placement("away", "y.inner", "y.inner", True, "memory", ("x", "s", "y"), Vector("x", 8))
+    loops = ("x.inner", "y.inner", "y.outer")
+    group = Group("out", loops, (Tile("y", 16),), "y.outer", Vector("x", 8), (), (away,))
+    schedule = Schedule("compared", "by hand", (group,))
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, machine(vector_bytes=32))
+    vectors = source.code.split("/* away: computed")[1].split("x_step")
+    stored = max(len(re.findall(r"f32x8_at \*\)\(away_\d+ [^;]*\) =", part)) for part in vectors)
+    assert stored == (shifts if shifts <= 8 else 1)
+    a = np.random.default_rng(1).random((48, 60 + shifts)).astype(np.float32)
+    inputs, regions = {"a": Image(a, (0, 0))}, {"out": ((0, 60), (0, 48))}
+    status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("value", "steps"), [("sum(half(x, y + r) for r in range(-2, 3))", 4), ("half(x, y + 4)", 1)])
+def test_rows_whose_windows_overlap_are_computed_together(value: str, steps: int) -> None:
+    """Where a tile of a stage has several rows: four rows of windows of five load eight, not twenty."""
+    document = {
+        "format": 1,
+        "name": "columns",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "half", "dims": ["x", "y"], "value": "a(x, y) * 0.5"},
+            {"name": "column", "dims": ["x", "y"], "value": value},
+            {"name": "out", "dims": ["x", "y"], "value": "column(x, y) + column(x + 1, y)"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 48]]},
+    }
+    pipeline = load(document)
+    tiled = {"order": ("x", "y"), "vector": Vector("x", 8)}
+    members = tuple(Placement(s, "y.outer", "y.outer", **tiled) for s in ("half", "column"))
+    loops = ("x.inner", "y.inner", "y.outer")
+    group = Group("out", loops, (Tile("y", 10),), "y.outer", Vector("x", 8), (), members)
+    schedule = Schedule("columns", "by hand", (group,))
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, machine(vector_bytes=32))
+    together = re.findall(r"y_\d+ \+= 4\)", source.code.split("/* column: computed")[1])
+    assert bool(together) == (steps == 4)
+    a = np.random.default_rng(1).random((60, 70)).astype(np.float32)
+    inputs, regions = {"a": Image(a, (0, -2))}, {"out": ((0, 61), (0, 47))}
+    status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)

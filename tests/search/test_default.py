@@ -1,0 +1,70 @@
+"""The method `default`: legal, never dearer than the paper's schedule by its own model, and in time."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from support.machines import machine
+from support.small_pipelines import chain, pyramid
+
+from scheduler import pipelines
+from scheduler.lang.pipeline import Pipeline
+from scheduler.legality import check
+from scheduler.schedule import Schedule
+from scheduler.schedule_document import to_document
+from scheduler.search import SearchOptions, autoschedule, root_schedule
+from scheduler.search.grouping import Segment
+from scheduler.search.planning import Plan
+from scheduler.search.ranking import best_combinations
+
+
+def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:
+    return autoschedule(pipeline, machine(), SearchOptions("default", **options)).schedule  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", pipelines.names())
+def test_every_candidate_is_legal_and_none_is_before_a_cheaper_one(name: str) -> None:
+    pipeline = pipelines.load(name)
+    found = autoschedule(pipeline, machine(), SearchOptions("default", top=6))
+    for candidate in found.candidates:
+        check(pipeline, candidate.schedule)
+    costs = [float(c.predicted.total) for c in found.candidates]
+    assert costs == pytest.approx(sorted(costs), rel=1e-9)
+    assert len({str(to_document(c.schedule)) for c in found.candidates}) == len(costs) > 1
+    assert found.schedule.degraded is None
+
+
+@pytest.mark.parametrize("name", ["harris", "interpolate", "camera_pipe"])
+def test_the_same_question_has_the_same_answer(name: str) -> None:
+    first, second = (schedule_of(pipelines.load(name)) for _ in range(2))
+    assert first == second
+
+
+def test_a_deadline_ends_the_search_with_the_best_so_far() -> None:
+    for ms in (0, 3, 30):
+        ticks = count()
+        schedule = schedule_of(pyramid(), deadline_ms=ms, now=lambda ticks=ticks: next(ticks) * 1e-3)
+        check(pyramid(), schedule)
+        assert f"the deadline of {ms} ms" in (schedule.degraded or "")
+    roots = root_schedule(pyramid(), machine())
+    assert len(schedule_of(pyramid(), deadline_ms=0, now=lambda: 0.0).groups) == len(roots.groups)
+    assert len(schedule_of(pyramid()).groups) < len(roots.groups)
+
+
+def test_long_chains_are_planned_with_effort_in_proportion() -> None:
+    """Every plan is of at most so many stages, and there are at most so many plans a stage."""
+    pipeline = chain(300)
+    schedule = schedule_of(pipeline)
+    check(pipeline, schedule)
+    assert len(schedule.groups) < 30
+
+
+def test_the_best_k_are_in_order_and_differ() -> None:
+    def plans(*totals: float) -> tuple[Plan, ...]:
+        return tuple(Plan(Segment("s", ("s",)), t) for t in totals)
+
+    choices = [plans(1.0, 2.0, 9.0), plans(10.0, 10.5), plans(100.0)]
+    found = [tuple(p.total for p in taken) for taken in best_combinations(choices, 5)]
+    assert found == [(1, 10, 100), (1, 10.5, 100), (2, 10, 100), (2, 10.5, 100), (9, 10, 100)]
+    assert len(list(best_combinations(choices, 100))) == 6

@@ -1,0 +1,153 @@
+"""How stages are run: rows, vectors and what moves through the caches, against walking small loop nests."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from support.small_pipelines import F, blur, harris, pipeline, stage, total, x, y
+
+from cost_models.work import Work
+from platforms import catalog
+from scheduler import pipelines
+from scheduler.analysis import traffic
+from scheduler.analysis.counts import Levels
+from scheduler.analysis.facts import gather
+from scheduler.analysis.members import effective, members_of
+from scheduler.analysis.nest import Nest, axis
+from scheduler.analysis.schedule_counts import counts_of, predict
+from scheduler.analysis.work import Run, Running, worked_counts
+from scheduler.lang.pipeline import Pipeline
+from scheduler.search import SearchOptions, autoschedule
+from scheduler.search.final import root_schedule
+
+ORDERS = (
+    ("x.inner", "y.inner", "x.outer", "y.outer"),
+    ("x.inner", "y.inner", "y.outer", "x.outer"),
+    ("y.inner", "x.inner", "x.outer", "y.outer"),
+)
+TILES = ({"x": 4, "y": 3}, {"x": 5, "y": 7}, {"x": 20, "y": 4})
+
+
+def works(
+    of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int], lanes: int
+) -> dict[str, Work]:
+    """The work of every stage of the pipeline as one group, along x."""
+    facts = gather(of)
+    members = members_of(facts, of.outputs[0], facts.graph.stages)
+    reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
+    output = facts.stages[members.output]
+    axes = {d: axis(d, e, [min(tiles[d], e)]) for d, e in zip(output.dims, output.extents, strict=True)}
+    running = Running({name: Run("x", lanes) for name in (*levels, members.output)})
+    counts = worked_counts(members, reads, Nest(members.output, loops, axes), levels, 1, running).at((0,))
+    return {s.stage: s.work for s in counts.stages if s.work is not None}
+
+
+def boxes(extents: dict[str, int], tiles: dict[str, int]) -> list[dict[str, range]]:
+    """All tiles."""
+    ranges = [
+        [(d, range(lo, min(lo + tiles[d], extent))) for lo in range(0, extent, tiles[d])]
+        for d, extent in extents.items()
+    ]
+    return [dict(tile) for tile in product(*ranges)]
+
+
+@pytest.mark.parametrize("tiles", TILES, ids=str)
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_rows_and_vectors_of_a_sliding_blur(tiles: dict[str, int], lanes: int) -> None:
+    found = works(blur(20, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, tiles, lanes)
+    rows = {"blur_y": 0, "blur_x": 0}
+    steps, singles = dict(rows), dict(rows)
+    for tile in boxes({"x": 20, "y": 13}, tiles):
+        for name, more in (("blur_y", 0), ("blur_x", 2)):
+            lines, length = len(tile["y"]) + more, len(tile["x"])
+            rows[name] += lines
+            if lanes == 1:
+                steps[name] += lines * length
+            elif length < lanes:
+                singles[name] += lines * length
+            else:
+                steps[name] += lines * -(-length // lanes)
+    for name, work in found.items():
+        assert (work.rows, work.steps, work.singles) == (rows[name], steps[name], singles[name]), name
+
+
+@pytest.mark.parametrize("loops", ORDERS, ids=" ".join)
+@pytest.mark.parametrize("tiles", TILES, ids=str)
+def test_what_a_stencil_loads_at_every_level(
+    loops: tuple[str, ...], tiles: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loaded are the boxes that each execution of the loops inside a level reads."""
+    monkeypatch.setattr(traffic, "LINE", 1)
+    extents = {"x": 20, "y": 13}
+    reads = [F("input")(x + a, y + b) for a in (-1, 0, 1) for b in (0, 2)]
+    of = pipeline("stencil", [stage("out", "xy", total(reads))], {"out": (20, 13)})
+    (work,) = works(of, loops, {}, tiles, 1).values()
+    first = loops.index("x.inner") + 1
+    expected = []
+    for level in range(first, len(loops) + 1):
+        inside = set(loops[:level])
+        seen: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for tile in boxes(extents, tiles):
+            for point in product(tile["x"], tile["y"]):
+                outside = []
+                for d, v in zip("xy", point, strict=True):
+                    outside += [tile[d].start] if f"{d}.outer" not in inside else []
+                    outside += [v] if f"{d}.inner" not in inside else []
+                seen.setdefault(tuple(outside), []).append((point[0], point[1]))
+        expected.append(sum(_box(points) for points in seen.values()) * 4)
+    assert list(work.loaded) == expected
+    assert list(work.stored) == [20 * 13 * 4] * len(expected)
+
+
+def _box(points: list[tuple[int, int]]) -> int:
+    wide = max(p[0] for p in points) - min(p[0] for p in points) + 3
+    return wide * (max(p[1] for p in points) - min(p[1] for p in points) + 3)
+
+
+def test_a_ring_is_the_same_memory_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic, "LINE", 1)
+    found = works(blur(20, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, {"x": 10, "y": 13}, 1)
+    ring = 3 * 10 * 4
+    assert found["blur_x"].stored[-3:] == (2 * ring, ring, ring)  # inside x.outer, inside y.outer, the whole
+    assert found["blur_y"].loaded[-1] == ring
+
+
+def test_rows_in_tiles_break_off() -> None:
+    whole, cut = (
+        works(blur(64, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, {"x": n, "y": 13}, 8)["blur_y"] for n in (64, 16)
+    )
+    assert whole.run_bytes == float("inf")
+    assert cut.run_bytes == 16 * 4
+
+
+def test_operations_of_inlined_stages_are_counted_where_they_are_read() -> None:
+    found = works(
+        harris(30, 19), ORDERS[0], {"gray": Levels(1, 2), "Ix": Levels(1, 2), "Iy": Levels(1, 2)}, {"x": 30, "y": 19}, 8
+    )
+    operations = dict(list(found.values())[-1].operations)["f32"]
+    assert operations.multiply >= 27  # the products of Ix and Iy, at nine places
+
+
+def test_look_ups_are_gathers() -> None:
+    platform = catalog.get("i7-6700")
+    bilateral = pipelines.load("bilateral_grid")
+    counts = {c.output: c for c in counts_of(bilateral, root_schedule(bilateral, platform), platform)}
+    (interpolated,) = (s.work for s in counts["interpolated"].stages if s.stage == "interpolated")
+    (histogram,) = (s.work for s in counts["histogram"].stages if s.stage == "histogram")
+    assert interpolated is not None
+    assert histogram is not None
+    assert {t.way for t in interpolated.loads} >= {"gathered"}
+    assert {t.way for t in histogram.stores} >= {"gathered"}
+
+
+def test_the_same_schedule_has_the_same_price() -> None:
+    from cost_models import Ecm
+
+    platform = catalog.get("i7-6700")
+    for name in ("blur", "unsharp", "camera_pipe"):
+        of = pipelines.load(name)
+        schedule = autoschedule(of, platform, SearchOptions("taco2019")).schedule
+        first, again = (predict(of, schedule, platform, Ecm()) for _ in range(2))
+        assert first == again
+        assert 0 < float(first.total) < 1e7
