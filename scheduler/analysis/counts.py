@@ -221,7 +221,7 @@ class Counter:
 
     def _extent(self, name: str, axis: Axis, spans: tuple[Span, ...], folded: bool) -> Amount:
         """Extents along one dim of the output of what is kept for one iteration of the store level of `name`; `folded`:
-        what one iteration of its compute loop needs, along that loop."""
+        what one iteration of the loop that slides needs, along that loop."""
         if not spans:
             return 1.0
         levels, lines = self.levels[name], [self.members.line(s) for s in spans]
@@ -233,9 +233,8 @@ class Counter:
         return self.extents(axis, lines)[2]
 
     def _sliding(self, name: str) -> int:
-        """Position of the loop that slides: the compute level; for the output (whose loops are all inside its tile) the
-        outermost intra-tile one."""
-        return self.nest.first_inter - 1 if name == self.members.output else self.levels[name].compute
+        """Position of the loop that slides, and that a ring folds along: the outermost one inside the store level."""
+        return self.levels[name].store - 1
 
     def kept(self, name: str) -> Amount:
         """Bytes of the buffer of a stage of the group as it is allocated."""
@@ -258,7 +257,8 @@ class Counter:
             spans = dims.get(axis.dim, ())
             kept = kept * self._extent(name, axis, spans, False)
             ring = ring * self._extent(name, axis, spans, True)
-        folds = levels.compute < levels.store and bool(dims.get(self.nest.dim(self._sliding(name))))
+        sliding = self._sliding(name)
+        folds = levels.compute <= sliding < self.nest.first_inter and bool(dims.get(self.nest.dim(sliding)))
         if levels.registers:
             return False, 0.0, 0.0
         if name in self.members.unfolded:

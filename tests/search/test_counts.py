@@ -50,8 +50,8 @@ def _compare(of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], ti
         if s.stage != counts.output:
             walked = found[s.stage]
             assert s.buffer_bytes == s.bytes_per_point * walked.largest_box, where
-            if s.folded:  # a ring along the dim that follows the loop of the compute level
-                along = of.stage(s.stage).dims.index(loops[levels[s.stage].compute].partition(".")[0])
+            if s.folded:  # a ring along the dim that follows the outermost loop inside the store level
+                along = of.stage(s.stage).dims.index(loops[levels[s.stage].store - 1].partition(".")[0])
                 ring = list(walked.largest_extents)
                 ring[along] = walked.largest_need[along]
                 assert s.folded_bytes == s.bytes_per_point * prod(ring), where
