@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
 
 from scheduler.schedule import Factor, Group, UpdateLoops
@@ -48,23 +49,47 @@ def updates_explained(name: str, updates: tuple[UpdateLoops, ...]) -> list[Decis
     return found
 
 
-def tiling_explained(tiling: Tiling, group: Group) -> list[Decision]:
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why a group and its tiling are what they are, and where that is from."""
+
+    group: str
+    group_source: str
+    tiling: str
+    tiling_source: str
+
+
+OF_THE_PAPER = Grounds(
+    "its buffers fit the caches",
+    "TACO 2019, 4.3",
+    "the least weighted loads and recomputation of all orders and valid tile sizes",
+    "TACO 2019, Alg. 3",
+)
+BY_TIME = Grounds(
+    "the split of the pipeline has it",
+    "search over the DAG",
+    "the least predicted time of the orders, levels and tile sizes that were tried",
+    "cost model",
+)
+
+
+def tiling_explained(tiling: Tiling, group: Group, grounds: Grounds = OF_THE_PAPER) -> list[Decision]:
     members = tiling.members
     decisions = [
         Decision(
             "group",
             members.output,
             f"one group of {', '.join(members.names)}" if len(members.names) > 1 else "a group of its own",
-            "its buffers fit the caches",
-            "TACO 2019, 4.3",
+            grounds.group,
+            grounds.group_source,
             tiling.total,
         ),
         Decision(
             "tiling",
             members.output,
             tiling.describe(),
-            "the least weighted loads and recomputation of all orders and valid tile sizes",
-            "TACO 2019, Alg. 3",
+            grounds.tiling,
+            grounds.tiling_source,
             tiling.total,
             tiling.rejected,
         ),
@@ -99,7 +124,10 @@ def partition_explained(search: PartitionSearch, partition: Partition, paper: Pa
     outputs = [s.output for s in search.segments(partition)]
     name, count = search.facts.pipeline.name, len(outputs)
     chosen = f"groups of {', '.join(outputs)}" if count > 1 else "one group"
-    reason = f"the cheapest of {len(search.cuts)} ways to group that were tried"
+    tried = len(search.cuts)
+    reason = (
+        f"the cheapest of {tried} ways to group that were tried" if tried > 1 else "no other way came into question"
+    )
     return [Decision("split", name, chosen, reason, "search over the DAG", search.cost(partition), rejected)]
 
 
@@ -115,4 +143,4 @@ def plan_explained(plan: Settled) -> list[Decision]:
         chosen = "computed at root" + (f", {', '.join(inlined)} inline in it" if inlined else "")
         decision = Decision("group", plan.group.output, chosen, "no tiles cost less", "cost", float(plan.cost.total))
         return [decision, *updates_explained(plan.group.output, plan.group.updates)]
-    return tiling_explained(plan.tiling, plan.group)
+    return tiling_explained(plan.tiling, plan.group, BY_TIME)

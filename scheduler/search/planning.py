@@ -137,7 +137,7 @@ class Planner:
             counts = counts_of_group(self.facts, group, self.platform.threads)
             return Settled(group, counts, self.model.price(counts, self.platform), None)
         output = self.facts.stages[segment.output]
-        others = (p for p in self.known.get(segment, ()) if p is not plan and p.sized is not None)
+        others = (p for p in self.known.get(segment, ()) if p is not plan)
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
         tiling = self._sizing(plan.members).settled(plan.sized, rejected)
         return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)

@@ -55,7 +55,7 @@ class Tiling:
 
     def describe(self) -> str:
         """The loops and tile sizes as people read them."""
-        return _described(self.order, self.sizes)
+        return _described(self.order, self.sizes, self.choices, self.stream, self.prefetch)
 
 
 def tile_group(
@@ -280,7 +280,8 @@ class Sized:
         return tuple((d, None if size >= output.extent(d) else size) for d, size in self.sizes.items())
 
     def describe(self, output: StageFacts) -> str:
-        return _described(self.shape.order, self.whole(output))
+        shape = self.shape
+        return _described(shape.order, self.whole(output), shape.choices, shape.stream, shape.prefetch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,9 +400,26 @@ class Sizing:
         return _Costed(nest, np.asarray(self.model.price(counts, self.platform).total), fits, reasons)
 
 
-def _described(order: LoopOrder, sizes: tuple[tuple[str, int | None], ...]) -> str:
+def _described(
+    order: LoopOrder,
+    sizes: tuple[tuple[str, int | None], ...],
+    choices: Mapping[str, Choice],
+    stream: bool,
+    prefetch: int,
+) -> str:
     tiles = ", ".join(f"{d} {'whole' if n is None else n}" for d, n in sizes)
-    return f"loops {' '.join(order.loops)}; tiles {tiles or 'none'}"
+    parts = [f"loops {' '.join(order.loops)}", f"tiles {tiles or 'none'}"]
+    levels = [choice.levels for choice in choices.values()]
+    registers = sum(found is not None and found.registers for found in levels)
+    counted = {"in memory": len(levels) - registers - levels.count(None), "in registers": registers}
+    counted["inline"] = levels.count(None)
+    if levels:
+        parts.append("members " + ", ".join(f"{n} {where}" for where, n in counted.items() if n))
+    if stream:
+        parts.append("written past the caches")
+    if prefetch:
+        parts.append("read ahead")
+    return "; ".join(parts)
 
 
 def _fits(counts: GroupCounts, nest: Nest, platform: Platform) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
