@@ -1,42 +1,97 @@
-"""Analysis and search of every shipped pipeline in a warm process.
+"""Analysis and search of every shipped pipeline in a warm process, and of long chains.
 
     python -m benchmarks.search_time [--repeats 15] [--json FILE]
 
-Each repetition schedules a pipeline of another name, so that nothing is remembered from the one before.
+Each repetition schedules a pipeline of another name, so that nothing is remembered from the one before. Times are the
+processor's, so that what else the machine does counts little.
 """
 
 from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from benchmarks.figures import Figure, main, median
 from platforms.detect import host
 from scheduler import pipelines
 from scheduler.compile import Options, compile_pipeline
+from scheduler.lang.document import load
+from scheduler.lang.pipeline import Pipeline
+from scheduler.search import SearchOptions, autoschedule
 
 REPEATS = 15
-LIMITS_MS = {"blur": 5.0, "unsharp": 15.0, "harris": 15.0, "interpolate": 150.0}
+LIMITS_MS = {
+    "blur": 5.0,
+    "unsharp": 15.0,
+    "harris": 15.0,
+    "bilateral_grid": 20.0,
+    "nl_means": 20.0,
+    "max_filter": 20.0,
+    "camera_pipe": 60.0,
+    "pyramid_blend": 116.0,
+    "interpolate": 150.0,
+    "lens_blur": 617.0,
+    "local_laplacian": 912.0,
+}
+CHAINS_MS = {100: 1000.0, 500: 10_000.0}
+"""Limits of chains of so many stencils."""
+FEWER = 5
+"""Chains are repeated so many times less."""
 
 
 def measure(repeats: int = REPEATS) -> list[Figure]:
-    """Two figures per pipeline: analysis and search, and all the way to C."""
-    platform, options = host(), Options()
+    """Two figures per pipeline: analysis and search, and all the way to C; of chains the first."""
+    platform, options, clock = host(), Options(), time.process_time
     found = []
     for name in sorted(pipelines.names(), key=lambda n: (n not in LIMITS_MS, n)):
-        pipeline = pipelines.load(name)
         searches, totals = [], []
-        for k in range(repeats + 1):
-            renamed = replace(pipeline, name=f"{pipeline.name}_{k}")
-            gc.collect()
-            start = time.perf_counter()
-            compiled = compile_pipeline(renamed, platform, options, time.perf_counter)
-            totals.append((time.perf_counter() - start) * 1e3)
+        for renamed in _renamed(pipelines.load(name), repeats):
+            start = clock()
+            compiled = compile_pipeline(renamed, platform, options, clock)
+            totals.append((clock() - start) * 1e3)
             searches.append(compiled.timings_ms["analysis"] + compiled.timings_ms["search"])
         found.append(median(f"analysis + search, {name}", searches[1:], LIMITS_MS.get(name)))
         found.append(median(f"document to C, {name}", totals[1:]))
+    for stages, limit in CHAINS_MS.items():
+        each = [
+            sum(autoschedule(renamed, platform, SearchOptions(now=clock)).timings_ms.values())
+            for renamed in _renamed(chain(stages), max(1, repeats // FEWER))
+        ]
+        found.append(median(f"analysis + search, chain of {stages}", each[1:], limit))
     return found
+
+
+def chain(stages: int) -> Pipeline:
+    """A chain of weighted 3 x 3 stencils."""
+    names = ["image", *(f"s{n}" for n in range(stages))]
+    around = [(a, b) for b in range(3) for a in range(3)]
+    return load(
+        {
+            "format": 1,
+            "name": "chain",
+            "inputs": [{"name": "image", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [
+                {
+                    "name": name,
+                    "dims": ["x", "y"],
+                    "value": " + ".join(f"{f}(x + {a}, y + {b}) * {a + b + 1}.0" for a, b in around),
+                }
+                for f, name in pairwise(names)
+            ],
+            "outputs": [names[-1]],
+            "estimates": {names[-1]: [[0, 1536], [0, 2560]]},
+        }
+    )
+
+
+def _renamed(pipeline: Pipeline, repeats: int) -> Iterator[Pipeline]:
+    """`pipeline` by another name each time, one more to warm up; garbage is collected before each."""
+    for k in range(repeats + 1):
+        gc.collect()
+        yield replace(pipeline, name=f"{pipeline.name}_{k}")
 
 
 if __name__ == "__main__":
