@@ -12,8 +12,9 @@ makes such levels).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
@@ -37,76 +38,70 @@ class Levels:
 
 
 class Counter:
-    """Counts for one group and one nest; see `group_counts`."""
+    """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads and its
+    motion alone is `known` for all shapes of the group that share the nest; `keys` has these of every stage."""
 
     def __init__(self, members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]):
         self.members, self.reads, self.nest = members, reads, nest
         self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
-        self.motions: dict[tuple[str, str], Motion] = {}
-        self.readers: dict[str, list[tuple[str, Read]]] = {}
-        for name, found in reads.items():
-            for read in found.reads:
-                if members.is_local(read.producer):
-                    self.readers.setdefault(read.producer, []).append((name, read))
-        for name in reversed(members.names):  # readers first, so that no chain of stages is a chain of calls
-            if name in self.levels:
-                for dim in nest.axes:
-                    self.motion(name, dim)
-        self.buffers: dict[str, tuple[bool, Amount, Amount]] = {}
-        self.known_extents: dict[tuple[str, int, int, int, int], tuple[Amount, Amount, float]] = {}
+        self.motions = motions(members, reads, nest, levels)
+        self.known: dict[Hashable, Any] = members.kept(nest)
+        self.keys: dict[str, Hashable] = {
+            name: (name, id(found), self.levels[name], tuple(self.motions[name].values()))
+            for name, found in reads.items()
+        }
 
     def group(self, threads: int, local_loads: bool, loads: bool = True) -> GroupCounts:
         """The counts of all stages; see `group_counts`."""
         members, axes = self.members, self.nest.axes.values()
-        found = {n: self.stage(n, local_loads, loads) for n in members.names if n in self.reads}
-        points = {name: s.points for name, s in found.items()}
-        for name in members.names:
-            if name not in found:
-                found[name] = self.inlined(name, points)
+        found = {name: self.stage(name, local_loads, loads) for name in self.reads}
+        inlined = self._inlined_points(found)
         return GroupCounts(
             members.output,
             threads,
             tuple((a.dim, a.sizes * 1.0) for a in axes),
             tuple((a.dim, a.counts * 1.0) for a in axes),
-            tuple(found[name] for name in members.names),
+            tuple(found[n] if n in found else self._inlined(n, inlined.get(n, 0.0)) for n in members.names),
         )
 
     def stage(self, name: str, local_loads: bool, with_loads: bool = True) -> StageCounts:
+        key = ("stage", self.keys[name])
+        found: StageCounts | None = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._stage(name)
+        if not with_loads:
+            return found
+        reads = (r for r in self.reads[name].reads if local_loads or not self.members.is_local(r.producer))
+        return replace(found, loads=tuple(self._load(name, read) for read in reads))
+
+    def _stage(self, name: str) -> StageCounts:
         facts = self.members.facts.stages[name]
         is_output = name == self.members.output
-        points = float(self._output_points()) if is_output else self._computed(name)
-        loads = tuple(
-            self._load(name, read)
-            for read in (self.reads[name].reads if with_loads else ())
-            if local_loads or not self.members.is_local(read.producer)
-        )
+        points = float(facts.root_points) if is_output else self._computed(name)
         folded, kept, ring = (False, 0.0, 0.0) if is_output else self.buffer(name)
         return StageCounts(
-            name, False, points, facts.root_points, facts.operations, loads, facts.bytes_per_point, folded, kept, ring
+            name, False, points, facts.root_points, facts.operations, (), facts.bytes_per_point, folded, kept, ring
         )
 
-    def inlined(self, name: str, points: Mapping[str, Amount]) -> StageCounts:
-        """Counts of an inlined stage: evaluated for every point of its readers."""
-        facts = self.members.facts.stages[name]
-        total: Amount = 0.0
-        for reader, found in self.reads.items():
-            if name in found.inlined:
-                total = total + points[reader] * found.inlined[name]
-        size = facts.bytes_per_point
-        return StageCounts(name, True, total, facts.root_points, facts.operations, (), size, False, 0.0, 0.0)
-
-    def _output_points(self) -> int:
-        points = 1
-        for axis in self.nest.axes.values():
-            points *= axis.extent
+    def _inlined_points(self, found: Mapping[str, StageCounts]) -> dict[str, Amount]:
+        """Evaluations of the inlined stages: one or more for every point of their readers."""
+        points: dict[str, Amount] = {}
+        for reader, reads in self.reads.items():
+            for name, times in reads.inlined.items():
+                points[name] = points.get(name, 0.0) + found[reader].points * times
         return points
+
+    def _inlined(self, name: str, points: Amount) -> StageCounts:
+        facts = self.members.facts.stages[name]
+        size = facts.bytes_per_point
+        return StageCounts(name, True, points, facts.root_points, facts.operations, (), size, False, 0.0, 0.0)
 
     def _computed(self, name: str) -> Amount:
         """Points of a stage in all: each once an iteration of its store level (TACO 2019, Eq. 3)."""
         dims, free = self.by_dim(name)
         points: Amount = float(free)
         for axis in self.nest.axes.values():
-            points = points * self._factor(name, axis, dims.get(axis.dim, ()), self.motion(name, axis.dim))
+            points = points * self._factor(name, axis, dims.get(axis.dim, ()), self.motions[name][axis.dim])
         return points
 
     def _factor(self, name: str, axis: Axis, spans: tuple[Span, ...], motion: Motion) -> Amount:
@@ -141,33 +136,16 @@ class Counter:
         return full, last, whole
 
     def _extents(self, axis: Axis, row: Line) -> tuple[Amount, Amount, float]:
-        key = (axis.dim, row.a, row.lo, row.hi, row.k)
-        found = self.known_extents.get(key)
+        key = ("extents", axis.dim, row.a, row.lo, row.hi, row.k)
+        found: tuple[Amount, Amount, float] | None = self.known.get(key)
         if found is None:
             whole = float(row.extent(axis.extent))
-            found = (row.extent(axis.sizes) * 1.0, row.extent(axis.last) * 1.0, whole)
-            self.known_extents[key] = found
+            found = self.known[key] = (row.extent(axis.sizes) * 1.0, row.extent(axis.last) * 1.0, whole)
         return found
 
-    def motion(self, name: str, dim: str) -> Motion:
-        """How `name` moves with the intra-tile loop of `dim`."""
-        if name == self.members.output:
-            return ONE
-        key = (name, dim)
-        if key not in self.motions:
-            self.motions[key] = self._find_motion(name, dim)
-        return self.motions[key]
-
-    def _find_motion(self, name: str, dim: str) -> Motion:
-        spans = [s for s in self.members.follows[name].values() if s.var == dim]
-        if not spans:
-            return ONE
-        if self.nest.intra(dim) < self.levels[name].store:
-            return slides(self.members.line(spans[0]))
-        return hulled(self.through(reader, read, dim) for reader, read in self.readers.get(name, ())) or ONE
-
     def through(self, reader: str, read: Read, dim: str) -> Motion | None:
-        return through(read, self.members.follows[reader], self.motion(reader, dim), dim, self.members.line)
+        """How what a stage reads moves with the intra-tile loop of `dim`."""
+        return through(read, self.members.follows[reader], self.motions[reader][dim], dim, self.members.line)
 
     def _load(self, name: str, read: Read) -> LoadCounts:
         """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
@@ -243,9 +221,11 @@ class Counter:
 
     def buffer(self, name: str) -> tuple[bool, Amount, Amount]:
         """Whether the buffer of a stage folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
-        if name not in self.buffers:
-            self.buffers[name] = self._buffer(name)
-        return self.buffers[name]
+        key = ("buffer", name, self.levels[name])
+        found: tuple[bool, Amount, Amount] | None = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._buffer(name)
+        return found
 
     def _buffer(self, name: str) -> tuple[bool, Amount, Amount]:
         facts = self.members.facts.stages[name]
@@ -264,6 +244,46 @@ class Counter:
         if name in self.members.unfolded:
             return False, kept, kept
         return folds, kept, ring
+
+
+def motions(
+    members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]
+) -> dict[str, dict[str, Motion]]:
+    """How every stage of `levels`, and the output, moves with the intra-tile loop of each dim of the output. Tile sizes
+    change nothing of it."""
+    known: dict[Hashable, tuple[object, object, dict[str, dict[str, Motion]]]]
+    known = members.remembered.setdefault("motions", {})
+    key = (id(reads), id(levels), nest.loops)
+    if key not in known:
+        known[key] = (reads, levels, _find_motions(members, reads, nest, levels))
+    return known[key][2]
+
+
+def _find_motions(
+    members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]
+) -> dict[str, dict[str, Motion]]:
+    readers: dict[str, list[tuple[str, Read]]] = {}
+    for name, effective in reads.items():
+        for read in effective.reads:
+            if members.is_local(read.producer):
+                readers.setdefault(read.producer, []).append((name, read))
+    found = {members.output: dict.fromkeys(nest.axes, ONE)}
+    for name in reversed(members.names):
+        if name in levels:
+            own = found[name] = {}
+            for dim in nest.axes:
+                spans = [s for s in members.follows[name].values() if s.var == dim]
+                if not spans:
+                    own[dim] = ONE
+                elif nest.intra(dim) < levels[name].store:
+                    own[dim] = slides(members.line(spans[0]))
+                else:
+                    each = (
+                        through(read, members.follows[reader], found[reader][dim], dim, members.line)
+                        for reader, read in readers.get(name, ())
+                    )
+                    own[dim] = hulled(each) or ONE
+    return found
 
 
 def group_counts(

@@ -3,13 +3,13 @@ stages that are inlined."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
-from scheduler.analysis.nest import Line, line
+from scheduler.analysis.nest import Line, Nest, line
 from scheduler.analysis.spans import Span, hull, variable
 from scheduler.analysis.windows import group_spans
 
@@ -50,6 +50,11 @@ class Members:
         if found is None:
             found = self.lines[id(span)] = (span, line(span))
         return found[1]
+
+    def kept(self, nest: Nest) -> dict[Hashable, Any]:
+        """Whatever follows from the group and `nest` alone: of this very one, not of its equals."""
+        known: dict[int, tuple[Nest, dict[Hashable, Any]]] = self.remembered.setdefault("nests", {})
+        return known.setdefault(id(nest), (nest, {}))[1]
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a stage of the group."""
@@ -105,6 +110,10 @@ class Effective:
     reads: tuple[Read, ...]
     inlined: dict[str, float]
 
+    def holds(self, inlined: frozenset[str]) -> bool:
+        """Whether it is the same where these stages of the group are inlined."""
+        return inlined.issuperset(self.inlined) and all(r.producer not in inlined for r in self.reads)
+
 
 def effective(members: Members, inlined: frozenset[str], unrolled: Collection[str] = ()) -> dict[str, Effective]:
     """What every stage of the group that is not inlined reads, through those that are.
@@ -113,31 +122,41 @@ def effective(members: Members, inlined: frozenset[str], unrolled: Collection[st
     work grows with the edges of the graph, not with its paths. Points of the output that differ in its `unrolled` dims
     only share what they read.
     """
-    order = {name: n for n, name in enumerate(members.names)}
+    known: dict[tuple[str, tuple[str, ...]], list[Effective]] = members.remembered.setdefault("effective", {})
     result: dict[str, Effective] = {}
     for name in members.names:
-        if name in inlined:
-            continue
-        found = {r.producer: r for r in members.facts.stages[name].reads}
-        evaluations: dict[str, float] = {}
-        pending = [p for p in found if p in inlined]
-        while pending:
-            via = found[max(pending, key=order.__getitem__)]
-            pending.remove(via.producer)
-            if unrolled and name == members.output:
-                via = _shared(members.facts, name, via, unrolled)
-            evaluations[via.producer] = via.points
-            stage = members.facts.stages[via.producer]
-            for read in stage.reads:
-                reached = inlined_read(read, via, stage.dims)
-                if reached.producer in found:
-                    both = together(found[reached.producer], reached)
-                    reached = replace(both, points=min(both.points, box_points(both.spans)))
-                elif reached.producer in inlined:
-                    pending.append(reached.producer)
-                found[reached.producer] = reached
-        result[name] = Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations)
+        if name not in inlined:
+            apart = tuple(unrolled) if name == members.output else ()
+            made = known.setdefault((name, apart), [])
+            found = next((e for e in made if e.holds(inlined)), None)
+            if found is None:
+                found = _find_effective(members, name, inlined, apart)
+                made.append(found)
+            result[name] = found
     return result
+
+
+def _find_effective(members: Members, name: str, inlined: frozenset[str], unrolled: tuple[str, ...]) -> Effective:
+    order = {n: k for k, n in enumerate(members.names)}
+    found = {r.producer: r for r in members.facts.stages[name].reads}
+    evaluations: dict[str, float] = {}
+    pending = [p for p in found if p in inlined]
+    while pending:
+        via = found[max(pending, key=order.__getitem__)]
+        pending.remove(via.producer)
+        if unrolled:
+            via = _shared(members.facts, name, via, unrolled)
+        evaluations[via.producer] = via.points
+        stage = members.facts.stages[via.producer]
+        for read in stage.reads:
+            reached = inlined_read(read, via, stage.dims)
+            if reached.producer in found:
+                both = together(found[reached.producer], reached)
+                reached = replace(both, points=min(both.points, box_points(both.spans)))
+            elif reached.producer in inlined:
+                pending.append(reached.producer)
+            found[reached.producer] = reached
+    return Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations)
 
 
 def _shared(facts: Facts, name: str, read: Read, unrolled: Collection[str]) -> Read:

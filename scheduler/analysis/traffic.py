@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
 from cost_models.amounts import Amount, largest, smallest
@@ -15,7 +16,7 @@ from scheduler.analysis.counts import SMALL_EXTENT, Counter, by_dim
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Members
 from scheduler.analysis.motion import ONE, Motion
-from scheduler.analysis.nest import Axis, Line
+from scheduler.analysis.nest import Axis, Line, Nest
 from scheduler.analysis.spans import Span, compose
 
 LINE = 64
@@ -35,73 +36,90 @@ class _Factor:
     one: tuple[Amount | None, Amount | None, Amount | None]
 
 
-@dataclass(frozen=True, slots=True)
 class Array:
-    """An array as one stage touches it. `rest` are the bytes of what follows no loop, `kept` those of its buffer."""
+    """An array as one stage touches it. `rest` are the bytes of what follows no loop, `kept` those of its buffer. What
+    is asked of it at a level is known from then on."""
 
-    rest: float
-    factors: tuple[_Factor, ...]
-    kept: Amount | None
+    def __init__(self, rest: float, factors: tuple[_Factor, ...], kept: Amount | None, nest: NestStates) -> None:
+        self.rest, self.factors, self.kept, self.nest = rest, factors, kept, nest
+        self.known_moved: dict[int, Amount] = {}
+        self.known_one: dict[int, Amount] = {}
 
-    def moved(self, states: tuple[int, ...], executions: Amount) -> Amount:
-        """Bytes that are touched in all, what is touched twice in one execution of a nest at `states` counted once. A
+    def moved(self, level: int) -> Amount:
+        """Bytes that are touched in all, what is touched twice in one run of the loops inside `level` counted once. A
         buffer is the same memory again and again."""
-        size: Amount = self.rest
-        for factor, state in zip(self.factors, states, strict=True):
-            total = factor.total[state]
-            if total is not None:
-                size = size * total
-        return size if self.kept is None else smallest(size, self.kept * executions)
+        found = self.known_moved.get(level)
+        if found is None:
+            found = self.rest
+            for factor, state in zip(self.factors, self.nest.states[level], strict=True):
+                total = factor.total[state]
+                if total is not None:
+                    found = found * total
+            if self.kept is not None:
+                found = smallest(found, self.kept * self.nest.executions[level])
+            self.known_moved[level] = found
+        return found
 
-    def one(self, states: tuple[int, ...]) -> Amount:
-        """Bytes that one execution touches."""
-        size: Amount = self.rest
-        for factor, state in zip(self.factors, states, strict=True):
-            one = factor.one[state]
-            if one is not None:
-                size = size * one
-        return size
+    def one(self, level: int) -> Amount:
+        """Bytes that one run of the loops inside `level` touches."""
+        found = self.known_one.get(level)
+        if found is None:
+            found = self.rest
+            for factor, state in zip(self.factors, self.nest.states[level], strict=True):
+                one = factor.one[state]
+                if one is not None:
+                    found = found * one
+            if self.kept is not None:
+                found = smallest(found, self.kept)
+            self.known_one[level] = found
+        return found
+
+
+class NestStates:
+    """Of every level of a nest how far out the loops inside it are, for every dim of the output (`states`), and how
+    often they are run (`executions`)."""
+
+    def __init__(self, nest: Nest) -> None:
+        self.states: list[tuple[int, ...]] = []
+        self.executions: list[Amount] = []
+        for level in range(len(nest.loops) + 1):
+            runs: Amount = 1.0
+            self.states.append(tuple(state(nest, dim, level) for dim in nest.axes))
+            for axis, at in zip(nest.axes.values(), self.states[-1], strict=True):
+                if at != WHOLE:
+                    runs = runs * (float(axis.extent) if at == POINT else axis.counts)
+            self.executions.append(runs)
+
+
+def state(nest: Nest, dim: str, level: int) -> int:
+    """How far out the loops inside `level` are, for a dim of the output."""
+    return POINT if nest.intra(dim) >= level else TILE if nest.inter(dim) >= level else WHOLE
 
 
 class Traffic:
     """Footprints of the arrays of one group. `registers` are stages that have no memory."""
 
     def __init__(self, counter: Counter, registers: frozenset[str]) -> None:
-        self.counter, self.registers = counter, registers
-        self.axes = tuple(counter.nest.axes.values())
-        self.arrays: dict[tuple[str, str], Array] = {}
-        self.everything: list[tuple[int, str, Array]] = []
+        self.counter = counter
+        known = counter.known
+        if "states" not in known:
+            known["states"] = NestStates(counter.nest)
+        self.nest: NestStates = known["states"]
         self.known_touched: dict[int, Amount] = {}
-        self.known_states: dict[int, tuple[int, ...]] = {}
-        self.known_executions: dict[int, Amount] = {}
-
-    def states(self, level: int) -> tuple[int, ...]:
-        """How far out the loops inside `level` are, for every dim of the output."""
-        found = self.known_states.get(level)
-        if found is None:
-            nest = self.counter.nest
-            found = tuple(
-                POINT if nest.intra(a.dim) >= level else TILE if nest.inter(a.dim) >= level else WHOLE
-                for a in self.axes
-            )
-            self.known_states[level] = found
-        return found
-
-    def state(self, dim: str, level: int) -> int:
-        """The same of one dim."""
-        nest = self.counter.nest
-        return POINT if nest.intra(dim) >= level else TILE if nest.inter(dim) >= level else WHOLE
-
-    def executions(self, level: int) -> Amount:
-        """How often the loops inside `level` are run."""
-        found = self.known_executions.get(level)
-        if found is None:
-            found = 1.0
-            for axis, state in zip(self.axes, self.states(level), strict=True):
-                if state != WHOLE:
-                    found = found * (float(axis.extent) if state == POINT else axis.counts)
-            self.known_executions[level] = found
-        return found
+        members = counter.members
+        self.output = self.array(members.output, None)
+        self.buffers: dict[str, tuple[int, Array]] = {}
+        self.outside: dict[str, list[tuple[int, Array]]] = {}
+        """By their names the arrays that several stages may read, and for whose level."""
+        for name, reads in counter.reads.items():
+            compute = counter.levels[name].compute
+            for read in reads.reads:
+                producer = read.producer
+                if not members.is_local(producer):
+                    self.outside.setdefault(producer, []).append((compute, self.array(name, read)))
+                elif producer not in registers:
+                    least = min(compute, self.buffers[producer][0]) if producer in self.buffers else compute
+                    self.buffers[producer] = (least, self.array(producer, None))
 
     def touched(self, level: int) -> Amount:
         """Bytes that one iteration of the loop at `level` touches, all stages inside together."""
@@ -111,40 +129,24 @@ class Traffic:
         return found
 
     def _touched(self, level: int) -> Amount:
-        states, total = self.states(level), self._all()[0][2].one(self.states(level))
-        outside: dict[str, Amount] = {}
-        seen: set[str] = set()
-        for compute, name, array in self._all()[1:]:
-            if compute > level or name in seen:
-                continue
-            size = array.one(states)
-            if array.kept is None:  # several stages may read it
-                outside[name] = largest(outside[name], size) if name in outside else size
-            else:
-                seen.add(name)
-                total = total + smallest(size, array.kept)
-        return total + sum(outside.values(), 0.0)
+        total = self.output.one(level)
+        for compute, array in self.buffers.values():
+            if compute <= level:
+                total = total + array.one(level)
+        others: Amount = 0.0
+        for arrays in self.outside.values():
+            sizes = [array.one(level) for compute, array in arrays if compute <= level]
+            if sizes:
+                others = others + reduce(largest, sizes)
+        return total + others
 
-    def _all(self) -> list[tuple[int, str, Array]]:
-        """Every array with the level that its reader is computed at, and its name; the output first."""
-        if not self.everything:
-            counter, members = self.counter, self.counter.members
-            found = [(0, members.output, self.array(members.output, members.output, None))]
-            for name, reads in counter.reads.items():
-                compute = counter.levels[name].compute
-                for read in reads.reads:
-                    if not members.is_local(read.producer):
-                        found.append((compute, read.producer, self.array(name, read.producer, read)))
-                    elif read.producer not in self.registers:
-                        found.append((compute, read.producer, self.array(read.producer, read.producer, None)))
-            self.everything = found
-        return self.everything
-
-    def array(self, name: str, array: str, read: Read | None) -> Array:
-        """An array as stage `name` touches it: reads, or writes where `read` is None."""
-        found = self.arrays.get((name, array))
+    def array(self, name: str, read: Read | None) -> Array:
+        """An array as stage `name` touches it: what it reads, or its own, which it writes."""
+        array = name if read is None else read.producer
+        key = ("array", array, id(read), self.counter.keys[name], self.counter.levels.get(array))
+        found: Array | None = self.counter.known.get(key)
         if found is None:
-            found = self.arrays[name, array] = self._found(name, array, read)
+            found = self.counter.known[key] = self._found(name, array, read)
         return found
 
     def _found(self, name: str, array: str, read: Read | None) -> Array:
@@ -152,22 +154,18 @@ class Traffic:
         shape = _shape(counter.members, name, array, read)
         store = counter.levels[name].store
         factors = []
-        for axis in self.axes:
+        for axis in counter.nest.axes.values():
             dim, lines = axis.dim, shape.lines.get(axis.dim, ())
-            sliding = name != output and counter.nest.intra(dim) < store
-            motion = ONE
-            if lines and read is not None:
-                motion = counter.through(name, read, dim) or ONE
-            elif lines:
-                motion = counter.motion(name, dim)
             if lines:
+                motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim) or ONE
                 pad = shape.pad if dim == shape.along else 0.0
                 factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad))
             else:
+                sliding = name != output and counter.nest.intra(dim) < store
                 point = None if sliding else float(axis.extent)
                 factors.append(_Factor((point, axis.counts * 1.0, None), (None, None, None)))
         local = counter.members.is_local(array) and array != output
-        return Array(shape.rest, tuple(factors), counter.kept(array) if local else None)
+        return Array(shape.rest, tuple(factors), counter.kept(array) if local else None, self.nest)
 
     def _factor(self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float) -> _Factor:
         """`pad`: elements that a row has more, by whole lines."""

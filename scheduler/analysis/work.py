@@ -16,7 +16,7 @@ from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.spans import Span
-from scheduler.analysis.traffic import POINT, WHOLE, Traffic, pad_bytes
+from scheduler.analysis.traffic import POINT, WHOLE, Traffic, pad_bytes, state
 
 FRESH_BYTES = 32 << 20
 """A buffer that is larger is new memory in every call: up to there, allocators keep what they have for the next one."""
@@ -91,23 +91,44 @@ class WorkCounter:
 
     def _circulating(self) -> float:
         """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
-        facts, members = self.counter.members.facts, self.counter.members
-        names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
-        names |= {r.producer for found in self.counter.reads.values() for r in found.reads}
-        outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
-        return float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+        members = self.counter.members
+        found: float | None = members.remembered.get("circulating")
+        if found is None:
+            facts = members.facts
+            names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
+            names |= {r.producer for name in members.names for r in facts.stages[name].reads}
+            outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
+            found = float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+            members.remembered["circulating"] = found
+        return found
 
     def stage(self, name: str, points: Amount) -> Work:
         """The work of a stage that is not inline, which has so many `points` in all."""
-        run = self.running.stages[name]
+        counter, run = self.counter, self.running.stages[name]
+        made = tuple(
+            (counter.levels[r.producer], self._in_registers(r.producer))
+            for r in counter.reads[name].reads
+            if r.producer in counter.levels
+        )
+        streamed = self.running.stream and name == counter.members.output
+        key = ("work", counter.keys[name], run, self._row(), streamed, made)
+        found: tuple[int, Work] | None = counter.known.get(key)
+        if found is None:
+            found = counter.known[key] = self._stage(name, run, points, streamed)
+        level, work = found
+        own = work.working
+        return replace(work, working=(*own, *map(self.traffic.touched, range(level, len(counter.nest.loops) + 1))))
+
+    def _stage(self, name: str, run: Run, points: Amount, streamed: bool) -> tuple[int, Work]:
+        """The same with the working set of its own rows only; and the level from which on those of the group's loops
+        follow."""
         rows, steps, singles = self._rows(name, run, points)
         typed, loads, stores = self._code(name, run)
-        working, loaded, stored = self._states(name, run, points, rows)
-        streamed = 0.0
-        if self.running.stream and name == self.counter.members.output:
-            facts = self.counter.members.facts.stages[name]
-            streamed, stored = float(facts.root_points * facts.bytes_per_point), (0.0,) * len(stored)
-        return Work(
+        level, working, loaded, stored = self._states(name, run, points, rows)
+        if streamed:
+            stored = (0.0,) * len(stored)
+        facts = self.counter.members.facts.stages[name]
+        work = Work(
             self._fused(name) or name == self.counter.members.output,
             run.lanes,
             typed,
@@ -120,18 +141,18 @@ class WorkCounter:
             loaded,
             stored,
             self._run_bytes(name, run, points, rows),
-            streamed,
+            float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
             self._held(name, run),
             self._streams(name, run),
         )
+        return level, work
 
     def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         """Operations, loads and stores of a point."""
         members, reads = self.counter.members, self.counter.reads[name]
         known: dict[object, tuple[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]]
         known = members.remembered.setdefault("code", {})
-        held = tuple(r.producer for r in reads.reads if self._in_registers(r.producer))
-        key = (name, run, held, *map(id, reads.reads), *reads.inlined.items())
+        key = (name, run, id(reads), tuple(self._in_registers(r.producer) for r in reads.reads))
         found = known.get(key)
         if found is None:
             found = known[key] = (reads, self._find_code(name, run))
@@ -177,7 +198,7 @@ class WorkCounter:
             return inf
         axis = self.counter.nest.axes[span.var]
         length = points / largest(rows, 1.0) * facts.bytes_per_point
-        if self.traffic.state(axis.dim, self._level(name)) == WHOLE:
+        if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
             return inf
         return chosen(axis.counts > 1, length, inf)
 
@@ -193,10 +214,10 @@ class WorkCounter:
             length = float(span.extent(1) if span.known else facts.extent(run.row))
             return self._cut(points / length, length, run.lanes)
         axis, line = counter.nest.axes[span.var], counter.members.line(span)
-        state = self.traffic.state(axis.dim, self._level(name))
-        if state == POINT:
+        around = state(counter.nest, axis.dim, self._level(name))
+        if around == POINT:
             return self._cut(points / line.mean_window(), float(line.window()), run.lanes)
-        if state == WHOLE:
+        if around == WHOLE:
             length = float(line.extent(axis.extent))
             return self._cut(points / length, length, run.lanes)
         full, last = line.extent(axis.sizes) * 1.0, line.extent(axis.last) * 1.0
@@ -282,37 +303,34 @@ class WorkCounter:
 
     def _states(
         self, name: str, run: Run, points: Amount, rows: Amount
-    ) -> tuple[tuple[Amount, ...], tuple[Amount, ...], tuple[Amount, ...]]:
-        """Of every state working set, bytes loaded and bytes stored: the stage's own rows, and the group's loops from
-        its compute level out."""
+    ) -> tuple[int, tuple[Amount, ...], tuple[Amount, ...], tuple[Amount, ...]]:
+        """The first level of the group's loops that is a state of the stage's; the working set of its own rows, if they
+        are one; and of every state bytes loaded and bytes stored."""
         counter, nest = self.counter, self.counter.nest
         reads = [r for r in counter.reads[name].reads if not self._in_registers(r.producer)]
         fused, facts = self._fused(name), counter.members.facts.stages[name]
+        own = None
         if name == counter.members.output:
-            levels, own = range(min(self._row(), nest.first_inter), len(nest.loops) + 1), None
+            level = min(self._row(), nest.first_inter)
         else:
-            levels = range(self._level(name), len(nest.loops) + 1)
+            level = self._level(name)
             own = None if fused or facts.updates else self._own_row(name, run, reads, points, rows)
-        arrays = [self.traffic.array(name, r.producer, r) for r in reads]
-        output = self.traffic.array(name, name, None)
+        arrays = [self.traffic.array(name, r) for r in reads]
+        output = self.traffic.array(name, None)
         stages = counter.members.facts.stages
         everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
         in_places = bool(facts.updates) or any(not s.known for r in reads for s in r.spans)
-        working: list[Amount] = []
         loaded: list[Amount] = []
         stored: list[Amount] = []
         if own is not None:
-            working.append(own[0])
             loaded.append(smallest(own[1], everything))
             stored.append(own[2])
-        for level in levels:
-            states, executions = self.traffic.states(level), self.traffic.executions(level)
-            working.append(self.traffic.touched(level))
-            moved = sum((a.moved(states, executions) for a in arrays), 0.0)
+        for at in range(level, len(nest.loops) + 1):
+            moved = sum((a.moved(at) for a in arrays), 0.0)
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
             loaded.append(smallest(moved, everything) if in_places else moved)
-            stored.append(0.0 if run.registers else output.moved(states, executions))
-        return tuple(working), tuple(loaded), tuple(stored)
+            stored.append(0.0 if run.registers else output.moved(at))
+        return level, () if own is None else own[:1], tuple(loaded), tuple(stored)
 
     def _own_row(
         self, name: str, run: Run, reads: list[Read], points: Amount, rows: Amount

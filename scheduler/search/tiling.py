@@ -341,6 +341,7 @@ class Sizing:
         self.counting = counting or PaperCounting(members, platform)
         self.same = same
         self.known: dict[Hashable, _Costed] = {}
+        self.nests: dict[Hashable, Nest] = {}
 
     def cheapest(self, shape: Shape) -> Sized | Infeasible:
         """The cheapest valid tile sizes of a shape, the largest of equal ones."""
@@ -378,10 +379,14 @@ class Sizing:
         return float(self.model.price(self._counted(shape, sizes, False), self.platform).total)
 
     def _counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
-        output = self.members.facts.stages[self.members.output]
-        extents = dict(zip(output.dims, output.extents, strict=True))
-        axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in extents.items()}
-        return self.counting.counts(shape, Nest(output.name, shape.order.loops, axes), whole)
+        key = (shape.order.loops, *sizes.items())
+        nest = self.nests.get(key)
+        if nest is None:
+            output = self.members.facts.stages[self.members.output]
+            extents = zip(output.dims, output.extents, strict=True)
+            axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in extents}
+            nest = self.nests[key] = Nest(output.name, shape.order.loops, axes)
+        return self.counting.counts(shape, nest, whole)
 
     def _of(self, shape: Shape) -> _Costed:
         key = self.counting.key(shape)
@@ -394,7 +399,10 @@ class Sizing:
 
     def _cost(self, shape: Shape) -> _Costed:
         order = shape.order
-        nest = Nest(self.members.output, order.loops, self.axes.of(dim_of(order.loops[order.innermost])))
+        nest = self.nests.get(order.loops)
+        if nest is None:
+            axes = self.axes.of(dim_of(order.loops[order.innermost]))
+            nest = self.nests[order.loops] = Nest(self.members.output, order.loops, axes)
         counts = self.counting.counts(shape, nest, False)
         fits, reasons = _fits(counts, nest, self.platform)
         return _Costed(nest, np.asarray(self.model.price(counts, self.platform).total), fits, reasons)
