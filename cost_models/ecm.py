@@ -16,8 +16,8 @@ as on cores whose prefetchers run ahead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isinf
 from typing import Any, TypeAlias
@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.amounts import Amount, ceiling, chosen
+from cost_models.amounts import Amount, ceiling, chosen, clipped, largest
 from cost_models.counts import GroupCounts, Operations
 from cost_models.model import Breakdown, StageCost, Term
 from cost_models.work import GroupWork, Transfer, Work
@@ -55,27 +55,66 @@ Shape: TypeAlias = tuple[int, ...]
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 
 
+KEPT = 4096
+"""Ways to compute a point whose cycles are kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ecm:
-    """The model; see the module."""
+    """The model; see the module. `known` are cycles that were found before."""
 
     name: str = "ecm"
     unit: str = "microseconds"
+    known: dict[Hashable, tuple[Work, _Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
         """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
         group's output, `start` and `fresh memory`. `counts` must have been made with work."""
-        assert counts.work is not None
         machine = _machine(platform)
-        run = [(s.stage, s.work) for s in counts.stages if s.work is not None]
-        share = _share(counts.work, platform.threads)
+        found, extra = self._priced(counts, machine, platform.threads)
         names = ("in core", *(name for name, *_ in machine.outer), "memory")
-        found = _terms([work for _, work in run], counts.work, machine, share)
-        terms = {stage: tuple(map(Term, names, found[:, n])) for n, (stage, _) in enumerate(run)}
+        run = (s.stage for s in counts.stages if s.work is not None)
+        terms = {stage: tuple(map(Term, names, found[:, n])) for n, stage in enumerate(run)}
         stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
         last = stages[-1]
-        extra = _group(counts.work, machine, share, platform.threads)
         return Breakdown(self.name, self.unit, (*stages[:-1], StageCost(last.stage, last.group, (*last.terms, *extra))))
+
+    def total(self, counts: GroupCounts, platform: Platform) -> Amount:
+        """The same, all of it together."""
+        found, extra = self._priced(counts, _machine(platform), platform.threads)
+        each = found.sum(axis=0)
+        stages: list[Amount] = list(each) if each.ndim > 1 else each.tolist()
+        for term in extra:
+            stages[-1] = stages[-1] + term.value
+        return sum(stages, 0.0)
+
+    def _priced(self, counts: GroupCounts, m: _Machine, threads: int) -> tuple[Amounts, tuple[Term, ...]]:
+        """Terms x stages x candidates, and the terms of the group."""
+        assert counts.work is not None
+        works = [s.work for s in counts.stages if s.work is not None]
+        share = _share(counts.work, threads)
+        found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share)
+        return found, _group(counts.work, m, share, threads)
+
+    def _step(self, work: Work, m: _Machine) -> _Step:
+        """By identity, since hashing all the parts would cost more."""
+        key = (id(m), work.lanes, id(work.operations), id(work.loads), id(work.stores), work.held)
+        found = self.known.get(key)
+        if found is None:
+            if len(self.known) >= KEPT:
+                self.known.clear()
+            found = self.known[key] = (work, _step(work, m))
+        return found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Cycles of one step of the innermost loop, of a point computed alone, and those more of a step if nothing that is
+    held were in registers."""
+
+    step: float
+    single: float
+    spills: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +174,14 @@ def _share(work: GroupWork, threads: int) -> Amount:
     return ceiling(work.parallel / threads) / work.parallel
 
 
-def _terms(works: list[Work], group: GroupWork, m: _Machine, share: Amount) -> Amounts:
+def _terms(works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount) -> Amounts:
     """Of every stage the time in the core, and what each level adds to it: terms x stages x candidates."""
-    core = _in_core(works, m) * share
-    shape = core.shape[1:]
+    times = [_times(w, works) for w in works]
+    shape = _shape(works)
+    core = _in_core(works, steps, times, m, shape) * share
     transfers = _transfer_times(works, group, m, share, shape)
     long = _stacked([1.0 - 1.0 / (1.0 + w.run_bytes / RUN_BYTES) for w in works], shape) * m.parameters.prefetch_share
-    streams = np.array([w.streams * _times(w, works) for w in works])
+    streams = np.array([w.streams * t for w, t in zip(works, times, strict=True)])
     own, moved = core, transfers
     together = [n for n, w in enumerate(works) if w.in_output]
     if len(together) > 1:  # they share a loop, and what one waits for hides behind the others
@@ -168,18 +208,14 @@ def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
 def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amount, shape: Shape) -> Amounts:
     """Times of what each level beyond the first, and memory, gives and takes: levels x stages x candidates."""
     states = max(len(w.working) for w in works)
-    working = np.empty((len(works), states, *shape))
-    moved = np.empty((2, len(works), states, *shape))
-    for n, w in enumerate(works):
-        for k in range(states):
-            k_ = min(k, len(w.working) - 1)
-            working[n, k], moved[0, n, k], moved[1, n, k] = w.working[k_], w.loaded[k_], w.stored[k_]
+    working, *moved_ = (_by_state([part(w) for w in works], states, shape) for part in _STATES)
+    moved = np.stack(moved_)
     np.minimum.accumulate(moved, axis=2, out=moved)
     caches = np.array(m.inside).reshape(-1, *(1,) * working.ndim)
     stays = np.cumprod(_fits(working[None, :, :-1], caches), axis=2)
     passed = moved[:, None, :, 0] + (stays * np.diff(moved, axis=2)[:, None]).sum(axis=3)
-    around = _fits(np.asarray(group.circulating_bytes), np.array(m.of_all).reshape(caches[:, 0].shape))
-    passed *= 1.0 - around
+    around = np.array([1.0 - _fits(group.circulating_bytes, size) for size in m.of_all])
+    passed *= around.reshape(caches[:, 0].shape)
     served = np.maximum(passed[:, :-1] - passed[:, 1:], 0.0)
     column = (-1, *(1,) * (served.ndim - 2))
     load, store, together = (np.array([level[k] for level in m.outer]).reshape(column) for k in (1, 2, 3))
@@ -192,40 +228,60 @@ def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amo
     return np.concatenate([levels, memory[None]])
 
 
+_STATES: tuple[Callable[[Work], tuple[Amount, ...]], ...] = (
+    lambda w: w.working,
+    lambda w: w.loaded,
+    lambda w: w.stored,
+)
+
+
+def _by_state(rows: list[tuple[Amount, ...]], states: int, shape: Shape) -> Amounts:
+    """Stages x states x candidates: of a stage with fewer states the last one again."""
+    rows = [(*row, *(row[-1],) * (states - len(row))) for row in rows]
+    if not shape:
+        return np.array(rows)
+    return np.stack([_stacked(row, shape) for row in rows])
+
+
 def _stacked(amounts: Sequence[Amount], shape: Shape) -> Amounts:
     """One row an amount, each with a number a candidate."""
+    if not shape:
+        return np.array(amounts)
     found = np.empty((len(amounts), *shape))
     for n, amount in enumerate(amounts):
         found[n] = amount
     return found
 
 
-def _fits(working: Amounts, cache: Amounts) -> Amounts:
+def _fits(working: Amount, cache: Amount) -> Amount:
     """The part of a working set that stays in a cache: 1 well inside of it, 0 well beyond."""
     inside = (1 + SHARP) / (2 * SHARP) - working / (cache * (USABLE * 2 * SHARP))
-    return np.minimum(np.maximum(inside, 0.0), 1.0)
+    return clipped(inside, 0.0, 1.0)
 
 
-def _in_core(works: list[Work], m: _Machine) -> Amounts:
-    """Time of one thread for all of each stage, were all data in the first level."""
+def _shape(works: list[Work]) -> Shape:
+    """That of all candidates together."""
     amounts = (a for w in works for a in (w.steps, w.rows, w.singles, *w.working, *w.loaded, *w.stored))
-    shape = np.broadcast_shapes(*{a.shape for a in amounts if isinstance(a, np.ndarray)})
-    found = np.empty((len(works), *shape))
-    held = sum(w.held * _times(w, works) for w in works)
+    return np.broadcast_shapes(*{a.shape for a in amounts if isinstance(a, np.ndarray)})
+
+
+def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine, shape: Shape) -> Amounts:
+    """Time of one thread for all of each stage, were all data in the first level."""
+    held = sum(w.held * t for w, t in zip(works, times, strict=True))
     spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
-    for n, w in enumerate(works):
-        step, single = _step(w, m)
-        if w.held:
-            step += spilled / held * _spills(w, m)
-        found[n] = w.steps * (step * m.cycle) + w.singles * (single * m.cycle) + w.rows * m.row
-    return found
+    found: list[Amount] = []
+    for w, of in zip(works, steps, strict=True):
+        step = of.step + spilled / held * of.spills if w.held else of.step
+        found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * m.row)
+    return _stacked(found, shape)
 
 
 def _times(work: Work, works: list[Work]) -> float:
     """How often a stage is computed in one step of the loop that it shares with the output."""
     if not work.in_output or work is works[-1]:
         return 1.0
-    return max(1.0, float(np.min(work.steps / np.maximum(works[-1].steps, 1.0))))
+    times = work.steps / largest(works[-1].steps, 1.0)
+    return max(1.0, float(times.min() if isinstance(times, np.ndarray) else times))
 
 
 def _spills(work: Work, m: _Machine) -> float:
@@ -235,11 +291,12 @@ def _spills(work: Work, m: _Machine) -> float:
     return work.held * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
 
 
-def _step(work: Work, m: _Machine) -> tuple[float, float]:
-    """Cycles of one step of the innermost loop, and of a point computed alone."""
-    p = m.parameters
-    single = p.scalar_cycles * (sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1)
-    return (max(_arithmetic(work, m), _transfers(work, m)) if work.lanes > 1 else single), single
+def _step(work: Work, m: _Machine) -> _Step:
+    single = m.parameters.scalar_cycles * (
+        sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
+    )
+    step = max(_arithmetic(work, m), _transfers(work, m)) if work.lanes > 1 else single
+    return _Step(step, single, _spills(work, m))
 
 
 def _arithmetic(work: Work, m: _Machine) -> float:

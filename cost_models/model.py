@@ -110,3 +110,6 @@ class CostModel(Protocol):
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
         """The cost of a group, per stage."""
+
+    def total(self, counts: GroupCounts, platform: Platform) -> Amount:
+        """The total of what `price` returns."""

@@ -61,6 +61,10 @@ class Taco2019:
         stages = tuple(self._stage(s, counts.output, platform) for s in counts.stages)
         return Breakdown(self.name, self.unit, stages)
 
+    def total(self, counts: GroupCounts, platform: Platform) -> Amount:
+        """The same, all of it together."""
+        return self.price(counts, platform).total
+
     def _stage(self, s: StageCounts, group: str, platform: Platform) -> StageCost:
         loads = sum((load_cost(load, platform.prefetcher) for load in s.loads if load.external), 0.0)
         recompute = (s.points - s.root_points) * arithmetic_cost(s.operations)

@@ -376,7 +376,7 @@ class Sizing:
 
     def priced(self, shape: Shape, sizes: Mapping[str, int]) -> float:
         """What a shape costs with these tile sizes."""
-        return float(self.model.price(self._counted(shape, sizes, False), self.platform).total)
+        return float(self.model.total(self._counted(shape, sizes, False), self.platform))
 
     def _counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
         key = (shape.order.loops, *sizes.items())
@@ -405,7 +405,7 @@ class Sizing:
             nest = self.nests[order.loops] = Nest(self.members.output, order.loops, axes)
         counts = self.counting.counts(shape, nest, False)
         fits, reasons = _fits(counts, nest, self.platform)
-        return _Costed(nest, np.asarray(self.model.price(counts, self.platform).total), fits, reasons)
+        return _Costed(nest, np.asarray(self.model.total(counts, self.platform)), fits, reasons)
 
 
 def _described(
