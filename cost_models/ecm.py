@@ -16,7 +16,7 @@ as on cores whose prefetchers run ahead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isinf
@@ -177,7 +177,7 @@ def _share(work: GroupWork, threads: int) -> Amount:
 def _terms(works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount) -> Amounts:
     """Of every stage the time in the core, and what each level adds to it: terms x stages x candidates."""
     times = [_times(w, works) for w in works]
-    shape = _shape(works)
+    shape = _shape(works, group)
     core = _in_core(works, steps, times, m, shape) * share
     transfers = _transfer_times(works, group, m, share, shape)
     long = _stacked([1.0 - 1.0 / (1.0 + w.run_bytes / RUN_BYTES) for w in works], shape) * m.parameters.prefetch_share
@@ -207,9 +207,11 @@ def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
 
 def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amount, shape: Shape) -> Amounts:
     """Times of what each level beyond the first, and memory, gives and takes: levels x stages x candidates."""
-    states = max(len(w.working) for w in works)
-    working, *moved_ = (_by_state([part(w) for w in works], states, shape) for part in _STATES)
-    moved = np.stack(moved_)
+    states = max(len(w.loaded) for w in works)
+    working = _by_state([(*w.working, *group.working[w.level :]) for w in works], states, shape)
+    moved = np.stack(
+        [_by_state([w.loaded for w in works], states, shape), _by_state([w.stored for w in works], states, shape)]
+    )
     np.minimum.accumulate(moved, axis=2, out=moved)
     caches = np.array(m.inside).reshape(-1, *(1,) * working.ndim)
     stays = np.cumprod(_fits(working[None, :, :-1], caches), axis=2)
@@ -226,13 +228,6 @@ def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amo
         beyond[n] += w.streamed_bytes * m.parameters.streaming_store_factor
     memory = np.maximum(beyond * m.memory[0] * share, beyond * m.memory[1])
     return np.concatenate([levels, memory[None]])
-
-
-_STATES: tuple[Callable[[Work], tuple[Amount, ...]], ...] = (
-    lambda w: w.working,
-    lambda w: w.loaded,
-    lambda w: w.stored,
-)
 
 
 def _by_state(rows: list[tuple[Amount, ...]], states: int, shape: Shape) -> Amounts:
@@ -259,10 +254,10 @@ def _fits(working: Amount, cache: Amount) -> Amount:
     return clipped(inside, 0.0, 1.0)
 
 
-def _shape(works: list[Work]) -> Shape:
+def _shape(works: list[Work], group: GroupWork) -> Shape:
     """That of all candidates together."""
     amounts = (a for w in works for a in (w.steps, w.rows, w.singles, *w.working, *w.loaded, *w.stored))
-    return np.broadcast_shapes(*{a.shape for a in amounts if isinstance(a, np.ndarray)})
+    return np.broadcast_shapes(*{a.shape for a in (*group.working, *amounts) if isinstance(a, np.ndarray)})
 
 
 def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine, shape: Shape) -> Amounts:

@@ -36,8 +36,9 @@ class Work:
     and `stores` what it transfers between registers and the first level.
 
     Layer conditions: states from the innermost out. What is touched in one iteration of a loop around state j are
-    `working[j]` bytes; if they stay in a cache, all that comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]`
-    leave it; `loaded[0]`, `stored[0]` if not even the first do. The last state is the whole group.
+    `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all that
+    comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]` leave it; `loaded[0]`, `stored[0]` if not even the first
+    do. The last state is the whole group.
     Rows of memory are walked for `run_bytes` in order before another begins. `streamed_bytes` are written past all
     caches, and no part of `stored`. `held` are vectors that it reads from registers, `streams` rows of
     memory that it walks side by side.
@@ -61,6 +62,7 @@ class Work:
     streamed_bytes: float = 0.0
     held: float = 0.0
     streams: float = 1.0
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,13 @@ class GroupWork:
     `tiles` those of all inter-tile loops. `fresh_bytes` is the buffer of its output where that is so large, and no
     output of the pipeline, that the system has to clear it in every call. `circulating_bytes` are touched between two
     uses of what comes from outside of the group, if nothing of it is used before: at least all inputs and outputs of
-    the pipeline. `prefetch`: the group's loops ask for what they read from outside ahead of time."""
+    the pipeline. `prefetch`: the group's loops ask for what they read from outside ahead of time.
+    `working`: what all stages inside together touch in one iteration of the loop at each level, and in the end in all;
+    0 at levels that are no state of any stage."""
 
     parallel: Amount
     tiles: Amount
     fresh_bytes: float
     circulating_bytes: float
     prefetch: bool = False
+    working: tuple[Amount, ...] = ()

@@ -38,8 +38,8 @@ class Levels:
 
 
 class Counter:
-    """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads and its
-    motion alone is `known` for all shapes of the group that share the nest; `keys` has these of every stage."""
+    """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads and
+    its motion alone is `known` for all shapes of the group that share the nest; `keys` has these of every stage."""
 
     def __init__(self, members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]):
         self.members, self.reads, self.nest = members, reads, nest

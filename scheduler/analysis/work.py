@@ -3,12 +3,12 @@ through the caches. Beside the counts of `analysis.counts`, for all candidate ti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, prod
 
 from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
-from cost_models.counts import GroupCounts
+from cost_models.counts import GroupCounts, StageCounts
 from cost_models.work import GroupWork, Transfer, Way, Work
 from scheduler.analysis.arithmetic import Typed, together
 from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels
@@ -59,19 +59,20 @@ def worked_counts(
     counts = counter.group(threads, local_loads=False, loads=loads)
     registers = frozenset(name for name, run in running.stages.items() if run.registers)
     worker = WorkCounter(counter, running, Traffic(counter, registers))
-    stages = tuple(s if s.inlined else replace(s, work=worker.stage(s.stage, s.points)) for s in counts.stages)
-    return replace(counts, stages=stages, work=worker.group())
+    stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
+    return replace(counts, stages=stages, work=worker.group(stages))
 
 
-@dataclass
 class WorkCounter:
-    """Counts the work of one group; `counter` has counted its points."""
+    """Counts the work of one group; `counter` has counted its points. `row` is the level outside of the row of the
+    output."""
 
-    counter: Counter
-    running: Running
-    traffic: Traffic
+    def __init__(self, counter: Counter, running: Running, traffic: Traffic) -> None:
+        self.counter, self.running, self.traffic = counter, running, traffic
+        row = running.stages[counter.members.output].row
+        self.row = counter.nest.intra(row) + 1 if row is not None else 1
 
-    def group(self) -> GroupWork:
+    def group(self, stages: Sequence[StageCounts]) -> GroupWork:
         """What is of the whole group."""
         facts, nest = self.counter.members.facts, self.counter.nest
         parallel: Amount = 1.0
@@ -87,7 +88,9 @@ class WorkCounter:
         output = facts.stages[self.counter.members.output]
         size = float(output.root_points * output.bytes_per_point)
         fresh = size if output.name not in facts.graph.outputs and size > FRESH_BYTES else 0.0
-        return GroupWork(parallel, tiles, fresh, self._circulating(), self.running.prefetch)
+        first = min(s.work.level for s in stages if s.work is not None)
+        working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
+        return GroupWork(parallel, tiles, fresh, self._circulating(), self.running.prefetch, working)
 
     def _circulating(self) -> float:
         """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
@@ -102,33 +105,31 @@ class WorkCounter:
             members.remembered["circulating"] = found
         return found
 
-    def stage(self, name: str, points: Amount) -> Work:
-        """The work of a stage that is not inline, which has so many `points` in all."""
-        counter, run = self.counter, self.running.stages[name]
+    def stage(self, counts: StageCounts) -> StageCounts:
+        """The counts of a stage that is not inline, with its work."""
+        counter, name = self.counter, counts.stage
+        run = self.running.stages[name]
         made = tuple(
             (counter.levels[r.producer], self._in_registers(r.producer))
             for r in counter.reads[name].reads
             if r.producer in counter.levels
         )
         streamed = self.running.stream and name == counter.members.output
-        key = ("work", counter.keys[name], run, self._row(), streamed, made)
-        found: tuple[int, Work] | None = counter.known.get(key)
+        key = ("work", counter.keys[name], run, self.row, streamed, made)
+        found: StageCounts | None = counter.known.get(key)
         if found is None:
-            found = counter.known[key] = self._stage(name, run, points, streamed)
-        level, work = found
-        own = work.working
-        return replace(work, working=(*own, *map(self.traffic.touched, range(level, len(counter.nest.loops) + 1))))
+            found = replace(counts, loads=(), work=self._work(name, run, counts.points, streamed))
+            counter.known[key] = found
+        return replace(found, loads=counts.loads) if counts.loads else found
 
-    def _stage(self, name: str, run: Run, points: Amount, streamed: bool) -> tuple[int, Work]:
-        """The same with the working set of its own rows only; and the level from which on those of the group's loops
-        follow."""
+    def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:
         rows, steps, singles = self._rows(name, run, points)
         typed, loads, stores = self._code(name, run)
         level, working, loaded, stored = self._states(name, run, points, rows)
         if streamed:
             stored = (0.0,) * len(stored)
         facts = self.counter.members.facts.stages[name]
-        work = Work(
+        return Work(
             self._fused(name) or name == self.counter.members.output,
             run.lanes,
             typed,
@@ -144,8 +145,8 @@ class WorkCounter:
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
             self._held(name, run),
             self._streams(name, run),
+            level,
         )
-        return level, work
 
     def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         """Operations, loads and stores of a point."""
@@ -230,16 +231,11 @@ class WorkCounter:
         """The level at which a row of the stage is seen whole: where it is computed, but in the row of the output."""
         if name == self.counter.members.output:
             return self.counter.nest.first_inter
-        return max(self.counter.levels[name].compute, self._row())
-
-    def _row(self) -> int:
-        """The level outside of the row of the output."""
-        row = self.running.stages[self.counter.members.output].row
-        return self.counter.nest.intra(row) + 1 if row is not None else 1
+        return max(self.counter.levels[name].compute, self.row)
 
     def _fused(self, name: str) -> bool:
         """Whether a stage is computed vector by vector in the row of the output."""
-        return name != self.counter.members.output and self.counter.levels[name].compute < self._row()
+        return name != self.counter.members.output and self.counter.levels[name].compute < self.row
 
     @staticmethod
     def _cut(rows: Amount, length: Amount, lanes: int) -> tuple[Amount, Amount, Amount]:
@@ -311,7 +307,7 @@ class WorkCounter:
         fused, facts = self._fused(name), counter.members.facts.stages[name]
         own = None
         if name == counter.members.output:
-            level = min(self._row(), nest.first_inter)
+            level = min(self.row, nest.first_inter)
         else:
             level = self._level(name)
             own = None if fused or facts.updates else self._own_row(name, run, reads, points, rows)
