@@ -52,7 +52,9 @@ LIMIT_S = 120.0
 """What a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part whatever
 it took."""
 PEERS = (PAPER, AT_ROOT, *halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
-KNOWN = (*PEERS, TUNED)
+SHIPPED = ":shipped"
+"""After the name of a peer of Halide's: it allocates as Halide's runtime does, not as our libraries do."""
+KNOWN = (*PEERS, TUNED, *(f"{name}{SHIPPED}" for name in (*halide_peers.METHODS, *halide_peers.HAND_WRITTEN)))
 """All who can take part. To tune takes most of a minute, and is done only where it is asked for."""
 TRIED = 8
 """Candidates that are timed to tune."""
@@ -138,16 +140,17 @@ def entries(
             if supports(name, problem.pipeline.name):
                 able.append(Entry(name, name))
             continue
-        if problem.pipeline.name not in halide_peers.HAND_WRITTEN.get(name, (problem.pipeline.name,)):
+        scheduler = name.removesuffix(SHIPPED)
+        if problem.pipeline.name not in halide_peers.HAND_WRITTEN.get(scheduler, (problem.pipeline.name,)):
             continue
         try:
-            peer = halide_peers.build(problem.document, name, threads, limit_s)
+            peer = halide_peers.build(problem.document, scheduler, threads, limit_s)
         except halide_peers.PeerError as e:
             unable.append(Result(name, error=str(e)))
             continue
-        searched = None if name in halide_peers.HAND_WRITTEN else peer.schedule_ms
+        searched = None if scheduler in halide_peers.HAND_WRITTEN else peer.schedule_ms
         about = {"schedule_ms": searched, "compile_ms": peer.compile_ms, "schedule": peer.source}
-        able.append(Entry(name, "halide", peer.library, peer.symbol, about))
+        able.append(Entry(name, "halide", peer.library, peer.symbol, about, keeps=not name.endswith(SHIPPED)))
     return able, unable
 
 

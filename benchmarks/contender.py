@@ -111,11 +111,14 @@ class Compiled:
         library = ctypes.CDLL(spec["library"])
         call = getattr(library, spec["symbol"] + "_argv")
         arguments = spec["arguments"]
+        harness = ctypes.CDLL(spec["harness"])
         if spec["abi"] == "halide":
+            if spec["keeps"]:
+                library.halide_set_custom_malloc(harness.keeping_malloc)
+                library.halide_set_custom_free(harness.keeping_free)
             arguments = self.with_room(arguments, call)
         self.arguments = self.pointers([self.argument(a) for a in arguments])
         self.function = ctypes.cast(call, ctypes.c_void_p)
-        harness = ctypes.CDLL(spec["harness"])
         self.loop = harness.time_calls
         self.loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_double)]
         self.loop.restype = ctypes.c_int32

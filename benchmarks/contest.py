@@ -50,13 +50,15 @@ class ContenderError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """Who takes part: `abi` is "tilesmith", "halide", or the name of a Python peer."""
+    """Who takes part: `abi` is "tilesmith", "halide", or the name of a Python peer. `keeps`: a peer of Halide's has
+    an allocator that keeps large blocks, as our libraries do."""
 
     name: str
     abi: str
     library: str = ""
     symbol: str = ""
     about: dict[str, object] = field(default_factory=dict)
+    keeps: bool = True
 
 
 @dataclass
@@ -295,6 +297,7 @@ def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dic
         "library": entry.library,
         "symbol": entry.symbol,
         "harness": str(harness()),
+        "keeps": entry.keeps,
         "arguments": arguments,
     }
 

@@ -11,6 +11,7 @@ from scheduler.emit.c_prelude import (
     DENSE_HELPERS,
     INCLUDES,
     INDEX_HELPERS,
+    MEMORY_HELPERS,
     entry_name,
     helpers_used,
 )
@@ -109,7 +110,9 @@ def _header(program: Program, entry: str) -> str:
     for p in program.params:
         lines.append(f"/* param {p.name}: {p.type}{_range_text(p)} */")
     lines += [f"{_signature(program, entry)};", "", "/* The same with an array of pointers to the arguments. */"]
-    lines += [f"int32_t {entry}_argv(void **args);", "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""]
+    lines += [f"int32_t {entry}_argv(void **args);", ""]
+    lines += ["/* Gives back the memory that the last call has left for the next. */", f"void {entry}_release(void);"]
+    lines += ["", "#ifdef __cplusplus", "}", "#endif", "#endif", ""]
     return "\n".join(lines)
 
 
@@ -139,8 +142,10 @@ class _Emitter:
             f'#include "{self.header_name}"',
             "",
             f"enum {{ LINE = {p.line_bytes} }}; /* bytes of a cache line */",
+            f"enum {{ TILESMITH_BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
             "",
             INDEX_HELPERS,
+            MEMORY_HELPERS if self._blocks else "",
             BUFFER_HELPERS,
             DENSE_HELPERS if "tilesmith_dense" in text else "",
             helpers_used(text),
@@ -244,15 +249,15 @@ class _Emitter:
     def _run_lines(self, body_lines: list[str]) -> list[str]:
         p = self.program
         lines = ["", "    int32_t status = TILESMITH_OK;"]
-        packs = [a for a in p.arguments if a.dims]
-        blocks = self.statements.memory + len(packs)
-        lines.append(f"    void *memory[{max(blocks, 1)}] = {{NULL}};")
-        if self.statements.keeps:
-            lines.append(
-                f"    int64_t kept[{blocks}] __attribute__((unused)) = {{0}}; /* bytes of blocks no longer used */"
-            )
-        for n, a in enumerate(packs, start=self.statements.memory):
-            lines += self._pack(a, n)
+        if self._blocks:
+            lines += [
+                "    tilesmith_slot own[TILESMITH_BLOCKS] = {{0}};",
+                "    tilesmith_slot *const slots =",
+                "        __atomic_test_and_set(&tilesmith_busy, __ATOMIC_ACQUIRE) ? own : tilesmith_kept;",
+            ]
+        for a in p.arguments:
+            if a.dims:
+                lines += self._pack(a)
         for a in p.arguments:
             t = element(a.type)
             const = "" if a.output else "const "
@@ -264,7 +269,12 @@ class _Emitter:
                 lines.append(f"    (void){a.c_name}_stride{n};")
         return [*lines, *body_lines]
 
-    def _pack(self, a: Argument, slot: int) -> list[str]:
+    @property
+    def _blocks(self) -> int:
+        """Blocks of memory that a call has in use, at most: once the body is printed."""
+        return self.statements.blocks + sum(bool(a.dims) for a in self.program.arguments)
+
+    def _pack(self, a: Argument) -> list[str]:
         """Images whose fastest dim is not contiguous are worked on in a dense copy."""
         order = ", ".join(str(a.dims.index(d)) for d in a.storage)
         size = f"sizeof({element(a.type)})"
@@ -272,8 +282,7 @@ class _Emitter:
             f"    tilesmith_buffer {a.c_name}_image = *{a.c_name};",
             f"    if ({a.c_name}->stride[{a.dims.index(a.storage[0])}] != 1) {{",
             f"        const int order[] = {{{order}}};",
-            f"        memory[{slot}] = tilesmith_dense(&{a.c_name}_image, order, {size}, {int(not a.output)});",
-            f"        if (!memory[{slot}]) {{",
+            f"        if (!tilesmith_dense(slots, &{a.c_name}_image, order, {size}, {int(not a.output)})) {{",
             "            status = TILESMITH_E_MEMORY;",
             "            goto finish;",
             "        }",
@@ -283,20 +292,28 @@ class _Emitter:
     def _finish_lines(self) -> list[str]:
         p = self.program
         lines = [""]
-        packs = [a for a in p.arguments if a.dims]
-        for n, a in enumerate(packs, start=self.statements.memory):
-            if a.output:
-                lines.append(f"    if (memory[{n}]) tilesmith_undense(&{a.c_name}_image, {a.c_name}, "
-                             f"sizeof({element(a.type)}));")  # fmt: skip
-        lines += [
-            "finish:",
-            "    for (size_t n = 0; n < sizeof memory / sizeof *memory; n++) free(memory[n]);",
-            "    return status;",
-        ]
-        return lines
+        for a in p.arguments:
+            if a.output and a.dims:
+                image, size = f"{a.c_name}_image", f"sizeof({element(a.type)})"
+                copied = f"{image}.data != {a.c_name}->data"
+                lines.append(f"    if ({copied}) tilesmith_undense(&{image}, {a.c_name}, {size});")
+        if self._blocks:
+            may_stay = "TILESMITH_KEEP && slots == tilesmith_kept && status == TILESMITH_OK"
+            lines += ["finish:", f"    tilesmith_end(slots, {may_stay});"]
+        return [*lines, "    return status;"]
 
     def _argv_lines(self) -> list[str]:
         args = []
         for n, (t, _) in enumerate(_parameters(self.program)):
             args.append(f"args[{n}]" if t.endswith("*") else f"*(const {t} *)args[{n}]")
-        return [f"int32_t {self.entry}_argv(void **args) {{", f"    return {self.entry}({', '.join(args)});", "}", ""]
+        lines = [f"int32_t {self.entry}_argv(void **args) {{", f"    return {self.entry}({', '.join(args)});", "}", ""]
+        if not self._blocks:
+            return [*lines, f"void {self.entry}_release(void) {{}}", ""]
+        return [
+            *lines,
+            "/* Also when the library is unloaded. What a call has is that call's to give back. */",
+            f"__attribute__((destructor)) void {self.entry}_release(void) {{",
+            "    if (!__atomic_test_and_set(&tilesmith_busy, __ATOMIC_ACQUIRE)) tilesmith_end(tilesmith_kept, 0);",
+            "}",
+            "",
+        ]

@@ -102,26 +102,72 @@ TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
 #endif
     return memory;
 }
+"""
 
-/* A block that is no longer used and not much too large, or a new one once the others are given back: memory that
-   the system has just cleared is dear. */
-TILESMITH_INLINE void *tilesmith_take(void **memory, int64_t *kept, size_t blocks, int64_t bytes) {
-    size_t best = blocks;
-    for (size_t n = 0; n < blocks; n++)
-        if (kept[n] >= bytes && kept[n] / 8 <= bytes && (best == blocks || kept[n] < kept[best])) best = n;
-    if (best < blocks) {
-        void *found = memory[best];
-        memory[best] = NULL;
-        kept[best] = 0;
-        return found;
+MEMORY_HELPERS = """\
+/* A block of memory: 0 is one of an earlier call, 1 one in use, 2 one that this call has used. */
+typedef struct {
+    void *memory;
+    int64_t bytes;
+    int state;
+} tilesmith_slot;
+
+/* Memory that the system has just cleared is dear: the blocks of a call stay for the next. A call that comes while
+   another has them has its own. With -DTILESMITH_KEEP=0 none stay. */
+#ifndef TILESMITH_KEEP
+#define TILESMITH_KEEP 1
+#endif
+static tilesmith_slot tilesmith_kept[TILESMITH_BLOCKS];
+static char tilesmith_busy;
+
+/* Gives back what nobody uses. */
+TILESMITH_INLINE void tilesmith_drop(tilesmith_slot *slots) {
+    for (int n = 0; n < TILESMITH_BLOCKS; n++) {
+        if (slots[n].state == 1) continue;
+        free(slots[n].memory);
+        slots[n] = (tilesmith_slot){0};
     }
-    for (size_t n = 0; n < blocks; n++) {
-        if (!kept[n]) continue;
-        free(memory[n]);
-        memory[n] = NULL;
-        kept[n] = 0;
+}
+
+/* A block that is not in use and not much too large, or a new one. */
+TILESMITH_INLINE void *tilesmith_take(tilesmith_slot *slots, int64_t bytes) {
+    int best = -1, empty = -1;
+    for (int n = TILESMITH_BLOCKS - 1; n >= 0; n--) {
+        const tilesmith_slot *const s = &slots[n];
+        if (!s->memory) empty = n;
+        else if (s->state == 1 || s->bytes < bytes || s->bytes / 8 > bytes) continue;
+        else if (best < 0 || s->bytes < slots[best].bytes) best = n;
     }
-    return tilesmith_allocate(bytes);
+    if (best < 0 && empty >= 0) {
+        slots[empty].memory = tilesmith_allocate(bytes);
+        if (slots[empty].memory) best = empty;
+    }
+    if (best < 0) { /* blocks of other sizes are in the way */
+        tilesmith_drop(slots);
+        for (best = 0; slots[best].memory; best++) {}
+        slots[best].memory = tilesmith_allocate(bytes);
+        if (!slots[best].memory) return NULL;
+    }
+    if (slots[best].bytes < bytes) slots[best].bytes = bytes;
+    slots[best].state = 1;
+    return slots[best].memory;
+}
+
+TILESMITH_INLINE void tilesmith_give(tilesmith_slot *slots, const void *memory) {
+    for (int n = 0; n < TILESMITH_BLOCKS; n++)
+        if (slots[n].memory == memory) slots[n].state = 2;
+}
+
+/* The blocks of a call that ends: those that it used stay, if they may. */
+TILESMITH_INLINE void tilesmith_end(tilesmith_slot *slots, int may_stay) {
+    for (int n = 0; n < TILESMITH_BLOCKS; n++) {
+        slots[n].bytes = may_stay && slots[n].state ? slots[n].bytes : 0;
+        slots[n].state = 0;
+        if (slots[n].bytes) continue;
+        free(slots[n].memory);
+        slots[n].memory = NULL;
+    }
+    if (slots == tilesmith_kept) __atomic_clear(&tilesmith_busy, __ATOMIC_RELEASE);
 }
 """
 
@@ -164,14 +210,15 @@ TILESMITH_INLINE void tilesmith_copy(char *to, const int64_t *to_stride, const c
 
 DENSE_HELPERS = """\
 /* A dense copy of an image in the given order of its dims, which the image then describes; NULL without memory. */
-TILESMITH_INLINE void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_t size, int copy) {
+TILESMITH_INLINE void *tilesmith_dense(tilesmith_slot *slots, tilesmith_buffer *b, const int *order, size_t size,
+                                       int copy) {
     int64_t from[5] = {0}, extent[5] = {0}, elements = 1;
     for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
     for (int n = 0; n < b->dims; n++) {
         b->stride[order[n]] = elements;
         elements = tilesmith_times(elements, extent[order[n]]);
     }
-    char *memory = tilesmith_allocate(tilesmith_block(elements, (int64_t)size));
+    char *memory = tilesmith_take(slots, tilesmith_block(elements, (int64_t)size));
     if (memory && copy) tilesmith_copy(memory, b->stride, b->data, from, extent, b->dims, size);
     b->data = memory;
     return memory;
@@ -312,7 +359,7 @@ def helpers_used(code: str) -> str:
 
 
 _OURS = frozenset(
-    re.findall(r"\btilesmith_[a-z0-9_]+", "".join((ABI, INDEX_HELPERS, BUFFER_HELPERS, DENSE_HELPERS)))
+    re.findall(r"\btilesmith_[a-z0-9_]+", "".join((ABI, INDEX_HELPERS, MEMORY_HELPERS, BUFFER_HELPERS, DENSE_HELPERS)))
 ) | {*HELPERS}
 
 

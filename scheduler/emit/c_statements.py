@@ -39,16 +39,13 @@ from scheduler.lower.program import (
 
 
 class Statements:
-    """Prints statements. `memory` counts the blocks that the function may have to free; `keeps`: blocks that are no
-    longer used wait for others of their size."""
+    """Prints statements. `blocks` counts the blocks of memory that the function has in use, at most."""
 
     def __init__(self, symbols: Symbols, operands: Operands) -> None:
         self.symbols = symbols
         self.operands = operands
-        self.memory = 0
-        self.keeps = False
-        self._slots: dict[str, int] = {}
-        self._scratch: dict[int, tuple[str, int]] = {}
+        self.blocks = 0
+        self._scratch: dict[int, str] = {}
 
     def block(self, statements: tuple[Statement, ...], indent: int) -> list[str]:
         """The lines of a block."""
@@ -102,8 +99,7 @@ class Statements:
             case Allocate():
                 return self._allocate(s.memory)
             case Free():
-                self.keeps = True
-                return [f"kept[{self._slots[s.buffer.pointer]}] = {s.buffer.pointer}_bytes;"]
+                return [f"tilesmith_give(slots, {s.buffer.pointer});"]
             case CopyOut():
                 return self._copy_out(s)
             case Fence():
@@ -233,9 +229,8 @@ class Statements:
         return lines, elements
 
     def _layout(self, s: Scratch) -> list[str]:
-        slot, self.memory = self.memory, self.memory + 1
-        bytes_ = f"scratch_bytes{slot}"
-        self._scratch[id(s)] = (bytes_, slot)
+        scratch = self._scratch[id(s)] = f"scratch{self.blocks}"
+        bytes_ = f"{scratch}_bytes"
         lines = ["", "/* buffers of every thread */", f"int64_t {bytes_} = 0;"]
         for memory in s.buffers:
             strides, elements = self._strides(memory, padded=True)
@@ -245,25 +240,23 @@ class Statements:
                 f"const int64_t {b.pointer}_at = {bytes_};",
                 f"{bytes_} += tilesmith_block({elements}, sizeof({element(b.type)}));",
             ]
-        lines += [
-            self._taken(slot, f"tilesmith_times({bytes_}, TILESMITH_THREADS)"),
-            f"if (!memory[{slot}]) {{",
+        return lines + self._taken("char *const", scratch, f"tilesmith_times({bytes_}, TILESMITH_THREADS)")
+
+    def _taken(self, c_type: str, name: str, size: str) -> list[str]:
+        """A block of memory, as a pointer of that type and name."""
+        self.blocks += 1
+        return [
+            f"{c_type} {name} = tilesmith_take(slots, {size});",
+            f"if (!{name}) {{",
             "    status = TILESMITH_E_MEMORY;",
             "    goto finish;",
             "}",
         ]
-        return lines
-
-    def _taken(self, slot: int, size: str) -> str:
-        """Memory for a block: one that is no longer used, as soon as there may be one."""
-        if self.keeps:
-            return f"memory[{slot}] = tilesmith_take(memory, kept, sizeof memory / sizeof *memory, {size});"
-        return f"memory[{slot}] = tilesmith_allocate({size});"
 
     def _bind(self, s: Bind) -> list[str]:
-        bytes_, slot = self._scratch[id(s.scratch)]
-        mine = f"mine{slot}"
-        lines = [f"char *const {mine} = (char *)memory[{slot}] + {bytes_} * TILESMITH_THREAD;"]
+        scratch = self._scratch[id(s.scratch)]
+        mine = f"mine_{scratch}"
+        lines = [f"char *const {mine} = {scratch} + {scratch}_bytes * TILESMITH_THREAD;"]
         for memory in s.scratch.buffers:
             b = memory.buffer
             t = element(b.type)
@@ -271,21 +264,14 @@ class Statements:
         return lines
 
     def _allocate(self, memory: Extents) -> list[str]:
-        slot, self.memory = self.memory, self.memory + 1
         b = memory.buffer
-        self._slots[b.pointer] = slot
         t = element(b.type)
         strides, elements = self._strides(memory, padded=True)
         return [
             "",
             *strides,
             f"const int64_t {b.pointer}_bytes = tilesmith_block({elements}, sizeof({t}));",
-            self._taken(slot, f"{b.pointer}_bytes"),
-            f"if (!memory[{slot}]) {{",
-            "    status = TILESMITH_E_MEMORY;",
-            "    goto finish;",
-            "}",
-            f"{t} *restrict const {b.pointer} = ({t} *)memory[{slot}];",
+            *self._taken(f"{t} *restrict const", b.pointer, f"{b.pointer}_bytes"),
         ]
 
     def _copy_out(self, s: CopyOut) -> list[str]:

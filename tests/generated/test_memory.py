@@ -1,4 +1,5 @@
-"""Scratch memory: freed on every path, and a status where there is none."""
+"""Memory of a call: it stays for the next, is given back when asked for or where something fails, and a status says so
+where there is none."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -48,9 +50,15 @@ def counter(library: ctypes.CDLL, name: str) -> ctypes.c_int:
     return ctypes.c_int.in_dll(library, f"counted_{name}")
 
 
-@pytest.mark.parametrize("how", ["taco2019", "root"])
+def release(library: ctypes.CDLL, source: CSource) -> None:
+    getattr(library, f"{source.entry}_release")()
+
+
+@pytest.mark.parametrize("how", ["default", "root"])
 @pytest.mark.parametrize("name", ["blur", "unsharp", "interpolate"])
-def test_every_block_is_freed_whichever_is_missing(name: str, how: str, counted) -> None:
+def test_blocks_stay_for_the_next_call_and_every_one_is_freed_whichever_is_missing(
+    name: str, how: str, counted
+) -> None:
     pipeline = loaded(name)
     if how == "root":
         source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
@@ -61,15 +69,44 @@ def test_every_block_is_freed_whichever_is_missing(name: str, how: str, counted)
     status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
     assert status == OK
     assert_right(got, p.expected)
-    blocks = counter(library, "calls").value
-    assert blocks > 0
-    assert counter(library, "live").value == 0
+    calls, live = counter(library, "calls"), counter(library, "live")
+    blocks = calls.value
+    assert live.value == blocks > 0
+    status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+    assert (status, calls.value, live.value) == (OK, blocks, blocks)
+    assert_right(got, p.expected)
+    release(library, source)
+    assert live.value == 0
     for n in range(1, blocks + 1):
-        counter(library, "calls").value, counter(library, "fail_at").value = 0, n
+        calls.value, counter(library, "fail_from").value = 0, n
         status, _ = call(library, source, p.pipeline, p.inputs, {}, p.regions)
         assert status == E_MEMORY
-        assert counter(library, "calls").value == n
-        assert counter(library, "live").value == 0
+        assert live.value == 0
+
+
+def test_a_block_that_waits_makes_room_for_one_of_another_size(counted) -> None:
+    """Images of many sizes in turn: never more blocks than one call uses."""
+    pipeline = loaded("blur")
+    source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
+    library = counted(source)
+    for size in (64, 512, 16, 1024, 8):
+        image, out = np.zeros((size + 2, size + 2), np.uint16), np.zeros((size, size), np.uint16)
+        assert invoke(library, source, [view(image, (0, 0)), view(out, (0, 0))]) == OK
+        assert counter(library, "live").value == 1
+
+
+def test_calls_at_the_same_time_have_blocks_of_their_own(counted) -> None:
+    pipeline = loaded("unsharp")
+    source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
+    library = counted(source)
+    p = problem("unsharp", "shifted")
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(call, library, source, p.pipeline, p.inputs, {}, p.regions) for _ in range(40)]
+        for status, got in (a.result() for a in asked):
+            assert status == OK
+            assert_right(got, p.expected)
+    release(library, source)
+    assert counter(library, "live").value == 0
 
 
 def test_copies_for_other_strides_are_freed(counted) -> None:
@@ -79,9 +116,10 @@ def test_copies_for_other_strides_are_freed(counted) -> None:
     arguments = [view(image.T, (0, 0)), view(out.T, (0, 0))]
     assert invoke(library, source, arguments) == OK
     blocks = counter(library, "calls").value
-    assert blocks == 3
+    assert blocks == counter(library, "live").value == 3
+    release(library, source)
     for n in range(1, blocks + 1):
-        counter(library, "calls").value, counter(library, "fail_at").value = 0, n
+        counter(library, "calls").value, counter(library, "fail_from").value = 0, n
         assert invoke(library, source, arguments) == E_MEMORY
         assert counter(library, "live").value == 0
 

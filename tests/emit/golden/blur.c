@@ -26,6 +26,7 @@
 #include "blur.h"
 
 enum { LINE = 64 }; /* bytes of a cache line */
+enum { TILESMITH_BLOCKS = 3 }; /* blocks of memory in use at once, at most */
 
 TILESMITH_INLINE int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
 TILESMITH_INLINE int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -76,25 +77,69 @@ TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
     return memory;
 }
 
-/* A block that is no longer used and not much too large, or a new one once the others are given back: memory that
-   the system has just cleared is dear. */
-TILESMITH_INLINE void *tilesmith_take(void **memory, int64_t *kept, size_t blocks, int64_t bytes) {
-    size_t best = blocks;
-    for (size_t n = 0; n < blocks; n++)
-        if (kept[n] >= bytes && kept[n] / 8 <= bytes && (best == blocks || kept[n] < kept[best])) best = n;
-    if (best < blocks) {
-        void *found = memory[best];
-        memory[best] = NULL;
-        kept[best] = 0;
-        return found;
+/* A block of memory: 0 is one of an earlier call, 1 one in use, 2 one that this call has used. */
+typedef struct {
+    void *memory;
+    int64_t bytes;
+    int state;
+} tilesmith_slot;
+
+/* Memory that the system has just cleared is dear: the blocks of a call stay for the next. A call that comes while
+   another has them has its own. With -DTILESMITH_KEEP=0 none stay. */
+#ifndef TILESMITH_KEEP
+#define TILESMITH_KEEP 1
+#endif
+static tilesmith_slot tilesmith_kept[TILESMITH_BLOCKS];
+static char tilesmith_busy;
+
+/* Gives back what nobody uses. */
+TILESMITH_INLINE void tilesmith_drop(tilesmith_slot *slots) {
+    for (int n = 0; n < TILESMITH_BLOCKS; n++) {
+        if (slots[n].state == 1) continue;
+        free(slots[n].memory);
+        slots[n] = (tilesmith_slot){0};
     }
-    for (size_t n = 0; n < blocks; n++) {
-        if (!kept[n]) continue;
-        free(memory[n]);
-        memory[n] = NULL;
-        kept[n] = 0;
+}
+
+/* A block that is not in use and not much too large, or a new one. */
+TILESMITH_INLINE void *tilesmith_take(tilesmith_slot *slots, int64_t bytes) {
+    int best = -1, empty = -1;
+    for (int n = TILESMITH_BLOCKS - 1; n >= 0; n--) {
+        const tilesmith_slot *const s = &slots[n];
+        if (!s->memory) empty = n;
+        else if (s->state == 1 || s->bytes < bytes || s->bytes / 8 > bytes) continue;
+        else if (best < 0 || s->bytes < slots[best].bytes) best = n;
     }
-    return tilesmith_allocate(bytes);
+    if (best < 0 && empty >= 0) {
+        slots[empty].memory = tilesmith_allocate(bytes);
+        if (slots[empty].memory) best = empty;
+    }
+    if (best < 0) { /* blocks of other sizes are in the way */
+        tilesmith_drop(slots);
+        for (best = 0; slots[best].memory; best++) {}
+        slots[best].memory = tilesmith_allocate(bytes);
+        if (!slots[best].memory) return NULL;
+    }
+    if (slots[best].bytes < bytes) slots[best].bytes = bytes;
+    slots[best].state = 1;
+    return slots[best].memory;
+}
+
+TILESMITH_INLINE void tilesmith_give(tilesmith_slot *slots, const void *memory) {
+    for (int n = 0; n < TILESMITH_BLOCKS; n++)
+        if (slots[n].memory == memory) slots[n].state = 2;
+}
+
+/* The blocks of a call that ends: those that it used stay, if they may. */
+TILESMITH_INLINE void tilesmith_end(tilesmith_slot *slots, int may_stay) {
+    for (int n = 0; n < TILESMITH_BLOCKS; n++) {
+        slots[n].bytes = may_stay && slots[n].state ? slots[n].bytes : 0;
+        slots[n].state = 0;
+        if (slots[n].bytes) continue;
+        free(slots[n].memory);
+        slots[n].memory = NULL;
+    }
+    if (slots == tilesmith_kept) __atomic_clear(&tilesmith_busy, __ATOMIC_RELEASE);
 }
 
 /* Whether box lo..hi lies inside the buffer; dims are counted by n. */
@@ -133,14 +178,15 @@ TILESMITH_INLINE void tilesmith_copy(char *to, const int64_t *to_stride, const c
 }
 
 /* A dense copy of an image in the given order of its dims, which the image then describes; NULL without memory. */
-TILESMITH_INLINE void *tilesmith_dense(tilesmith_buffer *b, const int *order, size_t size, int copy) {
+TILESMITH_INLINE void *tilesmith_dense(tilesmith_slot *slots, tilesmith_buffer *b, const int *order, size_t size,
+                                       int copy) {
     int64_t from[5] = {0}, extent[5] = {0}, elements = 1;
     for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
     for (int n = 0; n < b->dims; n++) {
         b->stride[order[n]] = elements;
         elements = tilesmith_times(elements, extent[order[n]]);
     }
-    char *memory = tilesmith_allocate(tilesmith_block(elements, (int64_t)size));
+    char *memory = tilesmith_take(slots, tilesmith_block(elements, (int64_t)size));
     if (memory && copy) tilesmith_copy(memory, b->stride, b->data, from, extent, b->dims, size);
     b->data = memory;
     return memory;
@@ -189,12 +235,13 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
     }
 
     int32_t status = TILESMITH_OK;
-    void *memory[3] = {NULL};
+    tilesmith_slot own[TILESMITH_BLOCKS] = {{0}};
+    tilesmith_slot *const slots =
+        __atomic_test_and_set(&tilesmith_busy, __ATOMIC_ACQUIRE) ? own : tilesmith_kept;
     tilesmith_buffer input_0_image = *input_0;
     if (input_0->stride[0] != 1) {
         const int order[] = {0, 1};
-        memory[1] = tilesmith_dense(&input_0_image, order, sizeof(uint16_t), 1);
-        if (!memory[1]) {
+        if (!tilesmith_dense(slots, &input_0_image, order, sizeof(uint16_t), 1)) {
             status = TILESMITH_E_MEMORY;
             goto finish;
         }
@@ -202,8 +249,7 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
     tilesmith_buffer blur_y_0_image = *blur_y_0;
     if (blur_y_0->stride[0] != 1) {
         const int order[] = {0, 1};
-        memory[2] = tilesmith_dense(&blur_y_0_image, order, sizeof(uint16_t), 0);
-        if (!memory[2]) {
+        if (!tilesmith_dense(slots, &blur_y_0_image, order, sizeof(uint16_t), 0)) {
             status = TILESMITH_E_MEMORY;
             goto finish;
         }
@@ -225,12 +271,12 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
     const int64_t blur_x_x_size_0 = tilesmith_max(blur_y_x_hi_0 - blur_y_0_min0 + 1, 1);
 
     /* buffers of every thread */
-    int64_t scratch_bytes0 = 0;
+    int64_t scratch0_bytes = 0;
     const int64_t blur_x_stride_0 = tilesmith_pitch(blur_x_x_size_0, sizeof(uint16_t));
-    const int64_t blur_x_0_at = scratch_bytes0;
-    scratch_bytes0 += tilesmith_block(tilesmith_times(blur_x_stride_0, 4), sizeof(uint16_t));
-    memory[0] = tilesmith_allocate(tilesmith_times(scratch_bytes0, TILESMITH_THREADS));
-    if (!memory[0]) {
+    const int64_t blur_x_0_at = scratch0_bytes;
+    scratch0_bytes += tilesmith_block(tilesmith_times(blur_x_stride_0, 4), sizeof(uint16_t));
+    char *const scratch0 = tilesmith_take(slots, tilesmith_times(scratch0_bytes, TILESMITH_THREADS));
+    if (!scratch0) {
         status = TILESMITH_E_MEMORY;
         goto finish;
     }
@@ -238,8 +284,8 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
     /* y.outer of blur_y */
     TILESMITH_PARALLEL
     for (int64_t y_0 = blur_y_0_min1; y_0 <= blur_y_y_hi_0; y_0 += 128) {
-        char *const mine0 = (char *)memory[0] + scratch_bytes0 * TILESMITH_THREAD;
-        uint16_t *restrict const blur_x_0 = (uint16_t *)(mine0 + blur_x_0_at);
+        char *const mine_scratch0 = scratch0 + scratch0_bytes * TILESMITH_THREAD;
+        uint16_t *restrict const blur_x_0 = (uint16_t *)(mine_scratch0 + blur_x_0_at);
         const int64_t y_hi_0 = tilesmith_min(blur_y_y_hi_0, y_0 + 127);
         int64_t blur_x_y_done_0 = y_0;
 
@@ -308,12 +354,17 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
         }
     }
 
-    if (memory[2]) tilesmith_undense(&blur_y_0_image, blur_y_0, sizeof(uint16_t));
+    if (blur_y_0_image.data != blur_y_0->data) tilesmith_undense(&blur_y_0_image, blur_y_0, sizeof(uint16_t));
 finish:
-    for (size_t n = 0; n < sizeof memory / sizeof *memory; n++) free(memory[n]);
+    tilesmith_end(slots, TILESMITH_KEEP && slots == tilesmith_kept && status == TILESMITH_OK);
     return status;
 }
 
 int32_t tilesmith_blur_argv(void **args) {
     return tilesmith_blur(args[0], args[1]);
+}
+
+/* Also when the library is unloaded. What a call has is that call's to give back. */
+__attribute__((destructor)) void tilesmith_blur_release(void) {
+    if (!__atomic_test_and_set(&tilesmith_busy, __ATOMIC_ACQUIRE)) tilesmith_end(tilesmith_kept, 0);
 }

@@ -33,6 +33,9 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0);
 /* The same with an array of pointers to the arguments. */
 int32_t tilesmith_blur_argv(void **args);
 
+/* Gives back the memory that the last call has left for the next. */
+void tilesmith_blur_release(void);
+
 #ifdef __cplusplus
 }
 #endif

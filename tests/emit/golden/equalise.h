@@ -35,6 +35,9 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
 /* The same with an array of pointers to the arguments. */
 int32_t tilesmith_equalise_argv(void **args);
 
+/* Gives back the memory that the last call has left for the next. */
+void tilesmith_equalise_release(void);
+
 #ifdef __cplusplus
 }
 #endif
