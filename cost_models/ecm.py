@@ -93,7 +93,8 @@ class Ecm:
         assert counts.work is not None
         works = [s.work for s in counts.stages if s.work is not None]
         share = _share(counts.work, threads)
-        found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share)
+        shape = np.broadcast_shapes(*(size.shape for _, size in counts.tile_sizes if isinstance(size, np.ndarray)))
+        found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share, shape)
         return found, _group(counts.work, m, share, threads)
 
     def _step(self, work: Work, m: _Machine) -> _Step:
@@ -174,10 +175,11 @@ def _share(work: GroupWork, threads: int) -> Amount:
     return ceiling(work.parallel / threads) / work.parallel
 
 
-def _terms(works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount) -> Amounts:
+def _terms(
+    works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount, shape: Shape
+) -> Amounts:
     """Of every stage the time in the core, and what each level adds to it: terms x stages x candidates."""
     times = [_times(w, works) for w in works]
-    shape = _shape(works, group)
     core = _in_core(works, steps, times, m, shape) * share
     transfers = _transfer_times(works, group, m, share, shape)
     long = _stacked([1.0 - 1.0 / (1.0 + w.run_bytes / RUN_BYTES) for w in works], shape) * m.parameters.prefetch_share
@@ -252,12 +254,6 @@ def _fits(working: Amount, cache: Amount) -> Amount:
     """The part of a working set that stays in a cache: 1 well inside of it, 0 well beyond."""
     inside = (1 + SHARP) / (2 * SHARP) - working / (cache * (USABLE * 2 * SHARP))
     return clipped(inside, 0.0, 1.0)
-
-
-def _shape(works: list[Work], group: GroupWork) -> Shape:
-    """That of all candidates together."""
-    amounts = (a for w in works for a in (w.steps, w.rows, w.singles, *w.working, *w.loaded, *w.stored))
-    return np.broadcast_shapes(*{a.shape for a in (*group.working, *amounts) if isinstance(a, np.ndarray)})
 
 
 def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine, shape: Shape) -> Amounts:

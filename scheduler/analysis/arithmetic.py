@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from cost_models.counts import Operations
+from scheduler.analysis.remember import once_per_stage
 from scheduler.lang.expr import (
     Access,
     Binary,
@@ -69,6 +70,18 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips) -> Typed:
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
     inline reduction counts its body once a term.
     """
+    return _constant_operations(stage) or _operations(stage, trips)
+
+
+@once_per_stage
+def _constant_operations(stage: Stage) -> Typed | None:
+    """As `typed_operations`, of a stage whose reductions all have constant bounds; None of any other."""
+    inline = (e for value in stage.values for e in walk(value) if isinstance(e, Reduce))
+    constant = all(isinstance(end, Const) for e in inline for r in e.domain for end in (r.lo, r.extent))
+    return _operations(stage, constant_trips) if constant else None
+
+
+def _operations(stage: Stage, trips: Trips) -> Typed:
     counts: Tally = {}
     for value in stage.values:
         _count(value, 1, counts, trips)

@@ -13,8 +13,8 @@ makes such levels).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
@@ -27,8 +27,7 @@ from scheduler.analysis.spans import Span, compose
 SMALL_EXTENT = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """Where a stage is computed and stored: positions in the loops of the group, 0 the innermost. In `registers` its
     window along the row rotates, and no memory holds it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
@@ -122,8 +122,10 @@ def gather(
     partial: frozenset[str] = frozenset(),
     strips: frozenset[str] = frozenset(),
     strict: bool = False,
+    before: Facts | None = None,
 ) -> Facts:
-    """The facts of `pipeline` (with boundaries or without: it is normalised here, with `strict` floats or without)."""
+    """The facts of `pipeline` (with boundaries or without: it is normalised here, with `strict` floats or without).
+    Stages that are as they were `before`, and whose producers have no updates, keep the facts that they had."""
     pipeline = normalise(pipeline, strict)
     graph = stage_graph(pipeline)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
@@ -132,8 +134,19 @@ def gather(
     wholes = {name: _whole(definitions[name], at.regions[name]) for name in graph.stages if definitions[name].updates}
     stages = {i.name: _of_input(i, at.regions[i.name]) for i in pipeline.inputs if i.name in at.regions}
     for name in graph.stages:
-        stages[name] = _of_stage(definitions[name], at, found[name], wholes)
+        kept = before is not None and _same(before, name, definitions[name], at, wholes)
+        stages[name] = before.stages[name] if before and kept else _of_stage(definitions[name], at, found[name], wholes)
     return Facts(pipeline, graph, stages, definitions, at, partial, strips)
+
+
+def _same(before: Facts, name: str, stage: Stage, at: Estimates, wholes: Mapping[str, object]) -> bool:
+    """Whether all that the facts of a stage follow from is as it was."""
+    return (
+        before.definitions.get(name) is stage
+        and before.estimates.regions[name] == at.regions[name]
+        and before.estimates.symbols == at.symbols
+        and all(r.producer not in wholes for r in before.stages[name].reads)
+    )
 
 
 def _whole(stage: Stage, region: Region) -> dict[str, Span]:

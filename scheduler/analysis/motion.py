@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scheduler.analysis.facts import Read
 from scheduler.analysis.nest import Line
@@ -13,8 +13,7 @@ LineOf = Callable[[Span], Line]
 """The span in integers, kept by whoever asks again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Motion:
+class Motion(NamedTuple):
     """What of a stage is new in an iteration of a loop of the output, after the first (which fills the window): the
     elements `first` to `last` of the dim that follows the loop, relative to it, in the share `active` of the
     iterations. `points` counts them on average, over all dims that follow the loop."""
@@ -51,7 +50,7 @@ def through(read: Read, own: Mapping[str, Span], motion: Motion, dim: str, line:
             if result is None:
                 result = Motion(motion.active, first, last, motion.active * (last - first + 1))
             else:
-                result = replace(result, points=result.points * (last - first + 1))
+                result = result._replace(points=result.points * (last - first + 1))
     return result
 
 

@@ -10,7 +10,7 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.analysis.accesses import accesses
+from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.bounds import add_domain, interval_of
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import sym
@@ -79,15 +79,18 @@ def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> frozense
     """The stages of a group that are read by shifts only along the output's `dim`: one of their dims moves with it
     step for step, on every way from the output to them. `members` in topological order."""
     along = {output.name: dim}
+    reads: dict[str, list[tuple[str, StageAccess, tuple[frozenset[str], ...]]]] = {s.name: [] for s in members}
+    for reader in (output, *members):
+        for a, (producer, moving) in zip(accesses(reader), _moving(reader), strict=True):
+            if producer in reads:
+                reads[producer].append((reader.name, a, moving))
     for stage in reversed(members):
         found: set[str | None] = set()
-        for reader in (output, *members):
-            for a, (_, moving) in zip(accesses(reader), _moving(reader), strict=True):
-                if a.producer == stage.name:
-                    own = along.get(reader.name)
-                    follow = [d for d, names in enumerate(moving) if own in names]
-                    shift = len(follow) == 1 and (span := a.spans[follow[0]]).known and span.rate == 1
-                    found.add(stage.dims[follow[0]] if shift else None)
+        for name, a, moving in reads[stage.name]:
+            own = along.get(name)
+            follow = [d for d, names in enumerate(moving) if own in names]
+            shift = len(follow) == 1 and (span := a.spans[follow[0]]).known and span.rate == 1
+            found.add(stage.dims[follow[0]] if shift else None)
         if len(found) == 1 and (moved := found.pop()) is not None:
             along[stage.name] = moved
     return frozenset(along) - {output.name}

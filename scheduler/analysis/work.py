@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, prod
+from typing import NamedTuple
 
 from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
 from cost_models.counts import GroupCounts, StageCounts
@@ -22,8 +23,7 @@ FRESH_BYTES = 32 << 20
 """A buffer that is larger is new memory in every call: up to there, allocators keep what they have for the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """How one stage is run: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar code.
     `registers`: it is computed in the row of its readers, and kept in registers."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from scheduler.lang.types import BOOL, INT32, ScalarType
 
@@ -161,31 +161,25 @@ EXPR_CLASSES = (
 )  # fmt: skip
 
 
-def children(e: Expr) -> Iterator[Expr]:
+def _parts_of_reduction(e: Reduce) -> tuple[Expr, ...]:
+    bounds = tuple(end for r in e.domain for end in (r.lo, r.extent))
+    return (*bounds, e.body) if e.where is None else (*bounds, e.where, e.body)
+
+
+_PARTS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Access: lambda e: e.indices,
+    Call: lambda e: e.args,
+    Reduce: _parts_of_reduction,
+    **dict.fromkeys((Binary, Compare, Logical), lambda e: (e.left, e.right)),
+    Select: lambda e: (e.condition, e.if_true, e.if_false),
+    **dict.fromkeys((Unary, Cast), lambda e: (e.operand,)),
+}
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions of `e`, left to right; a reduction's bounds before its body."""
-    match e:
-        case Access():
-            yield from e.indices
-        case Call():
-            yield from e.args
-        case Reduce():
-            for r in e.domain:
-                yield r.lo
-                yield r.extent
-            if e.where is not None:
-                yield e.where
-            yield e.body
-        case Binary() | Compare() | Logical():
-            yield e.left
-            yield e.right
-        case Select():
-            yield e.condition
-            yield e.if_true
-            yield e.if_false
-        case Unary() | Cast():
-            yield e.operand
-        case _:
-            return
+    parts = _PARTS.get(type(e))
+    return () if parts is None else parts(e)
 
 
 def walk(e: Expr) -> Iterator[Expr]:
@@ -194,7 +188,9 @@ def walk(e: Expr) -> Iterator[Expr]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(tuple(children(node))))
+        parts = _PARTS.get(type(node))
+        if parts is not None:
+            stack.extend(reversed(parts(node)))
 
 
 def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:

@@ -312,16 +312,16 @@ class TimedCounting:
     members: Members
     platform: Platform
     strict: bool
-    running: dict[int, tuple[Shape, Running]] = field(default_factory=dict)
+    running: dict[Hashable, Running] = field(default_factory=dict)
 
     def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
         """See Counting."""
-        known = self.running.get(id(shape))
-        if known is None:
+        key = (shape.order, *shape.levels.items())
+        running = self.running.get(key)
+        if running is None:
             group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict)
-            group = replace(group, stream=shape.stream, prefetch=shape.prefetch)
-            known = self.running[id(shape)] = (shape, running_of(self.members.facts, group))
-        running = known[1]
+            running = self.running[key] = running_of(self.members.facts, group)
+        running = replace(running, stream=shape.stream, prefetch=shape.prefetch > 0)
         return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
 
     def key(self, shape: Shape) -> Hashable:

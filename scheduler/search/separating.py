@@ -47,7 +47,7 @@ def separate(facts: Facts, strict: bool) -> Separated:
         return Separated(facts, (), tuple(chosen.decisions))
     # computed where it is read, the first step would be done once for every element of the second
     partial = facts.partial | {s.partial for s in chosen.separations}
-    after = gather(separated(facts.pipeline, chosen.separations, strict), partial, facts.strips, strict)
+    after = gather(separated(facts.pipeline, chosen.separations, strict), partial, facts.strips, strict, facts)
     return Separated(after, tuple(chosen.separations), tuple(chosen.decisions))
 
 

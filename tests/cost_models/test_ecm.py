@@ -46,7 +46,7 @@ def work(**changes: object) -> Work:
 def counts(of: Work, **changes: object) -> GroupCounts:
     group = replace(GroupWork(parallel=1.0, tiles=1.0, fresh_bytes=0.0, circulating_bytes=FAR), **changes)  # type: ignore[arg-type]
     stage = StageCounts("out", False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, of)
-    return GroupCounts("out", 1, (), (), (stage,), group)
+    return GroupCounts("out", 1, (("x", of.steps),), (), (stage,), group)
 
 
 def terms(of: GroupCounts, platform: CpuPlatform) -> dict[str, float]:
