@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
 
@@ -85,18 +85,13 @@ class StageFacts:
     pure: frozenset[str]
     updates: tuple[UpdateFacts, ...] = ()
     typed: Typed = ()
+    extents: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    root_points: int = field(init=False, repr=False, compare=False)
+    """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
 
-    @property
-    def extents(self) -> tuple[int, ...]:
-        return tuple(extent for _, extent in self.region)
-
-    @property
-    def root_points(self) -> int:
-        """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
-        points = 1
-        for extent in self.extents:
-            points *= extent
-        return points
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extents", tuple(extent for _, extent in self.region))
+        object.__setattr__(self, "root_points", prod(self.extents))
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]

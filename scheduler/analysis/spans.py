@@ -47,6 +47,12 @@ class Span:
     hi: Rational | None
     clamps: tuple[Expr, ...] = ()
 
+    def __hash__(self) -> int:
+        """Of the numbers' parts, and without the clamps: the hashes of fractions and expressions take long."""
+        lo, hi = self.lo, self.hi
+        ends = None if lo is None or hi is None else (lo.numerator, lo.denominator, hi.numerator, hi.denominator)
+        return hash((self.var, self.rate.numerator, self.rate.denominator, ends))
+
     @property
     def known(self) -> bool:
         """Whether the range follows from the loop variable alone."""
@@ -61,13 +67,12 @@ class Span:
 
     def extent(self, points: int) -> int:
         """The most elements that `points` neighbouring iterations of the loop touch. Needs `known`."""
-        assert self.lo is not None
-        return (
-            floor(
-                (self.rate if self.rate >= 0 else -self.rate) * (points - 1) + self.width + _slack(self.rate, self.lo)
-            )
-            + 1
-        )
+        rate, lo, hi = self.rate, self.lo, self.hi
+        assert lo is not None
+        assert hi is not None
+        if type(rate) is int and type(lo) is int and type(hi) is int:
+            return abs(rate) * (points - 1) + hi - lo + 1
+        return floor((rate if rate >= 0 else -rate) * (points - 1) + hi - lo + _slack(rate, lo)) + 1
 
     def first(self, v: int) -> int:
         """The least index at iteration v. Needs `known`."""
@@ -163,7 +168,7 @@ def hull(a: Span, b: Span) -> Span:
     assert a.hi is not None
     assert b.lo is not None
     assert b.hi is not None
-    return replace(a, lo=min(a.lo, b.lo), hi=max(a.hi, b.hi))
+    return Span(a.var, a.rate, min(a.lo, b.lo), max(a.hi, b.hi), a.clamps)
 
 
 @lru_cache(maxsize=1 << 16)
