@@ -82,7 +82,8 @@ def line(span: Span) -> Line:
     assert span.lo is not None
     assert span.hi is not None
     k = lcm(span.rate.denominator, span.lo.denominator, span.hi.denominator)
-    found = Line(int(span.rate * k), int(span.lo * k), int(span.hi * k), k)
+    a, lo, hi = (x.numerator * (k // x.denominator) for x in (span.rate, span.lo, span.hi))
+    found = Line(a, lo, hi, k)
     if max(abs(found.a), abs(found.lo), abs(found.hi), k) > INT32.max:
         raise ScheduleError(
             f"from stage to stage, indices scale dim '{span.var}' by {found.a} / {k} and shift it by up to "

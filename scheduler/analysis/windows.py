@@ -38,15 +38,25 @@ def group_spans(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[Span
             s if d in pure else UNKNOWN for s, d in zip(spans[stage.name], stage.dims, strict=True)
         )
         via = dict(zip(stage.dims, spans[stage.name], strict=True))
-        read: dict[str, list[tuple[Span, ...]]] = {}
-        for a in accesses(stage):
-            if a.producer in inside and a.producer != stage.name:
-                read.setdefault(a.producer, []).append(a.spans)
-        for producer, found in read.items():
-            here = tuple(_through(forms, via) for forms in zip(*found, strict=True))
-            old = spans.get(producer)
-            spans[producer] = here if old is None else tuple(map(hull, old, here))
+        for producer, found in _forms(stage):
+            if producer in inside:
+                here = tuple(_through(forms, via) for forms in found)
+                old = spans.get(producer)
+                spans[producer] = here if old is None else tuple(map(hull, old, here))
     return spans
+
+
+@once_per_stage
+def _forms(stage: Stage) -> tuple[tuple[str, tuple[tuple[Span, ...], ...]], ...]:
+    """Per producer of `stage` and dim the different spans of its accesses."""
+    read: dict[str, list[tuple[Span, ...]]] = {}
+    for a in accesses(stage):
+        if a.producer != stage.name:
+            read.setdefault(a.producer, []).append(a.spans)
+    return tuple(
+        (producer, tuple(tuple(dict.fromkeys(forms)) for forms in zip(*found, strict=True)))
+        for producer, found in read.items()
+    )
 
 
 def _through(found: Sequence[Span], via: Mapping[str, Span]) -> Span:
