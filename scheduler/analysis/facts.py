@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
+from typing import Any
 
 from cost_models.counts import Operations
 from scheduler.analysis.accesses import StageAccess, accesses
@@ -101,7 +102,7 @@ class StageFacts:
 class Facts:
     """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
     stages that hold partial results, of a factored reduction or a separated window, `strips` those that are for
-    threads."""
+    threads. `remembered` is whatever else follows from the facts alone, kept as it is found."""
 
     pipeline: Pipeline
     graph: StageGraph
@@ -110,6 +111,7 @@ class Facts:
     estimates: Estimates
     partial: frozenset[str] = frozenset()
     strips: frozenset[str] = frozenset()
+    remembered: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def gather(

@@ -23,11 +23,17 @@ def update_loops(
 ) -> tuple[UpdateLoops, ...]:
     """The loops of every update of a stage. `threads`: at root, where no loop around the updates has them."""
     stage, definition = facts.stages[name], facts.definitions[name]
-    lanes = platform.vector_bytes // max(1, computed_bytes)
-    return tuple(
-        _loops(definition, update, stage, found, lanes, platform.threads if threads else 1, strict)
-        for update, found in zip(definition.updates, stage.updates, strict=True)
-    )
+    if not stage.updates:
+        return ()
+    lanes, shared_by = platform.vector_bytes // max(1, computed_bytes), platform.threads if threads else 1
+    key = ("update loops", name, lanes, shared_by, strict)
+    loops: tuple[UpdateLoops, ...] | None = facts.remembered.get(key)
+    if loops is None:
+        loops = facts.remembered[key] = tuple(
+            _loops(definition, update, stage, found, lanes, shared_by, strict)
+            for update, found in zip(definition.updates, stage.updates, strict=True)
+        )
+    return loops
 
 
 def _loops(
