@@ -38,17 +38,17 @@ class Levels(NamedTuple):
 
 class Counter:
     """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads and
-    its motion alone is `known` for all shapes of the group that share the nest; `keys` has these of every stage."""
+    its motion alone is `known` for all shapes of the group that share the nest; `keys` numbers these of every stage."""
 
     def __init__(self, members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]):
         self.members, self.reads, self.nest = members, reads, nest
         self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
         self.motions = motions(members, reads, nest, levels)
         self.known: dict[Hashable, Any] = members.kept(nest)
-        self.keys: dict[str, Hashable] = {
-            name: (name, id(found), self.levels[name], tuple(self.motions[name].values()))
-            for name, found in reads.items()
-        }
+        self.keys: dict[str, int] = {}
+        for name, found in reads.items():
+            key = (name, id(found), self.levels[name], *self.motions[name].values())
+            self.keys[name] = self.known.setdefault(key, len(self.known))
 
     def group(self, threads: int, local_loads: bool, loads: bool = True) -> GroupCounts:
         """The counts of all stages; see `group_counts`."""

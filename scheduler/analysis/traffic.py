@@ -100,7 +100,7 @@ class Traffic:
     """Footprints of the arrays of one group. `registers` are stages that have no memory."""
 
     def __init__(self, counter: Counter, registers: frozenset[str]) -> None:
-        self.counter = counter
+        self.counter, self.registers = counter, registers
         known = counter.known
         if "states" not in known:
             known["states"] = NestStates(counter.nest)

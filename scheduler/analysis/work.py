@@ -69,6 +69,7 @@ class WorkCounter:
 
     def __init__(self, counter: Counter, running: Running, traffic: Traffic) -> None:
         self.counter, self.running, self.traffic = counter, running, traffic
+        self.registers = traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
 
@@ -110,7 +111,7 @@ class WorkCounter:
         counter, name = self.counter, counts.stage
         run = self.running.stages[name]
         made = tuple(
-            (counter.levels[r.producer], self._in_registers(r.producer))
+            (counter.levels[r.producer], r.producer in self.registers)
             for r in counter.reads[name].reads
             if r.producer in counter.levels
         )
@@ -153,7 +154,7 @@ class WorkCounter:
         members, reads = self.counter.members, self.counter.reads[name]
         known: dict[object, tuple[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]]
         known = members.remembered.setdefault("code", {})
-        key = (name, run, id(reads), tuple(self._in_registers(r.producer) for r in reads.reads))
+        key = (name, run, id(reads), tuple(r.producer in self.registers for r in reads.reads))
         found = known.get(key)
         if found is None:
             found = known[key] = (reads, self._find_code(name, run))
@@ -177,7 +178,7 @@ class WorkCounter:
         """Rows of memory that are walked side by side."""
         rows = 0.0 if run.registers else 1.0
         for read in self.counter.reads[name].reads:
-            if not self._in_registers(read.producer):
+            if read.producer not in self.registers:
                 width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
                 rows += max(1.0, read.points / (1 + width))
         return rows
@@ -186,7 +187,7 @@ class WorkCounter:
         """Vectors that are kept in registers for a stage: of each row that it reads there, those of its window."""
         held = 0.0
         for read in self.counter.reads[name].reads:
-            if self._in_registers(read.producer):
+            if read.producer in self.registers:
                 width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
                 held += read.points / (1 + width) * (1 + ceil(width / run.lanes))
         return held
@@ -248,15 +249,11 @@ class WorkCounter:
 
     # registers and the first level
 
-    def _in_registers(self, producer: str) -> bool:
-        run = self.running.stages.get(producer)
-        return run is not None and run.registers
-
     def _transfers(self, name: str, run: Run, read: Read) -> tuple[Transfer, ...]:
         """How a stage reads one producer."""
         producer = self.counter.members.facts.stages[read.producer]
         size, times = producer.bytes_per_point, read.points
-        if self._in_registers(read.producer):
+        if read.producer in self.registers:
             spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
             moved = sum(1.0 for s in spans) and times * (1 - 1 / (1 + float(spans[0].width)))
             return (Transfer("shuffled", size, moved),) if moved else ()
@@ -303,7 +300,7 @@ class WorkCounter:
         """The first level of the group's loops that is a state of the stage's; the working set of its own rows, if they
         are one; and of every state bytes loaded and bytes stored."""
         counter, nest = self.counter, self.counter.nest
-        reads = [r for r in counter.reads[name].reads if not self._in_registers(r.producer)]
+        reads = [r for r in counter.reads[name].reads if r.producer not in self.registers]
         fused, facts = self._fused(name), counter.members.facts.stages[name]
         own = None
         if name == counter.members.output:
