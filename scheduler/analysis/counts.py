@@ -103,14 +103,13 @@ class Counter:
             points = points * self._factor(name, axis, dims.get(axis.dim, ()), self.motions[name][axis.dim])
         return points
 
-    def _factor(self, name: str, axis: Axis, spans: tuple[Span, ...], motion: Motion) -> Amount:
+    def _factor(self, name: str, axis: Axis, lines: tuple[Line, ...], motion: Motion) -> Amount:
         """What one dim of the output contributes: extents along it, added up over the iterations of its loops that
         are not inside the store level of `name`."""
         store = self.levels[name].store
         fixed, tiled = self.nest.intra(axis.dim) >= store, self.nest.inter(axis.dim) >= store
-        if not spans:
+        if not lines:
             return float(axis.extent) if fixed else (axis.counts * 1.0 if tiled else 1.0)
-        lines = [self.members.line(s) for s in spans]
         if not tiled:
             return self.extents(axis, lines)[2]
         if fixed:
@@ -119,12 +118,16 @@ class Counter:
         full, last, _ = self.extents(axis, lines)
         return (axis.counts - 1.0) * full + last
 
-    def by_dim(self, name: str) -> tuple[dict[str, tuple[Span, ...]], int]:
-        """The spans of a stage of the group by the output dim that they follow; see `by_dim`."""
-        known: dict[str, tuple[dict[str, tuple[Span, ...]], int]] = self.members.remembered.setdefault("dims", {})
+    def by_dim(self, name: str) -> tuple[dict[str, tuple[Line, ...]], int]:
+        """The dims of a stage of the group by the output dim that they follow; see `by_dim`."""
+        known: dict[str, tuple[dict[str, tuple[Line, ...]], int]] = self.members.remembered.setdefault("dims", {})
         if name not in known:
-            known[name] = by_dim(self.members.follows[name], self.members.facts.stages[name])
+            known[name] = self._lines(self.members.follows[name], self.members.facts.stages[name])
         return known[name]
+
+    def _lines(self, spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Line, ...]], int]:
+        moving, free = by_dim(spans, stage)
+        return {dim: tuple(map(self.members.line, found)) for dim, found in moving.items()}, free
 
     def extents(self, axis: Axis, lines: Sequence[Line]) -> tuple[Amount, Amount, float]:
         """Elements that a tile, the last tile and all of a dim of the output touch, in all dims that follow it."""
@@ -158,9 +161,9 @@ class Counter:
         runs: Amount = 1.0
         footprint: Amount = 1.0
         ring: Amount = 1.0
-        dims, free = by_dim(spans, producer)
+        dims, free = self._lines(spans, producer)
         rows = {d: s for d, s in spans.items() if d not in run}
-        row_dims, row_free = by_dim(rows, producer)
+        row_dims, row_free = self._lines(rows, producer)
         points, runs = float(free), float(row_free)
         footprint = ring = float(free)
         for axis in self.nest.axes.values():
@@ -196,12 +199,12 @@ class Counter:
                 walked = walked or self.nest.intra(followed) < level
         return walked
 
-    def _extent(self, name: str, axis: Axis, spans: tuple[Span, ...], folded: bool) -> Amount:
+    def _extent(self, name: str, axis: Axis, lines: tuple[Line, ...], folded: bool) -> Amount:
         """Extents along one dim of the output of what is kept for one iteration of the store level of `name`; `folded`:
         what one iteration of the loop that slides needs, along that loop."""
-        if not spans:
+        if not lines:
             return 1.0
-        levels, lines = self.levels[name], [self.members.line(s) for s in spans]
+        levels = self.levels[name]
         intra, inter = self.nest.intra(axis.dim), self.nest.inter(axis.dim)
         if intra >= levels.store or (folded and intra == self._sliding(name)):
             return float(_windows(lines))
@@ -233,9 +236,9 @@ class Counter:
         kept: Amount = float(free * facts.bytes_per_point)
         ring: Amount = kept
         for axis in self.nest.axes.values():
-            spans = dims.get(axis.dim, ())
-            kept = kept * self._extent(name, axis, spans, False)
-            ring = ring * self._extent(name, axis, spans, True)
+            lines = dims.get(axis.dim, ())
+            kept = kept * self._extent(name, axis, lines, False)
+            ring = ring * self._extent(name, axis, lines, True)
         sliding = self._sliding(name)
         folds = levels.compute <= sliding < self.nest.first_inter and bool(dims.get(self.nest.dim(sliding)))
         if levels.registers:
@@ -323,14 +326,14 @@ def _run_dims(stage: StageFacts) -> frozenset[str]:
     return frozenset(run)
 
 
-def _product(lines: list[Line], points: int) -> int:
+def _product(lines: Sequence[Line], points: int) -> int:
     size = 1
     for row in lines:
         size *= int(row.extent(points))
     return size
 
 
-def _windows(lines: list[Line]) -> int:
+def _windows(lines: Sequence[Line]) -> int:
     size = 1
     for row in lines:
         size *= row.window()
