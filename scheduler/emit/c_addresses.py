@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from scheduler.analysis.index import Index
+from scheduler.emit import c_gathers
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_tables import lookup
 from scheduler.emit.c_types import scalar
-from scheduler.lang.types import BOOL, INT32, UINT8, ScalarType
+from scheduler.lang.types import BOOL, INT32, UINT8, UINT32, ScalarType
 from scheduler.lower.program import Define, Gathered, Lane, Value
 
 OPS = (
@@ -120,9 +121,36 @@ def _narrow(o: Operands, d: Define) -> str:
 def _gather(o: Operands, d: Define) -> str:
     r, row, dims = d.result, d.attrs[0], d.attrs[1]
     assert isinstance(dims, tuple)
+    if c_gathers.is_gathered(r.type, r.lanes):
+        found = _gathered_at_once(o, d, dims)
+        if found is not None:
+            return found
     lanes = ", ".join(f"{row}[{offset(o, dims, n)}]" for n in range(r.lanes))
     text = f"({o.of(r.type, r.lanes)}){{{lanes}}}"
     return f"{text} != 0" if r.type == BOOL else text
+
+
+def _gathered_at_once(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> str | None:
+    """A gather as one instruction, where one vector of indices says where in a row, or as two, where two vectors say
+    which row and where. With one index and a stride lanes are addressed as fast one by one."""
+    r, found, common = d.result, [], []
+    for g in dims:
+        index = g.lane.vector
+        if index is None or index.type not in (INT32, UINT32) or index.lanes != r.lanes or g.within is not None:
+            return None
+        # no coordinate is beyond 32 bits with a sign
+        name = o.name(index) if index.type == INT32 else f"({o.of(INT32, r.lanes)}){o.name(index)}"
+        stride = "1" if g.stride.is_const and g.stride.const == 1 else o.symbols.text(g.stride)
+        found.append((name if g.ring is None else f"({name} & {g.ring - 1})", stride))
+        if g.ring is None and (g.origin.terms or g.origin.const):
+            common.append(f"{o.symbols.text(g.origin)} * {stride}")
+    row = f"{d.attrs[0]} - ({' + '.join(common)})" if common else str(d.attrs[0])
+    match found:
+        case [(at, "1")]:
+            return f"{o.function(c_gathers.NEAR, r.type, r.lanes)}({row}, {at})"
+        case [(a, step), (b, other)]:
+            return f"{o.function(c_gathers.FAR, r.type, r.lanes)}({row}, {a}, {step}, {b}, {other})"
+    return None
 
 
 def _pairs(o: Operands, d: Define) -> str:

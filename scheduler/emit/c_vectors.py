@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from string import Template
 
-from scheduler.emit import c_tables
+from scheduler.emit import c_gathers, c_tables
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import scalar, short, vector
 from scheduler.lang.types import ScalarType
@@ -412,6 +412,8 @@ class Functions:
             return [*types, *types_of(name, t, lanes)]
         if c_tables.is_lookup(name):
             return [*types, *c_tables.types_of(lanes)]
+        if c_gathers.is_gather(name):
+            return [*types, *c_gathers.types_of(t, lanes)]
         if not self._in_vectors(name, t):
             return types
         if name in ("product_log2", "exp2"):
@@ -438,6 +440,8 @@ class Functions:
             return definition(name, t, lanes, function_name(name, t, lanes))
         if c_tables.is_lookup(name):
             return c_tables.definition(name, lanes, function_name(name, t, lanes))
+        if c_gathers.is_gather(name):
+            return c_gathers.definition(name, t, lanes, function_name(name, t, lanes))
         if name in EXTREMES:
             return _extreme(name, t, lanes)
         return _defined(name, t, lanes) if self._in_vectors(name, t) else _by_lanes(name, t, lanes)

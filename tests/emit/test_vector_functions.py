@@ -273,6 +273,55 @@ def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> Non
         np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, params, regions)["out"][0])
 
 
+PLACES = {
+    "clamp(int32(i(x)) + k, -1, 40), 2": "gather",
+    "clamp(int32(i(x)), -1, 40), clamp(int32(i(x + 1)) - k, -3, 20)": "gather_far",
+    "x, clamp(int32(i(x)), -3, 20)": None,
+}
+"""Where elements of a table are, and by which function they are gathered."""
+
+
+@pytest.mark.parametrize("compiler", sorted(FLAGS))
+@pytest.mark.parametrize("type_", ["float32", "int32", "uint32"])
+@pytest.mark.parametrize("places", PLACES)
+def test_places_that_are_data_are_gathered_at_once(places: str, type_: str, compiler: str) -> None:
+    document = {
+        "format": 1,
+        "name": "places",
+        "params": [{"name": "k", "type": "int32", "default": 5, "min": 0, "max": 9}],
+        "inputs": [
+            {"name": "a", "type": type_, "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}},
+            {"name": "i", "type": "int16", "dims": ["x"], "boundary": {"kind": "repeat_edge"}},
+        ],
+        "stages": [
+            {"name": "table", "dims": ["x", "y"], "value": f"a(x, y) + {type_}(1)"},
+            {"name": "out", "dims": ["x"], "value": f"table({places}) * {type_}(3)"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "a": [[0, 64], [0, 64]], "i": [[0, 128]]},
+    }
+    pipeline = load(document)
+    groups = (
+        Group("table", ("x.inner", "y.inner"), (), None, None, (), ()),
+        Group("out", ("x.inner",), (), None, Vector("x", 16), (), ()),
+    )
+    source = source_of(pipeline, Schedule("places", "by hand", groups), machine())
+    short = {"float32": "f32", "int32": "i32", "uint32": "u32"}[type_]
+    found = re.findall(rf"= tilesmith_(gather\w*)_{short}x16\(", source.code)
+    assert set(found) == ({PLACES[places]} if PLACES[places] else set())
+    rng = np.random.default_rng(6)
+    inputs = {
+        "a": Image(rng.integers(0, 60, (50, 70)).astype(type_), (-5, -6)),
+        "i": Image(rng.integers(-9, 50, 140).astype(np.int16), (-3,)),
+    }
+    library = build(source, FLAGS[compiler], compiler)
+    for k in (0, 7):
+        regions = {"out": ((-2, 131),)}
+        status, got = call(library, source, pipeline, inputs, {"k": k}, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {"k": k}, regions)["out"][0])
+
+
 def test_edges_that_grow_with_a_loop_are_vectors() -> None:
     """Of the loop around a row its middle is looked at: the edges of most rows are wide."""
     document = {
