@@ -31,8 +31,9 @@ class Read:
     whole of it, and of the producer, which is computed on the whole of it. `points` counts the different elements
     read for one point of the stage, at most (of updates their share of a point). `reuse` has the loops of the stage
     in which two neighbouring iterations read the same, with the overlap: its dims, and the variables of its updates.
-    `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the spans where some of
-    `spans` are not known: an index of several dims as one of the longest of these, the others where they may be.
+    `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the places that are
+    read, if these are not what `spans` say: those in a producer's dims that are not pure, and where a span is not known
+    an index of several dims as one of the longest of these, the others where they may be.
     """
 
     producer: str
@@ -225,7 +226,7 @@ class _Reader:
         read: Read | None = None
         for a in those:
             spans = self._spans(a)
-            rough = () if all(s.known for s in spans) else self._rough(a, spans)
+            rough = self._rough(a, spans) if a.producer in self.wholes or not all(s.known for s in spans) else ()
             looked_up = any(_has_data(i) and self._along_memory(i) for i in a.access.indices)
             here = Read(producer, spans, self._points(a), looked_up=looked_up, rough=rough)
             read = here if read is None else together(read, here)
@@ -250,22 +251,25 @@ class _Reader:
         return spans
 
     def _rough(self, a: StageAccess, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-        """`spans` with indices of several dims as ones of the longest, the others anywhere in their range."""
+        """`spans` with indices of several dims as ones of the longest, the others anywhere in their range, and with the
+        places that are read in dims of the producer that are not pure."""
         regions = dict(zip(self.stage.dims, self.at.regions[self.stage.name], strict=True))
+        whole = self.wholes.get(a.producer, {})
         found = []
-        for d, span in enumerate(spans):
+        for d, (dim, span) in enumerate(zip(self.at.dims[a.producer], spans, strict=True)):
             here = {v.name for v in walk(a.access.indices[d]) if isinstance(v, Var)} & regions.keys()
-            if span.known or not here:
+            if dim not in whole and (span.known or not here):
                 found.append(span)
                 continue
             env = {n: constant(lo, lo + extent - 1) for n, (lo, extent) in regions.items()} | self.own
-            longest = max(sorted(here), key=self.extents.__getitem__)
-            if longest not in self.own:
+            longest = max(sorted(here), key=self.extents.__getitem__, default=None)
+            if longest is not None and longest not in self.own:
                 env[longest] = variable(longest)
             for r in a.reductions:
                 lo, extent = self.at.range_of(r)
                 env[r.name] = constant(lo, lo + extent - 1)
-            found.append(replace(span_of(a.access.indices[d], env), clamps=()))
+            place = replace(span_of(a.access.indices[d], env), clamps=())
+            found.append(span if span.known and not place.known else place)
         return tuple(found)
 
     def _ranged(self, a: StageAccess, d: int) -> Span:

@@ -108,18 +108,26 @@ class Traffic:
         self.known_touched: dict[int, Amount] = {}
         members = counter.members
         self.output = self.array(members.output, None)
-        self.buffers: dict[str, tuple[int, Array]] = {}
-        self.outside: dict[str, list[tuple[int, Array]]] = {}
-        """By their names the arrays that several stages may read, and for whose level."""
+        self.buffers: dict[str, tuple[int, int, Array]] = {}
+        """By their names the arrays that the group makes, and the levels from which on they are read and made."""
+        self.read: dict[str, list[tuple[int, Array, Amount | None]]] = {}
+        """By their names the arrays that several stages may read, for whose level, and no more bytes of them in all."""
         for name, reads in counter.reads.items():
             compute = counter.levels[name].compute
             for read in reads.reads:
                 producer = read.producer
-                if not members.is_local(producer):
-                    self.outside.setdefault(producer, []).append((compute, self.array(name, read)))
-                elif producer not in registers:
+                if producer in registers:
+                    continue
+                if members.is_local(producer):
                     least = min(compute, self.buffers[producer][0]) if producer in self.buffers else compute
-                    self.buffers[producer] = (least, self.array(producer, None))
+                    self.buffers[producer] = (least, counter.levels[producer].compute, self.array(producer, None))
+                most = self._bytes(name, read) if read.rough else None
+                self.read.setdefault(producer, []).append((compute, self.array(name, read), most))
+
+    def _bytes(self, name: str, read: Read) -> Amount:
+        """Bytes that all points of a stage read of one producer, each for itself."""
+        size = self.counter.members.facts.stages[read.producer].bytes_per_point
+        return self.counter.stage(name, False, False).points * (read.points * size)
 
     def touched(self, level: int) -> Amount:
         """Bytes that one iteration of the loop at `level` touches, all stages inside together."""
@@ -130,15 +138,24 @@ class Traffic:
 
     def _touched(self, level: int) -> Amount:
         total = self.output.one(level)
-        for compute, array in self.buffers.values():
-            if compute <= level:
-                total = total + array.one(level)
+        made: set[str] = set()
+        for name, (compute, made_at, array) in self.buffers.items():
+            if made_at <= level:
+                made.add(name)
+                if compute <= level:
+                    total = total + array.one(level)
         others: Amount = 0.0
-        for arrays in self.outside.values():
-            sizes = [array.one(level) for compute, array in arrays if compute <= level]
-            if sizes:
-                others = others + reduce(largest, sizes)
+        for name, arrays in self.read.items():
+            if name not in made:
+                sizes = [self._one(a, most, level) for compute, a, most in arrays if compute <= level]
+                if sizes:
+                    others = others + reduce(largest, sizes)
         return total + others
+
+    def _one(self, array: Array, most: Amount | None, level: int) -> Amount:
+        """Bytes that one iteration touches; of a box that data tells a place in no more than that place."""
+        found = array.one(level)
+        return found if most is None else smallest(found, most / self.nest.executions[level])
 
     def array(self, name: str, read: Read | None) -> Array:
         """An array as stage `name` touches it: what it reads, or its own, which it writes."""
