@@ -109,7 +109,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
     - levels deliver what the description says, and half of that to what is written back; all threads of a shared
       instance get four times what one gets, at most as many times as there are cores;
     - one thread reads at most 20 lines a memory latency, twice as many with a prefetcher;
-    - a KiB of fresh memory, in huge pages, costs 20 ns, a row ten, a parallel loop five microseconds.
+    - a KiB of fresh memory, in huge pages, costs 100 ns, a row ten, a parallel loop five microseconds.
     """
     wide = max(1, platform.vector_bytes)
     one = 0.5
@@ -149,7 +149,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
         row_start_ns=10.0,
         tile_start_ns=30.0,
         fork_join_ns=5000.0 if platform.threads > 1 else 0.0,
-        fresh_ns_per_kib=20.0,
+        fresh_ns_per_kib=100.0,
     )
 
 

@@ -19,8 +19,9 @@ from scheduler.analysis.nest import Nest
 from scheduler.analysis.spans import Span
 from scheduler.analysis.traffic import POINT, WHOLE, Traffic, pad_bytes, state
 
-FRESH_BYTES = 32 << 20
-"""A buffer that is larger is new memory in every call: up to there, allocators keep what they have for the next one."""
+FRESH_BYTES = 30 << 20
+"""A buffer that is larger is new memory in every call: up to there, allocators keep what they have for the next one (32
+MiB, and blocks that begin where huge pages do take one more)."""
 
 
 class Run(NamedTuple):
@@ -58,17 +59,17 @@ def worked_counts(
     counter = Counter(members, reads, nest, levels)
     counts = counter.group(threads, local_loads=False, loads=loads)
     registers = frozenset(name for name, run in running.stages.items() if run.registers)
-    worker = WorkCounter(counter, running, Traffic(counter, registers))
+    worker = WorkCounter(counter, running, Traffic(counter, registers), threads)
     stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
     return replace(counts, stages=stages, work=worker.group(stages))
 
 
 class WorkCounter:
-    """Counts the work of one group; `counter` has counted its points. `row` is the level outside of the row of the
-    output."""
+    """Counts the work of one group on so many `threads`; `counter` has counted its points. `row` is the level outside
+    of the row of the output."""
 
-    def __init__(self, counter: Counter, running: Running, traffic: Traffic) -> None:
-        self.counter, self.running, self.traffic = counter, running, traffic
+    def __init__(self, counter: Counter, running: Running, traffic: Traffic, threads: int) -> None:
+        self.counter, self.running, self.traffic, self.threads = counter, running, traffic, threads
         self.registers = traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
@@ -88,10 +89,18 @@ class WorkCounter:
             tiles = tiles * axis.counts
         output = facts.stages[self.counter.members.output]
         size = float(output.root_points * output.bytes_per_point)
-        fresh = size if output.name not in facts.graph.outputs and size > FRESH_BYTES else 0.0
+        fresh: Amount = size if output.name not in facts.graph.outputs and size > FRESH_BYTES else 0.0
+        scratch = self._scratch()
+        fresh = fresh + chosen(scratch > FRESH_BYTES, scratch, 0.0)
         first = min(s.work.level for s in stages if s.work is not None)
         working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
         return GroupWork(parallel, tiles, fresh, self._circulating(), self.running.prefetch, working)
+
+    def _scratch(self) -> Amount:
+        """Bytes of the buffers of all threads, which are one block."""
+        inside = (n for n in self.running.stages if n != self.counter.members.output)
+        one = sum((self.counter.kept(n) for n in inside), 0.0)
+        return one if self.running.parallel is None else one * self.threads
 
     def _circulating(self) -> float:
         """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
@@ -312,7 +321,7 @@ class WorkCounter:
         output = self.traffic.array(name, None)
         stages = counter.members.facts.stages
         everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
-        in_places = bool(facts.updates) or any(not s.known for r in reads for s in r.spans)
+        in_places = bool(facts.updates) or any(r.rough or not all(s.known for s in r.spans) for r in reads)
         loaded: list[Amount] = []
         stored: list[Amount] = []
         if own is not None:
