@@ -2,7 +2,7 @@
 
 A stage takes, of one thread,
 
-    in-core     = max(arithmetic, loads and stores of the first level) + starting rows and loops
+    in-core     = max(arithmetic, loads and stores of the first level) + starting rows, with their indices, and loops
     L2, L3, ... = bytes that layer conditions let through a level, over the level's bandwidth
     memory      = the same beyond the last level, over what memory gives a thread
 
@@ -111,11 +111,12 @@ class Ecm:
 @dataclass(frozen=True, slots=True)
 class _Step:
     """Cycles of one step of the innermost loop, of a point computed alone, and those more of a step if nothing that is
-    held were in registers."""
+    held were in registers. `row`: the time that a row takes to begin, in microseconds."""
 
     step: float
     single: float
     spills: float
+    row: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +264,13 @@ def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Mach
     found: list[Amount] = []
     for w, of in zip(works, steps, strict=True):
         step = of.step + spilled / held * of.spills if w.held else of.step
-        found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * m.row)
+        found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * of.row)
     return _stacked(found, shape)
+
+
+def _indices(work: Work, m: _Machine) -> float:
+    """Time that a row of vectors takes to work out where it reads: the same for all of its points."""
+    return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle if work.lanes > 1 else 0.0
 
 
 def _times(work: Work, works: list[Work]) -> float:
@@ -287,7 +293,7 @@ def _step(work: Work, m: _Machine) -> _Step:
         sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
     )
     step = max(_arithmetic(work, m), _transfers(work, m)) if work.lanes > 1 else single
-    return _Step(step, single, _spills(work, m))
+    return _Step(step, single, _spills(work, m), m.row + _indices(work, m))
 
 
 def _arithmetic(work: Work, m: _Machine) -> float:
