@@ -152,9 +152,9 @@ class Planner:
         output = self.facts.stages[members.output]
         strips = members.output in self.facts.strips
         axes = Axes(output, tiled_dims(output), self.platform, largest_overlaps(members), strips, SIZES)
-        return Sizing(
-            members, self.platform, self.model, axes, TimedCounting(members, self.platform, self.strict), SAME
-        )
+        counting = TimedCounting(members, self.platform, self.strict)
+        # what lies beyond L2 has its price
+        return Sizing(members, self.platform, self.model, axes, counting, SAME, self.platform.llc_bytes)
 
     def _sketched(self, segment: Segment) -> tuple[Plan, ...]:
         """One plan a shape, with the best of a few tile sizes, best first."""
@@ -182,10 +182,21 @@ class Planner:
             yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf))
         if self.expired():
             return
-        order = next(self._orders(members, output))
+        order = self._first_order(members, output)
         sizes = self._few_sizes(output, order)[0]
         for kind, shape in shapes(members, order, self.kinds, self.platform):
             yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf), kind)
+
+    def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
+        """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
+        orders = list(self._orders(members, output))
+        stages = (self.facts.stages[n] for n in members.names[:-1])
+        updated = [s for s in stages if s.updates and s.dims]
+        for order in orders:
+            along = dim_of(order.loops[-1])
+            if all(any(members.followed(s.name, d) == along for d in s.dims) for s in updated):
+                return order
+        return orders[0]
 
     def _orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
         few = few_iterations(output)

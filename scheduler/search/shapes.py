@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
@@ -70,7 +70,10 @@ def inline_by_cost(members: Members, choices: dict[str, Choice], order: LoopOrde
     places: dict[str, float] = {members.output: 1.0}
     for name in reversed(members.names[:-1]):
         read, again, once = _again(members, name, places.__getitem__)
-        loads = load_points(members.facts.stages[name])
+        free = _free_points(members, name)
+        loads = load_points(members.facts.stages[name]) / free
+        if free > 1:  # places and points are both many: which are more is for the model to tell
+            once *= DOUBT
         inline = result[name].levels is None
         if needs_memory(members, name) is None and name not in members.shared:
             if again <= once and loads * read <= MOST_LOADS:
@@ -172,11 +175,20 @@ def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
 
 def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple[float, float, float]:
     """At how many places of a point of its readers the stage is read, and operations to compute it at each of them, and
-    to compute it once, store and load it. `places`: how often each reader is computed."""
+    to compute it once, store and load it: all its points, where it has more dims than they. `places`: how often each
+    reader is computed."""
     stages = members.facts.stages
     read = sum(places(c) * max(1.0, read_of(stages[c], name).points) for c in members.consumers[name])
     own = arithmetic_cost(stages[name].operations) + load_points(stages[name]) * LOAD
-    return read, read * own, own + STORE + read * LOAD
+    return read, read * own, _free_points(members, name) * (own + STORE) + read * LOAD
+
+
+def _free_points(members: Members, name: str) -> float:
+    """Points of a stage for each that its readers have in the dims that move with theirs."""
+    stage = members.facts.stages[name]
+    reads = (read_of(members.facts.stages[c], name) for c in members.consumers[name])
+    still = ([d for d, s in zip(stage.dims, r.roughly, strict=True) if s.var is None and s.known] for r in reads)
+    return max(1, min(prod(map(stage.extent, dims)) for dims in still))
 
 
 def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrder) -> bool:

@@ -326,7 +326,8 @@ class PaperCounting:
 
 class Sizing:
     """Finds tile sizes for one shape after the other; the same counts are made once. Costs that differ by less than
-    `same` of the least are taken to be the same."""
+    `same` of the least are taken to be the same. Buffers that do not fold have `unfolded_bytes` at most, by default
+    those of the L2 cache."""
 
     def __init__(
         self,
@@ -336,10 +337,12 @@ class Sizing:
         axes: Axes,
         counting: Counting | None = None,
         same: float = SAME_COST,
+        unfolded_bytes: int | None = None,
     ) -> None:
         self.members, self.platform, self.model, self.axes = members, platform, model, axes
         self.counting = counting or PaperCounting(members, platform)
         self.same = same
+        self.unfolded_bytes = platform.l2_bytes if unfolded_bytes is None else unfolded_bytes
         self.known: dict[Hashable, _Costed] = {}
         self.nests: dict[Hashable, Nest] = {}
 
@@ -404,7 +407,7 @@ class Sizing:
             axes = self.axes.of(dim_of(order.loops[order.innermost]))
             nest = self.nests[order.loops] = Nest(self.members.output, order.loops, axes)
         counts = self.counting.counts(shape, nest, False)
-        fits, reasons = _fits(counts, nest, self.platform)
+        fits, reasons = _fits(counts, nest, self.unfolded_bytes, self.platform)
         return _Costed(nest, np.asarray(self.model.total(counts, self.platform)), fits, reasons)
 
 
@@ -430,14 +433,17 @@ def _described(
     return "; ".join(parts)
 
 
-def _fits(counts: GroupCounts, nest: Nest, platform: Platform) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+def _fits(
+    counts: GroupCounts, nest: Nest, unfolded_bytes: int, platform: Platform
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Which candidates keep the constraints on memory of TACO 2019, 4.2, and those that some break, with the largest
-    buffers of the candidate that needs least: unfolded buffers fit the L2 cache, folded ones the last-level cache, each
-    for one thread."""
+    buffers of the candidate that needs least: unfolded buffers fit the L2 cache (or what else they may be), folded ones
+    the last-level cache, each for one thread."""
     shape = np.broadcast_shapes(*(np.shape(a.sizes) for a in nest.axes.values()))
     valid = np.ones(shape, dtype=bool)
     reasons = []
-    for folded, limit, cache in ((False, platform.l2_bytes, "L2"), (True, platform.llc_bytes, "last-level")):
+    unfolded = "L2" if unfolded_bytes == platform.l2_bytes else "last-level"
+    for folded, limit, cache in ((False, unfolded_bytes, unfolded), (True, platform.llc_bytes, "last-level")):
         kept = np.asarray(counts.folded_bytes if folded else counts.unfolded_bytes)
         passed = kept <= limit
         valid = valid & passed
