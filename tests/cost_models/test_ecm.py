@@ -67,6 +67,14 @@ def test_rows_cost_their_start() -> None:
     assert with_ - without == pytest.approx(1000 * 20e-3)
 
 
+def test_rows_of_vectors_work_out_their_indices_once() -> None:
+    platform = machine()
+    operations = (("f32", Operations(add=1)),), (("f32", Operations(add=1, index=10)),)
+    without, with_ = (terms(counts(work(operations=o)), platform)["in core"] for o in operations)
+    cycles = 10 * platform.ecm_parameters.scalar_cycles
+    assert with_ - without == pytest.approx(1000 * cycles * 1e-3 / platform.clock_ghz)
+
+
 def test_products_of_floats_are_fused_with_sums() -> None:
     fused = work(operations=(("f32", Operations(add=10, multiply=10)),), loads=(), stores=())
     apart = work(operations=(("i32", Operations(add=10, multiply=10)),), loads=(), stores=())

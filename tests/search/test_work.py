@@ -17,6 +17,7 @@ from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.nest import Nest, axis
 from scheduler.analysis.schedule_counts import counts_of, predict
 from scheduler.analysis.work import Run, Running, worked_counts
+from scheduler.lang.document import load
 from scheduler.lang.pipeline import Pipeline
 from scheduler.search import SearchOptions, autoschedule
 from scheduler.search.final import root_schedule
@@ -139,6 +140,55 @@ def test_look_ups_are_gathers() -> None:
     assert histogram is not None
     assert {t.way for t in interpolated.loads} >= {"gathered"}
     assert {t.way for t in histogram.stores} >= {"gathered"}
+
+
+def scan_and_reader() -> Pipeline:
+    """Running maxima up the columns, and rows that read two of them."""
+    scan = {
+        "name": "scan", "dims": ["x", "y"], "value": "input(x, y)",
+        "updates": [{"domain": {"r": [1, 99]}, "at": ["x", "r"], "value": "max(scan(x, r), scan(x, r - 1))"}],
+    }  # fmt: skip
+    read = {"name": "out", "dims": ["x", "y"], "value": "scan(x, y) - scan(x, y - 3)"}
+    document = {
+        "format": 1, "name": "scanned", "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [scan, read], "outputs": ["out"], "estimates": {"out": [[0, 64], [3, 97]]},
+    }  # fmt: skip
+    return load(document)
+
+
+def test_rows_that_read_a_scan_touch_what_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic, "LINE", 1)
+    of = scan_and_reader()
+    facts = gather(of)
+    members = members_of(facts, "out", facts.graph.stages)
+    axes = {"x": axis("x", 64, [64]), "y": axis("y", 97, [97])}
+    running = Running({"scan": Run("x", 8), "out": Run("x", 8)}, stream=True)
+    levels = {"scan": Levels(2, 2)}
+    nest = Nest("out", ORDERS[0], axes)
+    counts = worked_counts(members, effective(members, frozenset()), nest, levels, 1, running).at((0,))
+    assert counts.work is not None
+    rows, whole = 4, 100
+    assert counts.work.working[1] == pytest.approx(64 * 4 * (1 + 2))  # two rows of a box of four
+    assert counts.work.working[2] >= 64 * 4 * whole
+    reader = next(s.work for s in counts.stages if s.stage == "out")
+    assert reader is not None
+    assert reader.loaded[1] == pytest.approx(64 * 4 * (97 + rows - 1))  # each row once, while those between stay
+
+
+def test_large_buffers_of_threads_are_fresh_memory() -> None:
+    facts = gather(blur(1 << 20, 64))
+    members = members_of(facts, "blur_y", facts.graph.stages)
+    axes = {d: axis(d, e, [e]) for d, e in (("x", 1 << 20), ("y", 64))}
+    nest = Nest("blur_y", ORDERS[0], axes)
+    reads = effective(members, frozenset())
+    fresh = []
+    for threads in (1, 4):
+        running = Running({"blur_x": Run("x", 8), "blur_y": Run("x", 8)}, parallel=3)
+        counts = worked_counts(members, reads, nest, {"blur_x": Levels(1, 2)}, threads, running).at((0,))
+        assert counts.work is not None
+        fresh.append(counts.work.fresh_bytes)
+    ring = 3 * (1 << 20) * 4
+    assert fresh == [0.0, 4 * ring]
 
 
 def test_the_same_schedule_has_the_same_price() -> None:
