@@ -20,8 +20,8 @@ from scheduler.analysis.spans import Span
 from scheduler.analysis.traffic import POINT, WHOLE, Traffic, pad_bytes, state
 
 FRESH_BYTES = 30 << 20
-"""A buffer that is larger is new memory in every call: up to there, allocators keep what they have for the next one (32
-MiB, and blocks that begin where huge pages do take one more)."""
+"""A block that is larger is fresh memory in the first call, and in all where none stays with the library: up to there,
+allocators keep what they have (32 MiB, and blocks that begin where huge pages do take one more)."""
 
 
 class Run(NamedTuple):
