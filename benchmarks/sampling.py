@@ -1,6 +1,7 @@
 """Random legal schedules of the kind that a search chooses among: where a cost model has to tell good from bad.
 
-Grouping, levels, inlining, tile sizes, strips, vector widths, roots and registers are drawn; a seed fixes all of it.
+Separations, grouping, levels, inlining, tile sizes, strips, vector widths, roots, registers, stores past the caches and
+prefetching are drawn; a seed fixes all of it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from cost_models.taco2019 import Taco2019, arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Facts, gather
+from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import Members, members_of
 from scheduler.analysis.schedule_counts import counts_of
 from scheduler.errors import IllegalSchedule, ScheduleError
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.schedule import Group, Schedule, Vector
-from scheduler.search.factoring import Factored, factor_reductions
+from scheduler.search.factoring import factor_reductions
 from scheduler.search.final import finished, root_group
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments, shared_stages, trivial_shared
 from scheduler.search.inlining import bounded, inline_trivial
 from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
+from scheduler.search.planning import AHEAD
+from scheduler.search.separating import Separated, separate
 from scheduler.search.shapes import fuse_rows, inline_by_cost
 from scheduler.search.tiling import Axes, Sized, Sizing, few_iterations, keeps_apart, orders, shape_of
 
@@ -37,12 +41,14 @@ def samples(pipeline: Pipeline, platform: Platform, count: int, seed: int) -> It
     """At most `count` different legal schedules."""
     random = Random(f"{pipeline.name} {seed}")
     factored = factor_reductions(pipeline, gather(pipeline), platform, False)
+    variants = (Separated(factored.facts, (), ()), separate(factored.facts, False))
     seen: set[Schedule] = set()
     for _ in range(ATTEMPTS):
         if len(seen) == count:
             return
         try:
-            schedule = _Drawing(factored, platform, random).schedule()
+            drawn = _Drawing(random.choice(variants), platform, random).schedule()
+            schedule = replace(drawn, factors=factored.factors)
             check(pipeline, schedule)
         except (IllegalSchedule, ScheduleError):
             continue
@@ -58,13 +64,14 @@ def _work(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> float:
 
 
 class _Drawing:
-    def __init__(self, factored: Factored, platform: Platform, random: Random) -> None:
-        self.factored, self.platform, self.r = factored, platform, random
-        self.facts: Facts = factored.facts
+    def __init__(self, separated: Separated, platform: Platform, random: Random) -> None:
+        self.separated, self.platform, self.r = separated, platform, random
+        self.facts: Facts = separated.facts
         self.changed = random.choice((0.0, 0.0, 0.15, 0.4))
         self.whole = random.choice((0.1, 0.5, 0.8))
         self.fused = random.choice((0.0, 0.5, 1.0))
         self.inlining = random.choice((inline_trivial, inline_by_cost, None))
+        self.streams, self.prefetch = random.random() < 0.5, random.choice((0, AHEAD))
 
     def schedule(self) -> Schedule:
         facts, r = self.facts, self.r
@@ -74,7 +81,7 @@ class _Drawing:
         shared = shared_stages(facts, everything) - outputs
         inlined = trivial_shared(facts, shared) if r.random() < 0.5 else frozenset[str]()
         groups = tuple(self.group(s) for s in segments(facts, facts.graph.stages, outputs, inlined))
-        return Schedule(facts.pipeline.name, "sampled", groups, factors=self.factored.factors)
+        return Schedule(facts.pipeline.name, "sampled", groups, separations=self.separated.separations)
 
     def group(self, segment: Segment) -> Group:
         output = self.facts.stages[segment.output]
@@ -96,7 +103,13 @@ class _Drawing:
         sizes = {d: self.size([int(n) for n in axes.of(tiled[0])[d].sizes.ravel()]) for d in tiled}
         sized = Sized(shape_of(members, order, choices), sizes, 0.0)
         group = finished(Sizing(members, self.platform, Taco2019(), axes).settled(sized), self.platform)
+        group = replace(group, stream=self.streams and self.could_stream(group), prefetch=self.prefetch)
         return self.narrower(group) if self.r.random() < 0.07 else group
+
+    def could_stream(self, group: Group) -> bool:
+        """Whether the output may be written past the caches."""
+        output = self.facts.definitions[group.output]
+        return group.vector is not None and is_plain(output) and group.vector.dim == output.storage[0]
 
     def size(self, sizes: list[int]) -> int:
         """The whole extent, or a size with all magnitudes alike."""
