@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 
 from cost_models.counts import Operations
+from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.remember import once_per_stage
 from scheduler.lang.expr import (
     Access,
@@ -63,36 +65,41 @@ def operations(stage: Stage, trips: Trips = constant_trips) -> Operations:
     return total(typed_operations(stage, trips))
 
 
-def typed_operations(stage: Stage, trips: Trips = constant_trips) -> Typed:
-    """Operations of one point of the pure values of `stage`, by element type.
+def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool = False) -> Typed:
+    """Operations of one point of the pure values of `stage`, by element type. `in_row`: without what is the same for a
+    whole row of memory, which is computed before it.
 
     Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
     inline reduction counts its body once a term.
     """
-    return _constant_operations(stage) or _operations(stage, trips)
+    found = _constant_operations(stage)
+    return _operations(stage, trips, in_row) if found is None else found[in_row]
 
 
 @once_per_stage
-def _constant_operations(stage: Stage) -> Typed | None:
-    """As `typed_operations`, of a stage whose reductions all have constant bounds; None of any other."""
+def _constant_operations(stage: Stage) -> tuple[Typed, Typed] | None:
+    """As `typed_operations`, both ways, of a stage whose reductions all have constant bounds; None of any other."""
     inline = (e for value in stage.values for e in walk(value) if isinstance(e, Reduce))
     constant = all(isinstance(end, Const) for e in inline for r in e.domain for end in (r.lo, r.extent))
-    return _operations(stage, constant_trips) if constant else None
+    if not constant:
+        return None
+    return _operations(stage, constant_trips, False), _operations(stage, constant_trips, True)
 
 
-def _operations(stage: Stage, trips: Trips) -> Typed:
+def _operations(stage: Stage, trips: Trips, in_row: bool) -> Typed:
     counts: Tally = {}
     for value in stage.values:
-        _count(value, 1, counts, trips)
+        _count(value, 1, counts, trips, _moving(stage.storage[0]) if in_row and stage.storage else None)
     return _typed(counts)
 
 
-def update_operations(update: Update, trips: Trips = constant_trips) -> Typed:
-    """Operations of one iteration of `update`: its values, its condition, and where it writes."""
+def update_operations(update: Update, trips: Trips = constant_trips, row: str | None = None) -> Typed:
+    """Operations of one iteration of `update`: its values, its condition, and where it writes. With a dim `row`,
+    without what does not differ along it."""
     counts: Tally = {}
     for part in (*update.values, *(() if update.where is None else (update.where,))):
-        _count(part, 1, counts, trips)
+        _count(part, 1, counts, trips, None if row is None else _moving(row))
     for index in update.at:
         _count_index(index, 1, counts)
     return _typed(counts)
@@ -111,6 +118,35 @@ def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
             scaled = operations_ if times == 1 else operations_.scaled(times)
             found[name] = found[name] + scaled if name in found else scaled
     return tuple(sorted(found.items()))
+
+
+def work_without(stage: Stage, dim: str) -> float:
+    """Operations of a point of `stage` that differ along its rows, but not along `dim`: what a loop over `dim` inside
+    of one along the row does once for all points. Of random numbers it is the hash of the indices before."""
+    moving, changing = _moving(stage.storage[0]), _changing(dim)
+    found = 0.0
+    for node in {id(e): e for value in stage.values for e in _outside_indices(value)}.values():
+        if isinstance(node, Access) or not moving(node):
+            continue
+        counts: Tally = {}
+        _add(node, 1.0, counts)
+        cost = arithmetic_cost(total(_typed(counts)))
+        if not changing(node):
+            found += cost
+        elif isinstance(node, Call) and node.function == "random":
+            before = list(takewhile(lambda a: not changing(a), node.args))
+            found += cost * len(before) / len(node.args) if any(map(moving, before)) else 0.0
+    return found
+
+
+def _outside_indices(e: Expr) -> Iterator[Expr]:
+    """`e` and its parts, but what is read of indices."""
+    pending = [e]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, Access):
+            pending += children(node)
 
 
 def element_type(t: ScalarType) -> str:
@@ -148,13 +184,47 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-def _count(e: Expr, times: float, counts: Tally, trips: Trips) -> None:
-    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once."""
+class _Made:
+    """Which parts of an expression are made of leaves for which a test holds."""
+
+    def __init__(self, of: Callable[[Expr], bool]) -> None:
+        self.of = of
+        self.known: dict[int, bool] = {}
+
+    def __call__(self, e: Expr) -> bool:
+        pending = [e]
+        while pending:
+            node = pending[-1]
+            below = [] if id(node) in self.known or self.of(node) else list(children(node))
+            missing = [c for c in below if id(c) not in self.known]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            if id(node) not in self.known:
+                self.known[id(node)] = self.of(node) or any(self.known[id(c)] for c in below)
+        return self.known[id(e)]
+
+
+def _moving(row: str) -> _Made:
+    """Which parts differ along a row: what is read, reduction variables, the dim of the row, and what is made of
+    these."""
+    return _Made(lambda e: isinstance(e, Access | RVar) or (isinstance(e, Var) and e.name == row))
+
+
+def _changing(dim: str) -> _Made:
+    """Which parts have the variable of a dim in them."""
+    return _Made(lambda e: isinstance(e, Var) and e.name == dim)
+
+
+def _count(e: Expr, times: float, counts: Tally, trips: Trips, moving: _Made | None = None) -> None:
+    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once, and one that is not
+    `moving` not at all."""
     pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
     while pending:
         node, n = pending.pop()
-        if isinstance(node, Const | Var) or (id(node), n) in seen:
+        if isinstance(node, Const | Var) or (id(node), n) in seen or (moving is not None and not moving(node)):
             continue
         seen.add((id(node), n))
         if isinstance(node, Access):

@@ -72,8 +72,8 @@ class UpdateFacts:
 class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
     values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
-    point, updates with their share, `typed` the same by element type. A slice in the dims of `pure` can be computed
-    alone."""
+    point, updates with their share, `typed` by element type those that differ along a row of memory. A slice in the
+    dims of `pure` can be computed alone."""
 
     name: str
     is_input: bool
@@ -169,9 +169,11 @@ def _of_stage(
     extents = {d: extent for d, (_, extent) in zip(stage.dims, region, strict=True)}
     updates = tuple(_of_update(stage, u, extents, at) for u in stage.updates)
     points = prod(extents.values())
-    typed = typed_operations(stage, at.trips)
-    if updates:
-        typed = typed_together([(1, typed), *((u.iterations / points, u.typed) for u in updates)])
+    shares = [u.iterations / points for u in updates]
+    typed = typed_together([(1, typed_operations(stage, at.trips)), *_shared_out(shares, [u.typed for u in updates])])
+    row = stage.storage[0] if stage.storage else None
+    moving = [update_operations(u, at.trips, row) for u in stage.updates]
+    along = typed_together([(1, typed_operations(stage, at.trips, True)), *_shared_out(shares, moving)])
     reader = _Reader(stage, extents, at, wholes, updates)
     return StageFacts(
         stage.name,
@@ -185,8 +187,13 @@ def _of_stage(
         reader.merged(a for a in found if a.producer != stage.name),
         pure_dims(stage),
         updates,
-        typed,
+        along,
     )
+
+
+def _shared_out(shares: list[float], typed: list[Typed]) -> list[tuple[float, Typed]]:
+    """The operations of each update with how many of its iterations there are a point."""
+    return list(zip(shares, typed, strict=True))
 
 
 def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estimates) -> UpdateFacts:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from platforms.model import Platform
+from scheduler.analysis.arithmetic import work_without
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Facts, StageFacts, gather
 from scheduler.analysis.members import Members, effective, members_of
@@ -18,6 +19,8 @@ from scheduler.search.levels import Choice, LoopOrder
 from scheduler.search.tiling import Tiling, few_iterations
 from scheduler.search.updates import update_loops
 
+MUCH = 10
+"""Operations that are worth an order of loops in which they are done once: as many as an elementary function costs."""
 SHORT_ROW = 8
 """Rows of fewer vectors have shorter ones, as wide as a register."""
 
@@ -99,8 +102,25 @@ def _placement(
     vector = wide_vector_of(stage, computed_bytes, platform)
     if vector is not None and order[0] != vector.dim:
         vector = None
+    inside = _inside_vectors(members, name, order[1:], outermost) if vector is not None else None
+    if inside is not None:
+        order = (inside, *(d for d in order if d != inside))
     updates = update_loops(members.facts, name, computed_bytes, platform, strict)
     return Placement(name, compute, store, True, "memory", order, vector, updates)
+
+
+def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost: Sequence[str]) -> str | None:
+    """The dim whose loop had better be inside of that over vectors, as most of what is computed of them is the same
+    along it; None where all that is little."""
+    known: dict[str, dict[str, float]] = members.remembered.setdefault("without", {})
+    stage, definition = members.facts.stages[name], members.facts.definitions[name]
+    if stage.updates:
+        return None
+    if name not in known:
+        known[name] = {d: work_without(definition, d) for d in stage.dims if stage.extent(d) > 1}
+    worth = [(known[name].get(d, 0.0), d) for d in dims if d not in outermost]
+    most, dim = max(worth, default=(0.0, ""))
+    return dim if most >= MUCH else None
 
 
 def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:

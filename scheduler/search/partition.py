@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
+from typing import Literal
 
-from scheduler.analysis.facts import Facts
+from cost_models.taco2019 import arithmetic_cost
+from scheduler.analysis.arithmetic import total
+from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments
-from scheduler.search.inlining import is_trivial_shared
+from scheduler.search.inlining import is_trivial_shared, load_points
+from scheduler.search.levels import read_of
 from scheduler.search.planning import PAYS, Plan, Planner
 
 AGAIN = 1.05
 """A stage computed more often than this, relative to once, is tried as the output of a group of its own."""
+TRIP = 8
+"""Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to be
+computed again wherever it is read is tried there, ..."""
+SLIGHT = 0.02
+"""... but for those that take less of the memory of all groups than this."""
 EFFORT = 6
 """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
 
@@ -49,11 +58,11 @@ class PartitionSearch:
         limit = self.planner.planned + EFFORT * len(self.facts.graph.stages)
         while True:
             before = found
-            for move in self._moves(found):
+            for move in (*self._inlinings(found), *self._moves(found)):
                 if self.planner.expired() or self.planner.planned > limit:
                     return found
-                moved = self.settled(move)
-                if self.cost(moved) < self.cost(found) * PAYS:
+                moved = self.settled(move.of(found))
+                if moved != found and self.cost(moved) < self.cost(found) * PAYS:
                     found = moved
             if found == before:
                 return found
@@ -79,19 +88,58 @@ class PartitionSearch:
         """The partition with all the outputs that it has, also those that no group could have alone."""
         return replace(partition, outputs=frozenset(s.output for s in self.segments(partition)))
 
-    def _moves(self, partition: Partition) -> Iterator[Partition]:
-        """Partitions a step away: from the outputs backwards a group joined to its readers, a stage inline in all of
-        them, or a stage that is computed again and again cut off."""
+    def _inlinings(self, partition: Partition) -> list[_Move]:
+        """Outputs of groups that may be worth to be computed wherever they are read, those first that take the most
+        memory."""
+        stages, segments = self.facts.stages, self.segments(partition)
+        sizes = {s.output: stages[s.output].root_points * stages[s.output].bytes_per_point for s in segments}
+        least = SLIGHT * sum(sizes.values())
+        found = []
+        for name, size in sizes.items():
+            stage = stages[name]
+            if name in self.forced or stage.updates or name in self.facts.partial:
+                continue
+            reads = ((stages[c], read_of(stages[c], name)) for c in self.facts.graph.consumers[name])
+            again = sum(r.points * c.root_points for c, r in reads) - stage.root_points
+            if is_trivial_shared(stage) or (size >= least and again * _operations(stage) <= size * TRIP):
+                found.append((-size, name))
+        return [_Move("inline", name) for _, name in sorted(found)]
+
+    def _moves(self, partition: Partition) -> Iterator[_Move]:
+        """Steps away from a partition: from the outputs backwards a group joined to its readers, or a stage that is
+        computed again and again cut off."""
         for segment in reversed(self.segments(partition)):
             name = segment.output
             if name not in self.forced:
-                yield replace(partition, outputs=partition.outputs - {name})
-                stage = self.facts.stages[name]
-                if not stage.updates and name not in self.facts.partial and is_trivial_shared(stage):
-                    yield Partition(partition.outputs - {name}, partition.inlined | {name})
+                yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
             for counts in self.planner.sketch(segment).counts.stages:
                 again = not counts.inlined and float(counts.points) > AGAIN * counts.root_points
                 if again and counts.stage != name and not is_special(self.facts.stages[counts.stage]):
-                    yield Partition(partition.outputs | {counts.stage}, partition.inlined - {counts.stage})
+                    yield _Move("cut", counts.stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A change of a partition: the group of a stage joined to its readers, the stage inline in all of them, or cut
+    off."""
+
+    how: Literal["join", "inline", "cut"]
+    stage: str
+
+    def of(self, partition: Partition) -> Partition:
+        """The partition with this change."""
+        name, outputs, inlined = {self.stage}, partition.outputs, partition.inlined
+        match self.how:
+            case "join":
+                return replace(partition, outputs=outputs - name)
+            case "inline":
+                return Partition(outputs - name, inlined | name)
+            case "cut":
+                return Partition(outputs | name, inlined - name)
+
+
+def _operations(stage: StageFacts) -> float:
+    """What a point costs in a row, in operations."""
+    return arithmetic_cost(total(stage.typed)) + load_points(stage)

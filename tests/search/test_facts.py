@@ -21,10 +21,11 @@ from support.small_pipelines import (
 )
 
 from cost_models.counts import Operations
-from scheduler.analysis.arithmetic import element_bytes_used, operations
+from scheduler.analysis.arithmetic import element_bytes_used, operations, work_without
 from scheduler.analysis.facts import gather
 from scheduler.analysis.graph import stage_graph
 from scheduler.analysis.regions import estimated_regions
+from scheduler.lang.document import load
 from scheduler.lang.expr import Call, Cast, Compare, Const, Select, Unary, Var
 from scheduler.lang.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16
 
@@ -111,3 +112,36 @@ def test_dead_stages_are_left_out() -> None:
     graph = stage_graph(pipeline("p", stages, {"out": (9,)}, {"input": "x"}))
     assert graph.stages == ("out",)
     assert graph.producers == {"out": ()}
+
+
+def test_what_is_the_same_along_a_row_is_no_work_of_a_point() -> None:
+    """Products of params and of dims but the row's are computed before a row; the method of the paper counts them."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "uniform",
+            "params": [{"name": "n", "type": "int32", "default": 8, "min": 2}],
+            "inputs": [{"name": "a", "type": "float32", "dims": ["x"]}],
+            "stages": [{"name": "out", "dims": ["x", "k"], "value": "a(x) - k * (1.0 / (n - 1))"}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 8]]},
+        }
+    )
+    stage = gather(pipeline).stages["out"]
+    assert stage.operations.divide == 1
+    assert dict(stage.typed)["f32"] == Operations(add=1)
+
+
+def test_hashes_of_outer_indices_are_done_once_inside_a_row() -> None:
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "hashes",
+            "inputs": [{"name": "a", "type": "float32", "dims": ["x"]}],
+            "stages": [{"name": "out", "dims": ["x", "z"], "value": "a(x) + random(x, z)"}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 8]]},
+        }
+    )
+    assert work_without(pipeline.stage("out"), "z") == 5
+    assert work_without(pipeline.stage("out"), "x") == 0
