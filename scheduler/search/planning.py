@@ -255,7 +255,8 @@ class Planner:
                     return
                 tries -= 1
                 total = sizing.priced(other, sizes)
-                if total < plan.total * PAYS:
+                simpler = other.choices[name].levels is None  # without a buffer: whatever it pays
+                if total < plan.total * (1.0 if simpler else PAYS):
                     plan = Plan(plan.segment, total, members, Sized(other, sizes, inf), plan.kind)
                     shape = other
                     yield plan
