@@ -202,8 +202,12 @@ class WorkCounter:
         return held
 
     def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
-        """Bytes in order that a row walks; infinite where the next row goes on where it ends."""
-        facts = self.counter.members.facts.stages[name]
+        """Bytes in order that a row walks; infinite where the next row goes on where it ends, as those of the group's
+        own buffers do."""
+        members = self.counter.members
+        facts = members.facts.stages[name]
+        if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
+            return inf
         span = None if run.row is None else self.counter.members.follows[name][run.row]
         if span is None or span.var is None:
             return inf
