@@ -69,7 +69,7 @@ class Work:
 class GroupWork:
     """How a group is run as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
     `tiles` those of all inter-tile loops. `fresh_bytes` are the buffers of its output, if that is no output of the
-    pipeline, and of all its threads where they are so large that the system has to clear them in every call.
+    pipeline, and of all its threads where they are so large that the allocator has them from the system.
     `circulating_bytes` are touched between two uses of what comes from outside of the group, if nothing of it is used
     before: at least all inputs and outputs of the pipeline. `prefetch`: the group's loops ask for what they read from
     outside ahead of time. `working`: what all stages inside together touch in one iteration of the loop at each level,
