@@ -3,7 +3,8 @@
     python -m benchmarks.search_time [--repeats 15] [--json FILE]
 
 Each repetition schedules a pipeline of another name, so that nothing is remembered from the one before. Times are the
-processor's, so that what else the machine does counts little.
+processor's, so that what else the machine does counts little. What was imported is frozen for the garbage collector, as
+in the processes of the service.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ FEWER = 5
 def measure(repeats: int = REPEATS) -> list[Figure]:
     """Two figures per pipeline: analysis and search, and all the way to C; of chains the first."""
     platform, options, clock = host(), Options(), time.process_time
+    gc.collect()
+    gc.freeze()
     found = []
     for name in sorted(pipelines.names(), key=lambda n: (n not in LIMITS_MS, n)):
         searches, totals = [], []

@@ -4,6 +4,7 @@ holds up the event loop, with a limit on how many wait and how long one may take
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -151,6 +152,8 @@ def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:
         warm_up()
     except Exception:  # the boundary of the process: what is wrong will be answered to who asks for it
         log.exception("warm-up failed")
+    gc.collect()
+    gc.freeze()  # what stays for good is not gone through again while a request is answered
 
 
 def _end_with_service() -> None:
