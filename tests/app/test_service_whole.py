@@ -225,7 +225,9 @@ def test_the_candidates_of_a_schedule(whole):
         assert "group output" in whole.client.get(c["links"]["loopnest.txt"]).text
     page = whole.client.get(schedule["links"]["page"]).text
     assert "<svg" in page
-    beyond = whole.client.get(f"/v1/schedules/{schedule['id']}/candidates/16/loopnest.txt")
+    body["options"] = {"method": "taco2019"}  # has one
+    other = whole.client.post("/v1/schedules", json=body).json()
+    beyond = whole.client.get(f"/v1/schedules/{other['id']}/candidates/2/loopnest.txt")
     assert beyond.json()["code"] == "candidate_not_found"
     assert whole.client.get("/v1/schedules/none/candidates/1/loopnest.txt").json()["code"] == "schedule_not_found"
     assert whole.client.get("/v1/schedules/none/candidates/17/loopnest.txt").status_code == 422
