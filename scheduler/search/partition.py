@@ -20,14 +20,12 @@ from scheduler.search.inlining import is_trivial_shared, load_points
 from scheduler.search.levels import read_of
 from scheduler.search.planning import PAYS, Plan, Planner
 
-AGAIN = 1.05
-"""A stage computed more often than this, relative to once, is tried as the output of a group of its own."""
 TRIP = 8
 """Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to be
 computed again wherever it is read is tried there, ..."""
 SLIGHT = 0.02
 """... but for those that take less of the memory of all groups than this."""
-EFFORT = 6
+EFFORT = 3
 """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
 
 
@@ -114,9 +112,12 @@ class PartitionSearch:
                 yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
-            for counts in self.planner.sketch(segment).counts.stages:
-                again = not counts.inlined and float(counts.points) > AGAIN * counts.root_points
-                if again and counts.stage != name and not is_special(self.facts.stages[counts.stage]):
+            sketch, least = self.planner.sketch(segment), (1 - PAYS) * self.cost(partition)
+            for counts, cost in zip(sketch.counts.stages, sketch.cost.stages, strict=False):
+                if counts.inlined or counts.stage == name or is_special(self.facts.stages[counts.stage]):
+                    continue
+                again = 1 - counts.root_points / max(float(counts.points), 1.0)
+                if float(cost.total) * again > least:
                     yield _Move("cut", counts.stage)
 
 
