@@ -10,7 +10,8 @@ import pytest
 
 def require_module(name: str) -> None:
     """Skips the test module that calls it where the package `name` is missing; where CI_REQUIRE_TOOLS=1 that fails."""
-    if importlib.util.find_spec(name) is not None:
+    found = importlib.util.find_spec(name)
+    if found is not None and found.origin is not None:  # a folder of that name is no package
         return
     message = f"the package {name} is not installed"
     if os.environ.get("CI_REQUIRE_TOOLS") == "1":
