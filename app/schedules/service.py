@@ -144,12 +144,14 @@ class Schedules:
         if flight is not None:
             await asyncio.shield(flight)
             return False
-        flight = asyncio.create_task(self._make_first(question))
+        flight = asyncio.create_task(self._make_first(schedule_id, question))
         self._flights[schedule_id] = flight
         flight.add_done_callback(lambda _: self._flights.pop(schedule_id, None))
         return await asyncio.shield(flight)
 
-    async def _make_first(self, question: Question) -> bool:
+    async def _make_first(self, schedule_id: str, question: Question) -> bool:
+        if await asyncio.to_thread(repository.find, self._db, schedule_id) is not None:
+            return False  # made since it was looked for
         started = time.perf_counter()
         answer = await self._engine.answer(question)
         new = await asyncio.to_thread(store, self._db, answer)

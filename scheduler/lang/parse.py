@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +17,9 @@ from scheduler.lang.limits import Limits
 
 REDUCTIONS = frozenset({"sum", "product", "min", "max", "any", "all", "argmin", "argmax"})
 
+_PARSER = threading.Lock()
+"""CPython counts the nesting of a tree that it converts once for all threads, and gives up where two convert at a
+time."""
 _FOREIGN = re.compile(r"""[^A-Za-z0-9_ +\-*/%&|^~<>=!().,\[\]]""")
 _GLUED = re.compile(r"\b[0-9][0-9a-fA-FxXoOjJ_.]*(?:and|else|for|if|in|is|not|or)\b")
 _BRACKETS = re.compile(r"[()\[\]]")
@@ -58,7 +62,8 @@ def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> S
     if found is None:
         try:
             # In brackets of our own: line breaks and indents are plain space, and `col_offset` is the 1-based column.
-            root = ast.parse(f"({text.translate(_SPACES)})", mode="eval").body
+            with _PARSER:
+                root = ast.parse(f"({text.translate(_SPACES)})", mode="eval").body
         except SyntaxError as error:
             found = _syntax_error(error, len(text))
         except (RecursionError, MemoryError):  # the parser's own stack; its memory is returned
