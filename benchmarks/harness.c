@@ -53,18 +53,23 @@ double time_copy(char *to, const char *from, int64_t bytes, int32_t past_caches)
 }
 
 /* The allocator of Halide's peers. Ours keep large blocks for the next call, in huge pages: so does this, for memory that
-   the system clears in every call would be all that is compared. Small blocks are the C library's. */
-enum { LARGE = 1 << 20, HUGE_PAGE = 2 << 20, SLOTS = 256, ALIGNMENT = 128 };
+   the system clears in every call would be all that is compared. Small blocks, which Halide takes for every tile, are the
+   C library's as in Halide's runtime: the block's own address lies before what is given out. */
+enum { LARGE = 1 << 20, HUGE_PAGE = 2 << 20, SLOTS = 256, ALIGNMENT = 64 };
 static struct { void *memory; size_t bytes; int used; } slots[SLOTS];
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void *aligned(size_t alignment, size_t bytes) {
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+static void *small(size_t bytes) {
+    char *const own = malloc(bytes + ALIGNMENT);
+    if (!own) return NULL;
+    char *const given = own + (ALIGNMENT - (uintptr_t)own % ALIGNMENT);
+    ((void **)given)[-1] = own;
+    return given;
 }
 
 void *keeping_malloc(void *context, size_t bytes) {
     (void)context;
-    if (bytes < LARGE) return aligned(ALIGNMENT, bytes);
+    if (bytes < LARGE) return small(bytes);
     pthread_mutex_lock(&slots_lock);
     int best = -1, empty = -1;
     for (int n = 0; n < SLOTS; n++) {
@@ -75,9 +80,9 @@ void *keeping_malloc(void *context, size_t bytes) {
     }
     void *found = NULL;
     if (best < 0) {
-        found = aligned(HUGE_PAGE, bytes);
-        if (found) madvise(found, bytes, MADV_HUGEPAGE);
-        if (found && empty >= 0) {
+        if (empty >= 0) found = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+        if (found) {
+            madvise(found, bytes, MADV_HUGEPAGE);
             best = empty;
             slots[best].memory = found;
             slots[best].bytes = bytes;
@@ -88,13 +93,17 @@ void *keeping_malloc(void *context, size_t bytes) {
         found = slots[best].memory;
     }
     pthread_mutex_unlock(&slots_lock);
-    return found;
+    return found ? found : small(bytes);
 }
 
 void keeping_free(void *context, void *memory) {
     (void)context;
     int kept = 0;
     if (!memory) return;
+    if ((uintptr_t)memory % HUGE_PAGE) { /* none of ours */
+        free(((void **)memory)[-1]);
+        return;
+    }
     pthread_mutex_lock(&slots_lock);
     for (int n = 0; n < SLOTS && !kept; n++)
         if (slots[n].memory == memory) {
@@ -102,5 +111,5 @@ void keeping_free(void *context, void *memory) {
             kept = 1;
         }
     pthread_mutex_unlock(&slots_lock);
-    if (!kept) free(memory);
+    if (!kept) free(((void **)memory)[-1]);
 }
