@@ -29,12 +29,12 @@ COUNTED = Path(__file__).parents[1] / "support" / "counted_memory.c"
 def counted(tmp_path: Path):
     """Builds a source so that its allocations are counted."""
 
-    def make(source: CSource) -> ctypes.CDLL:
+    def make(source: CSource, *flags: str) -> ctypes.CDLL:
         objects = []
         (tmp_path / source.header_name).write_text(source.header)
         (tmp_path / "generated.c").write_text(source.code)
         shutil.copy(COUNTED, tmp_path)
-        renamed = ("-Daligned_alloc=counted_aligned_alloc", "-Dfree=counted_free")
+        renamed = ("-Daligned_alloc=counted_aligned_alloc", "-Dfree=counted_free", *flags)
         for name, more in (("generated.c", renamed), (COUNTED.name, ())):
             objects.append(f"{name}.o")
             command = ["gcc", *source.flags, "-O1", "-march=native", "-fopenmp", "-fPIC", *more, "-c", name, "-o"]
@@ -82,6 +82,17 @@ def test_blocks_stay_for_the_next_call_and_every_one_is_freed_whichever_is_missi
         status, _ = call(library, source, p.pipeline, p.inputs, {}, p.regions)
         assert status == E_MEMORY
         assert live.value == 0
+
+
+def test_no_block_stays_where_none_is_to(counted) -> None:
+    source = compile_pipeline(loaded("unsharp"), machine()).source
+    library = counted(source, "-DTILESMITH_KEEP=0")
+    p = problem("unsharp", "shifted")
+    status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+    assert status == OK
+    assert_right(got, p.expected)
+    assert counter(library, "calls").value > 0
+    assert counter(library, "live").value == 0
 
 
 def test_a_block_that_waits_makes_room_for_one_of_another_size(counted) -> None:
