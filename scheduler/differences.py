@@ -89,7 +89,8 @@ def _groups(mine: _Places, theirs: _Places) -> Iterator[str]:
         if group.stream != other.stream:
             yield f"{output} written {'past' if group.stream else 'through'} the caches"
         if group.prefetch != other.prefetch:
-            yield f"{output} prefetches {group.prefetch} bytes ahead"
+            ahead = f"{group.prefetch} bytes ahead" if group.prefetch else "nothing ahead"
+            yield f"{output} asks for {ahead}"
         if group.updates != other.updates:
             yield f"{output} updates in other loops"
 

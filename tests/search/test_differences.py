@@ -34,7 +34,7 @@ def test_what_is_otherwise_is_said() -> None:
         ({"vector": Vector("x", 16)}, "b 16 lanes along x"),
         ({"unroll": ("y",)}, "b unrolled in y"),
         ({"stream": True}, "b written past the caches"),
-        ({"prefetch": 64}, "b prefetches 64 bytes ahead"),
+        ({"prefetch": 64}, "b asks for 64 bytes ahead"),
     ):
         assert differences(_schedule(**changed), _schedule()) == (words,)
 
