@@ -29,7 +29,8 @@ from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_ov
 from scheduler.search.planning import AHEAD
 from scheduler.search.separating import Separated, separate
 from scheduler.search.shapes import fuse_rows, inline_by_cost
-from scheduler.search.tiling import Axes, Sized, Sizing, few_iterations, keeps_apart, orders, shape_of
+from scheduler.search.sizing import Axes, Sized, Sizing, shape_of
+from scheduler.search.tiling import few_iterations, keeps_apart, orders
 
 ATTEMPTS = 400
 MOST_WORK = 4.0

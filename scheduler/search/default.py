@@ -24,8 +24,8 @@ from scheduler.search.partition import Partition, PartitionSearch
 from scheduler.search.planning import Plan, Planner
 from scheduler.search.ranking import best_combinations
 from scheduler.search.separating import Separated, separate
+from scheduler.search.sizing import Tiling
 from scheduler.search.taco2019 import degraded_by
-from scheduler.search.tiling import Tiling
 from scheduler.search.trace import Decision, Rejected, Trace
 
 NAME = "default"

@@ -9,7 +9,7 @@ from scheduler.schedule import Factor, Group, UpdateLoops
 from scheduler.search.grouping import AtRoot, Found
 from scheduler.search.partition import Partition, PartitionSearch
 from scheduler.search.planning import Settled
-from scheduler.search.tiling import Tiling
+from scheduler.search.sizing import Tiling
 from scheduler.search.trace import Decision, Infeasible, Rejected
 
 

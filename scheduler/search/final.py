@@ -16,7 +16,8 @@ from scheduler.lang.pipeline import Pipeline
 from scheduler.lower.builder import MOST_REGISTERS
 from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
 from scheduler.search.levels import Choice, LoopOrder
-from scheduler.search.tiling import Tiling, few_iterations
+from scheduler.search.sizing import Tiling
+from scheduler.search.tiling import few_iterations
 from scheduler.search.updates import update_loops
 
 MUCH = 10

@@ -13,7 +13,8 @@ from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import members_of
 from scheduler.search.inlining import is_trivial_shared
 from scheduler.search.levels import read_of
-from scheduler.search.tiling import Tiling, no_loop_to_tile, tile_group
+from scheduler.search.sizing import Tiling
+from scheduler.search.tiling import no_loop_to_tile, tile_group
 from scheduler.search.trace import Decision, Infeasible, Rejected
 from scheduler.search.updates import WORTH_THREADS
 

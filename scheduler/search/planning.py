@@ -20,17 +20,8 @@ from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
 from scheduler.search.shapes import KINDS, PAPER, Kind, neighbours, shapes
-from scheduler.search.tiling import (
-    Axes,
-    Shape,
-    Sized,
-    Sizing,
-    Tiling,
-    few_iterations,
-    keeps_apart,
-    orders,
-    shape_of,
-)
+from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
+from scheduler.search.tiling import few_iterations, keeps_apart, orders
 from scheduler.search.trace import Rejected
 
 SIZES = 256

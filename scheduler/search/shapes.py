@@ -15,7 +15,7 @@ from scheduler.analysis.windows import shifted_along
 from scheduler.search.final import vector_of
 from scheduler.search.inlining import MOST_LOADS, bounded, inline_trivial, load_points, local_producers, taken_over
 from scheduler.search.levels import Choice, LoopOrder, choose_levels, needs_memory, nested, read_of, real_consumers
-from scheduler.search.tiling import Shape, shape_of
+from scheduler.search.sizing import Shape, shape_of
 
 STORE = 1.5
 """Operations that a point costs to be stored and addressed."""

@@ -12,7 +12,7 @@ from scheduler.search.explaining import at_root_explained, factor_explained, til
 from scheduler.search.factoring import Factored
 from scheduler.search.final import finished, root_counts, root_group
 from scheduler.search.grouping import AtRoot, Grouping
-from scheduler.search.tiling import Tiling
+from scheduler.search.sizing import Tiling
 from scheduler.search.trace import Infeasible, Trace
 
 

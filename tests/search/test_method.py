@@ -38,7 +38,8 @@ from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateL
 from scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
 from scheduler.search.inlining import inline_trivial
 from scheduler.search.levels import LoopOrder, choose_levels, largest_overlaps
-from scheduler.search.tiling import few_iterations, tile_sizes
+from scheduler.search.sizing import tile_sizes
+from scheduler.search.tiling import few_iterations
 
 ROWS = LoopOrder(("x.inner", "y.inner", "x.outer", "y.outer"), 0)
 COLUMNS = LoopOrder(("y.inner", "x.inner", "y.outer", "x.outer"), 0)

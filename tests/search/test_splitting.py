@@ -16,7 +16,7 @@ from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.legality import check
 from scheduler.search import Infeasible, autoschedule
 from scheduler.search.grouping import Grouping, Segment
-from scheduler.search.tiling import Tiling
+from scheduler.search.sizing import Tiling
 
 CHANNELS = 16
 
