@@ -52,10 +52,10 @@ double time_copy(char *to, const char *from, int64_t bytes, int32_t past_caches)
     return now_ms() - start;
 }
 
-/* The allocator of Halide's peers. Ours keep large blocks for the next call, in huge pages: so does this, for memory that
-   the system clears in every call would be all that is compared. Small blocks, which Halide takes for every tile, are the
-   C library's as in Halide's runtime: the block's own address lies before what is given out. */
-enum { LARGE = 1 << 20, HUGE_PAGE = 2 << 20, SLOTS = 256, ALIGNMENT = 64 };
+/* The allocator of Halide's peers. Ours keep their blocks for the next call, the large ones in huge pages: so does this,
+   those of every tile included, for memory that the system clears again and again would be all that is compared. Small
+   blocks are the C library's as in Halide's runtime: the block's own address lies before what is given out. */
+enum { LARGE = 64 << 10, HUGE_PAGE = 2 << 20, SLOTS = 256, ALIGNMENT = 64 };
 static struct { void *memory; size_t bytes; int used; } slots[SLOTS];
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
