@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cost_models.counts import Operations
 from cost_models.taco2019 import arithmetic_cost
@@ -120,22 +119,25 @@ def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
     return tuple(sorted(found.items()))
 
 
-def work_without(stage: Stage, dim: str) -> float:
-    """Operations of a point of `stage` that differ along its rows, but not along `dim`: what a loop over `dim` inside
-    of one along the row does once for all points. Of random numbers it is the hash of the indices before."""
-    moving, changing = _moving(stage.storage[0]), _changing(dim)
-    found = 0.0
+@once_per_stage
+def work_apart(stage: Stage) -> Mapping[str, float]:
+    """By every dim the operations of a point of `stage` that differ along its rows, but not along that dim: what a loop
+    over the dim inside of one along the row does once for all points. Of random numbers it is the hash of the indices
+    before."""
+    moving, changing = _moving(stage.storage[0]), {dim: _changing(dim) for dim in stage.dims}
+    found = dict.fromkeys(stage.dims, 0.0)
     for node in {id(e): e for value in stage.values for e in _outside_indices(value)}.values():
-        if isinstance(node, Access) or not moving(node):
+        if isinstance(node, Access | Const | Var) or not moving(node):
             continue
         counts: Tally = {}
         _add(node, 1.0, counts)
         cost = arithmetic_cost(total(_typed(counts)))
-        if not changing(node):
-            found += cost
-        elif isinstance(node, Call) and node.function == "random":
-            before = list(takewhile(lambda a: not changing(a), node.args))
-            found += cost * len(before) / len(node.args) if any(map(moving, before)) else 0.0
+        for dim, changes in changing.items() if cost else ():
+            if not changes(node):
+                found[dim] += cost
+            elif isinstance(node, Call) and node.function == "random":
+                before = node.args[: [changes(a) for a in node.args].index(True)]
+                found[dim] += cost * len(before) / len(node.args) if any(map(moving, before)) else 0.0
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from platforms.model import Platform
-from scheduler.analysis.arithmetic import work_without
+from scheduler.analysis.arithmetic import work_apart
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Facts, StageFacts, gather
 from scheduler.analysis.members import Members, effective, members_of
@@ -113,14 +113,12 @@ def _placement(
 def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost: Sequence[str]) -> str | None:
     """The dim whose loop had better be inside of that over vectors, as most of what is computed of them is the same
     along it; None where all that is little."""
-    known: dict[str, dict[str, float]] = members.remembered.setdefault("without", {})
-    stage, definition = members.facts.stages[name], members.facts.definitions[name]
-    if stage.updates:
+    stage = members.facts.stages[name]
+    inside = [d for d in dims if d not in outermost and stage.extent(d) > 1]
+    if stage.updates or not inside:
         return None
-    if name not in known:
-        known[name] = {d: work_without(definition, d) for d in stage.dims if stage.extent(d) > 1}
-    worth = [(known[name].get(d, 0.0), d) for d in dims if d not in outermost]
-    most, dim = max(worth, default=(0.0, ""))
+    apart = work_apart(members.facts.definitions[name])
+    most, dim = max((apart[d], d) for d in inside)
     return dim if most >= MUCH else None
 
 
