@@ -72,7 +72,7 @@ class Ecm:
         group's output, `start` and `fresh memory`. `counts` must have been made with work."""
         machine = _machine(platform)
         found, extra = self._priced(counts, machine, platform.threads)
-        names = ("in core", *(name for name, *_ in machine.outer), "memory")
+        names = ("in core", *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
         terms = {stage: tuple(map(Term, names, found[:, n])) for n, stage in enumerate(run)}
         stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
@@ -122,16 +122,16 @@ class _Step:
 @dataclass(frozen=True, slots=True)
 class _Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
-    thread has, `of_all` what all threads have together."""
+    thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
+    microseconds a byte to load, to store, and of all threads."""
 
     parameters: EcmParameters
     cycle: float
     vector_bytes: int
-    inside: tuple[float, ...]
+    inside: Amounts
     of_all: tuple[float, ...]
-    outer: tuple[
-        tuple[str, float, float, float], ...
-    ]  # of each level: its name, microseconds a byte to load, to store, and of all threads
+    names: tuple[str, ...]
+    outer: Amounts
     memory: tuple[float, float]
     row: float
     registers: int
@@ -146,23 +146,20 @@ def _machine(platform: Platform) -> _Machine:
         users = min(max(1, cache.shared_by_threads // platform.threads_per_core), platform.cores)
         inside.append(cache.size_bytes / max(1, users))
         of_all.append(inside[-1] * platform.cores)
-    outer = tuple(
-        (
-            f"L{level.level}",
-            cycle / level.load_bytes_per_cycle,
-            cycle / level.store_bytes_per_cycle,
-            cycle / level.all_threads_bytes_per_cycle,
-        )
-        for level in p.levels
-    )
+    outer = [
+        [cycle / level.load_bytes_per_cycle for level in p.levels],
+        [cycle / level.store_bytes_per_cycle for level in p.levels],
+        [cycle / level.all_threads_bytes_per_cycle for level in p.levels],
+    ]
     memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s)
     return _Machine(
         p,
         cycle,
         max(1, platform.vector_bytes),
-        tuple(inside),
+        np.array(inside),
         tuple(of_all),
-        outer,
+        tuple(f"L{level.level}" for level in p.levels),
+        np.array(outer),
         memory,
         p.row_start_ns * 1e-3,
         platform.vector_registers,
@@ -211,34 +208,25 @@ def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
 def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amount, shape: Shape) -> Amounts:
     """Times of what each level beyond the first, and memory, gives and takes: levels x stages x candidates."""
     states = max(len(w.loaded) for w in works)
-    working = _by_state([(*w.working, *group.working[w.level :]) for w in works], states, shape)
-    moved = np.stack(
-        [_by_state([w.loaded for w in works], states, shape), _by_state([w.stored for w in works], states, shape)]
-    )
+    rows = [row for w in works for row in (w.loaded, w.stored, (*w.working, *group.working[w.level :]))]
+    amounts = _stacked([a for row in rows for a in (*row, *(row[-1],) * (states - len(row)))], shape)
+    amounts = amounts.reshape(len(works), 3, states, *shape)  # of a stage with fewer states the last one again
+    moved, working = amounts[:, :2].swapaxes(0, 1), amounts[:, 2]
     np.minimum.accumulate(moved, axis=2, out=moved)
-    caches = np.array(m.inside).reshape(-1, *(1,) * working.ndim)
-    stays = np.cumprod(_fits(working[None, :, :-1], caches), axis=2)
-    passed = moved[:, None, :, 0] + (stays * np.diff(moved, axis=2)[:, None]).sum(axis=3)
+    caches = m.inside.reshape(-1, *(1,) * working.ndim)
+    stays = np.multiply.accumulate(_fits(working[None, :, :-1], caches), axis=2)
+    passed = moved[:, None, :, 0] + (stays * (moved[:, :, 1:] - moved[:, :, :-1])[:, None]).sum(axis=3)
     around = np.array([1.0 - _fits(group.circulating_bytes, size) for size in m.of_all])
     passed *= around.reshape(caches[:, 0].shape)
     served = np.maximum(passed[:, :-1] - passed[:, 1:], 0.0)
-    column = (-1, *(1,) * (served.ndim - 2))
-    load, store, together = (np.array([level[k] for level in m.outer]).reshape(column) for k in (1, 2, 3))
+    load, store, together = m.outer.reshape(3, -1, *(1,) * (served.ndim - 2))
     alone = (served[0] * load + served[1] * store) * share
-    levels = np.maximum(alone, served.sum(axis=0) * together)
+    levels = np.maximum(alone, (served[0] + served[1]) * together)
     beyond = passed[0, -1] + passed[1, -1] * m.parameters.write_allocate_factor
     for n, w in enumerate(works):
         beyond[n] += w.streamed_bytes * m.parameters.streaming_store_factor
     memory = np.maximum(beyond * m.memory[0] * share, beyond * m.memory[1])
     return np.concatenate([levels, memory[None]])
-
-
-def _by_state(rows: list[tuple[Amount, ...]], states: int, shape: Shape) -> Amounts:
-    """Stages x states x candidates: of a stage with fewer states the last one again."""
-    rows = [(*row, *(row[-1],) * (states - len(row))) for row in rows]
-    if not shape:
-        return np.array(rows)
-    return np.stack([_stacked(row, shape) for row in rows])
 
 
 def _stacked(amounts: Sequence[Amount], shape: Shape) -> Amounts:
