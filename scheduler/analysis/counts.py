@@ -50,17 +50,19 @@ class Counter:
             key = (name, id(found), self.levels[name], *self.motions[name].values())
             self.keys[name] = self.known.setdefault(key, len(self.known))
 
-    def group(self, threads: int, local_loads: bool, loads: bool = True) -> GroupCounts:
-        """The counts of all stages; see `group_counts`."""
+    def group(self, threads: int, local_loads: bool, whole: bool = True) -> GroupCounts:
+        """The counts of all stages; see `group_counts`. If not as a `whole`, then without loads, and without the stages
+        that are inline."""
         members, axes = self.members, self.nest.axes.values()
-        found = {name: self.stage(name, local_loads, loads) for name in self.reads}
-        inlined = self._inlined_points(found)
+        found = {name: self.stage(name, local_loads, whole) for name in self.reads}
+        names = members.names if whole else tuple(found)
+        inlined = self._inlined_points(found) if whole else {}
         return GroupCounts(
             members.output,
             threads,
             tuple((a.dim, a.sizes * 1.0) for a in axes),
             tuple((a.dim, a.counts * 1.0) for a in axes),
-            tuple(found[n] if n in found else self._inlined(n, inlined.get(n, 0.0)) for n in members.names),
+            tuple(found[n] if n in found else self._inlined(n, inlined.get(n, 0.0)) for n in names),
         )
 
     def stage(self, name: str, local_loads: bool, with_loads: bool = True) -> StageCounts:

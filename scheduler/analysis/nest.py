@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import lcm
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ def single(dim: str, extent: int, size: int) -> Axis:
     return Axis(dim, extent, size, tiles, extent - (tiles - 1) * size)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A span in integers: floor((a * v + lo) / k) .. floor((a * v + hi) / k)."""
 
     a: int

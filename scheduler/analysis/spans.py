@@ -168,6 +168,8 @@ def hull(a: Span, b: Span) -> Span:
     assert a.hi is not None
     assert b.lo is not None
     assert b.hi is not None
+    if a.lo <= b.lo and a.hi >= b.hi:
+        return a
     return Span(a.var, a.rate, min(a.lo, b.lo), max(a.hi, b.hi), a.clamps)
 
 

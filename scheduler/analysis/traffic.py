@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
+from typing import NamedTuple
 
 from cost_models.amounts import Amount, largest, smallest
 from scheduler.analysis.counts import SMALL_EXTENT, Counter, by_dim
@@ -27,8 +28,7 @@ POINT, TILE, WHOLE = range(3)
 both are."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Factor:
+class _Factor(NamedTuple):
     """What one dim of the output contributes to the bytes of an array, for a nest at POINT, TILE and WHOLE: `total` is
     what all executions of the nest touch, each for itself; `one` what one of them does. None stands for 1."""
 

@@ -52,12 +52,13 @@ def worked_counts(
     levels: Mapping[str, Levels],
     threads: int,
     running: Running,
-    loads: bool = True,
+    whole: bool = True,
 ) -> GroupCounts:
     """The counts of a group (see `analysis.counts.group_counts`) with its work, as models of time need it. `running`
-    has the output and all stages of `levels`. Without `loads` these are counted as part of the work only."""
+    has the output and all stages of `levels`. If not as a `whole`, loads and the stages that are inline are counted as
+    part of the work only."""
     counter = Counter(members, reads, nest, levels)
-    counts = counter.group(threads, local_loads=False, loads=loads)
+    counts = counter.group(threads, local_loads=False, whole=whole)
     registers = frozenset(name for name, run in running.stages.items() if run.registers)
     worker = WorkCounter(counter, running, Traffic(counter, registers), threads)
     stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,10 +48,17 @@ def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
 
 
 def group_of(
-    members: Members, order: LoopOrder, choices: Mapping[str, Choice], platform: Platform, strict: bool
+    members: Members,
+    order: LoopOrder,
+    choices: Mapping[str, Choice],
+    platform: Platform,
+    strict: bool,
+    known: dict[Hashable, Placement] | None = None,
 ) -> Group:
     """The group of a shape, without tile sizes: the innermost loop that is not unrolled is vectorised where it runs
-    along memory, the outermost inter-tile loop is run by threads. Updates: see `search.updates`."""
+    along memory, the outermost inter-tile loop is run by threads. Updates: see `search.updates`. `known`: placements
+    that were worked out for other shapes of the same members, added to."""
+    known = {} if known is None else known
     output = members.facts.stages[members.output]
     inlined = {name for name, choice in choices.items() if choice.levels is None}
     fused = _fused(order, choices)
@@ -62,11 +69,12 @@ def group_of(
     placements = []
     for name in members.names[:-1]:
         levels = choices[name].levels
-        if levels is None:
-            placements.append(Placement(name, INLINE, INLINE))
-        else:
-            own = size if name in fused else _computed_bytes(members, name, inlined)
-            placements.append(_placement(members, order, name, levels, own, platform, strict))
+        own = 0 if levels is None else size if name in fused else _computed_bytes(members, name, inlined)
+        key = (name, order.loops, levels, own)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _placement(members, order, name, levels, own, platform, strict)
+        placements.append(found)
     return Group(
         members.output,
         order.loops,
@@ -89,10 +97,18 @@ def _fused(order: LoopOrder, choices: Mapping[str, Choice]) -> frozenset[str]:
 
 
 def _placement(
-    members: Members, of: LoopOrder, name: str, levels: Levels, computed_bytes: int, platform: Platform, strict: bool
+    members: Members,
+    of: LoopOrder,
+    name: str,
+    levels: Levels | None,
+    computed_bytes: int,
+    platform: Platform,
+    strict: bool,
 ) -> Placement:
     """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost (unless a vector of
     that is computed at once)."""
+    if levels is None:
+        return Placement(name, INLINE, INLINE)
     stage = members.facts.stages[name]
     compute, store = of.loops[levels.compute], of.loops[levels.store]
     if levels.registers:

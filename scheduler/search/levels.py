@@ -207,7 +207,7 @@ def _outside_consumers(
         if levels.compute < other.compute:
             levels = Levels(other.compute, max(levels.store, other.compute))
             reason = f"{choice.reason}; moved out to its consumer {consumer} at {order.loops[other.compute]}"
-    return Choice(levels, reason, choice.source)
+    return choice if levels is choice.levels else Choice(levels, reason, choice.source)
 
 
 def nested(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:

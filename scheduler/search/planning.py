@@ -15,7 +15,7 @@ from scheduler.analysis.members import FEW, Members, members_of
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.schedule_counts import counts_of_group, running_of
 from scheduler.analysis.work import Running, worked_counts
-from scheduler.schedule import Group, dim_of
+from scheduler.schedule import Group, Placement, dim_of
 from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
@@ -316,13 +316,14 @@ class TimedCounting:
     platform: Platform
     strict: bool
     running: dict[Hashable, Running] = field(default_factory=dict)
+    placed: dict[Hashable, Placement] = field(default_factory=dict)
 
     def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
         """See Counting."""
         key = (shape.order, *shape.levels.items())
         running = self.running.get(key)
         if running is None:
-            group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict)
+            group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
             running = self.running[key] = running_of(self.members.facts, group)
         running = replace(running, stream=shape.stream, prefetch=shape.prefetch > 0)
         return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
