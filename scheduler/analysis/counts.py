@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from scheduler.analysis.facts import Read, StageFacts
-from scheduler.analysis.members import Effective, Members
+from scheduler.analysis.members import Effective, Follows, Members
 from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
 from scheduler.analysis.nest import Axis, Line, Nest
 from scheduler.analysis.spans import Span, compose
@@ -37,17 +37,22 @@ class Levels(NamedTuple):
 
 
 class Counter:
-    """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads and
-    its motion alone is `known` for all shapes of the group that share the nest; `keys` numbers these of every stage."""
+    """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads, its
+    motion and the dims that it follows alone is `known` for all shapes and groups that share the nest; `keys` numbers
+    these of every stage."""
 
     def __init__(self, members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]):
         self.members, self.reads, self.nest = members, reads, nest
         self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
         self.motions = motions(members, reads, nest, levels)
         self.known: dict[Hashable, Any] = members.kept(nest)
+        self.made: dict[str, Hashable] = {
+            name: (found, members.follows[name], name in members.unfolded) for name, found in self.levels.items()
+        }
+        """What the buffer of each stage of the group that has one follows from."""
         self.keys: dict[str, int] = {}
         for name, found in reads.items():
-            key = (name, id(found), self.levels[name], *self.motions[name].values())
+            key = (name, found, self.made[name], *self.motions[name].values())
             self.keys[name] = self.known.setdefault(key, len(self.known))
 
     def group(self, threads: int, local_loads: bool, whole: bool = True) -> GroupCounts:
@@ -122,10 +127,13 @@ class Counter:
 
     def by_dim(self, name: str) -> tuple[dict[str, tuple[Line, ...]], int]:
         """The dims of a stage of the group by the output dim that they follow; see `by_dim`."""
-        known: dict[str, tuple[dict[str, tuple[Line, ...]], int]] = self.members.remembered.setdefault("dims", {})
-        if name not in known:
-            known[name] = self._lines(self.members.follows[name], self.members.facts.stages[name])
-        return known[name]
+        members, own = self.members, self.members.follows[name]
+        known: dict[tuple[str, Follows], tuple[dict[str, tuple[Line, ...]], int]]
+        known = members.facts.remembered.setdefault("dims", {})
+        found = known.get((name, own))
+        if found is None:
+            found = known[name, own] = self._lines(own, members.facts.stages[name])
+        return found
 
     def _lines(self, spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Line, ...]], int]:
         moving, free = by_dim(spans, stage)
@@ -225,7 +233,7 @@ class Counter:
 
     def buffer(self, name: str) -> tuple[bool, Amount, Amount]:
         """Whether the buffer of a stage folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
-        key = ("buffer", name, self.levels[name])
+        key = ("buffer", name, self.made[name])
         found: tuple[bool, Amount, Amount] | None = self.known.get(key)
         if found is None:
             found = self.known[key] = self._buffer(name)

@@ -17,6 +17,15 @@ FEW = 16
 """Positions of a dim that are all taken to be read, where it is not known which."""
 
 
+class Follows(dict[str, Span]):
+    """The span of each dim of a stage in the dims of a group's output. It is one object for all groups of the same
+    facts in which these are the same, and is told apart as that."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+
+
 @dataclass(frozen=True, slots=True)
 class Members:
     """The stages of one group: `names` in topological order, the output last.
@@ -27,13 +36,14 @@ class Members:
     `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
     too: they are inline in all of them. `unfolded` are stages whose window is not provable: of readers that go through
     different clamps one stays behind at an edge, and what is computed for such a stage may be asked for all at once.
-    `lines` are spans in integers, and `remembered` whatever else follows from the group alone, kept as they are made.
+    `lines` are spans in integers, those of all groups of the same facts, and `remembered` is whatever else follows from
+    the group alone, kept as they are made.
     """
 
     facts: Facts
     output: str
     names: tuple[str, ...]
-    follows: dict[str, dict[str, Span]]
+    follows: dict[str, Follows]
     consumers: dict[str, tuple[str, ...]]
     shared: frozenset[str] = frozenset()
     unfolded: frozenset[str] = frozenset()
@@ -45,16 +55,16 @@ class Members:
         return self.follows[stage][dim].var
 
     def line(self, span: Span) -> Line:
-        """The span in integers, kept with the group: by identity, since hashing fractions costs more than this."""
+        """The span in integers, kept: by identity, since hashing fractions costs more than this."""
         found = self.lines.get(id(span))
         if found is None:
             found = self.lines[id(span)] = (span, line(span))
         return found[1]
 
     def kept(self, nest: Nest) -> dict[Hashable, Any]:
-        """Whatever follows from the group and `nest` alone: of this very one, not of its equals."""
-        known: dict[int, tuple[Nest, dict[Hashable, Any]]] = self.remembered.setdefault("nests", {})
-        return known.setdefault(id(nest), (nest, {}))[1]
+        """Whatever follows from the facts and `nest` alone: of this very one, not of its equals."""
+        known: dict[Nest, dict[Hashable, Any]] = self.facts.remembered.setdefault("nests", {})
+        return known.setdefault(nest, {})
 
     def is_local(self, name: str) -> bool:
         """Whether `name` is a stage of the group."""
@@ -75,9 +85,14 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozen
                 here = composed(read.spans, own)
                 known = spans.get(read.producer)
                 spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
-    follows = {name: dict(zip(facts.stages[name].dims, spans[name], strict=True)) for name in names}
+    found: dict[tuple[str, tuple[Span, ...]], Follows] = facts.remembered.setdefault("follows", {})
+    follows = {
+        name: found.setdefault((name, spans[name]), Follows(zip(facts.stages[name].dims, spans[name], strict=True)))
+        for name in names
+    }
     read_by = {n: tuple(reversed(c)) for n, c in consumers.items()}
-    return Members(facts, output, names, follows, read_by, shared, _unfolded(facts, names, follows, read_by))
+    unfolded, lines = _unfolded(facts, names, follows, read_by), facts.remembered.setdefault("lines", {})
+    return Members(facts, output, names, follows, read_by, shared, unfolded, lines)
 
 
 def _unfolded(
@@ -102,10 +117,11 @@ def _hull(a: Span, b: Span) -> Span:
     return a if a == b else hull(a, b)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Effective:
     """Reads of one stage that is not inlined, after inlining: `reads` reach stages that are computed for
-    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point."""
+    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point. It is one
+    object for all groups of the same facts, and is told apart as that."""
 
     reads: tuple[Read, ...]
     inlined: dict[str, float]
@@ -122,7 +138,7 @@ def effective(members: Members, inlined: frozenset[str], unrolled: Collection[st
     work grows with the edges of the graph, not with its paths. Points of the output that differ in its `unrolled` dims
     only share what they read.
     """
-    known: dict[tuple[str, tuple[str, ...]], list[Effective]] = members.remembered.setdefault("effective", {})
+    known: dict[tuple[str, tuple[str, ...]], list[Effective]] = members.facts.remembered.setdefault("effective", {})
     result: dict[str, Effective] = {}
     for name in members.names:
         if name not in inlined:
@@ -130,24 +146,23 @@ def effective(members: Members, inlined: frozenset[str], unrolled: Collection[st
             made = known.setdefault((name, apart), [])
             found = next((e for e in made if e.holds(inlined)), None)
             if found is None:
-                found = _find_effective(members, name, inlined, apart)
+                found = _find_effective(members.facts, name, inlined, apart)
                 made.append(found)
             result[name] = found
     return result
 
 
-def _find_effective(members: Members, name: str, inlined: frozenset[str], unrolled: tuple[str, ...]) -> Effective:
-    order = {n: k for k, n in enumerate(members.names)}
-    found = {r.producer: r for r in members.facts.stages[name].reads}
+def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: tuple[str, ...]) -> Effective:
+    found = {r.producer: r for r in facts.stages[name].reads}
     evaluations: dict[str, float] = {}
     pending = [p for p in found if p in inlined]
     while pending:
-        via = found[max(pending, key=order.__getitem__)]
+        via = found[max(pending, key=facts.graph.stages.index)]
         pending.remove(via.producer)
         if unrolled:
-            via = _shared(members.facts, name, via, unrolled)
+            via = _shared(facts, name, via, unrolled)
         evaluations[via.producer] = via.points
-        stage = members.facts.stages[via.producer]
+        stage = facts.stages[via.producer]
         for read in stage.reads:
             reached = inlined_read(read, via, stage.dims)
             if reached.producer in found:

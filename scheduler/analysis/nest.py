@@ -91,9 +91,10 @@ def line(span: Span) -> Line:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Nest:
-    """`loops` is D_m, innermost first; `axes` has one entry for every dim of the output."""
+    """`loops` is D_m, innermost first; `axes` has one entry for every dim of the output. What was found of a nest is
+    kept for that very one."""
 
     output: str
     loops: tuple[str, ...]

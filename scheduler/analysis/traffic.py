@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cost_models.amounts import Amount, largest, smallest
 from scheduler.analysis.counts import SMALL_EXTENT, Counter, by_dim
 from scheduler.analysis.facts import Read, StageFacts
-from scheduler.analysis.members import Members
+from scheduler.analysis.members import Follows, Members
 from scheduler.analysis.motion import ONE, Motion
 from scheduler.analysis.nest import Axis, Line, Nest
 from scheduler.analysis.spans import Span, compose
@@ -160,7 +160,7 @@ class Traffic:
     def array(self, name: str, read: Read | None) -> Array:
         """An array as stage `name` touches it: what it reads, or its own, which it writes."""
         array = name if read is None else read.producer
-        key = ("array", array, id(read), self.counter.keys[name], self.counter.levels.get(array))
+        key = ("array", array, id(read), self.counter.keys[name], self.counter.made.get(array))
         found: Array | None = self.counter.known.get(key)
         if found is None:
             found = self.counter.known[key] = self._found(name, array, read)
@@ -207,16 +207,18 @@ class _Shape:
 
 
 def _shape(members: Members, name: str, array: str, read: Read | None) -> _Shape:
-    known: dict[tuple[str, str, int], tuple[Read | None, _Shape]] = members.remembered.setdefault("shapes", {})
-    found = known.get((name, array, id(read)))
+    known: dict[tuple[Follows, str, int], tuple[Read | None, _Shape]]
+    known = members.facts.remembered.setdefault("shapes", {})
+    key = (members.follows[name], array, id(read))
+    found = known.get(key)
     if found is None:
-        found = known[name, array, id(read)] = (read, _find_shape(members, name, array, read))
+        found = known[key] = (read, _find_shape(members, name, array, read))
     return found[1]
 
 
 def _find_shape(members: Members, name: str, array: str, read: Read | None) -> _Shape:
     producer, own = members.facts.stages[array], members.follows[name]
-    spans = own
+    spans: Mapping[str, Span] = own
     if read is not None:
         moved = (s if s.var is None else compose(s, own[s.var]) for s in read.roughly)
         spans = dict(zip(producer.dims, moved, strict=True))

@@ -120,11 +120,7 @@ class WorkCounter:
         """The counts of a stage that is not inline, with its work."""
         counter, name = self.counter, counts.stage
         run = self.running.stages[name]
-        made = tuple(
-            (counter.levels[r.producer], r.producer in self.registers)
-            for r in counter.reads[name].reads
-            if r.producer in counter.levels
-        )
+        made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
         key = ("work", counter.keys[name], run, self.row, streamed, made)
         found: StageCounts | None = counter.known.get(key)
@@ -162,13 +158,13 @@ class WorkCounter:
     def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         """Operations, loads and stores of a point."""
         members, reads = self.counter.members, self.counter.reads[name]
-        known: dict[object, tuple[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]]
-        known = members.remembered.setdefault("code", {})
-        key = (name, run, id(reads), tuple(r.producer in self.registers for r in reads.reads))
+        known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
+        known = members.facts.remembered.setdefault("code", {})
+        key = (name, run, reads, tuple(r.producer in self.registers for r in reads.reads))
         found = known.get(key)
         if found is None:
-            found = known[key] = (reads, self._find_code(name, run))
-        return found[1]
+            found = known[key] = self._find_code(name, run)
+        return found
 
     def _find_code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         stages, reads = self.counter.members.facts.stages, self.counter.reads[name]

@@ -266,13 +266,15 @@ class Sizing:
         return float(self.model.total(self._counted(shape, sizes, False), self.platform))
 
     def _counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
-        key = (shape.order.loops, *sizes.items())
-        nest = self.nests.get(key)
+        facts = self.members.facts
+        known: dict[Hashable, Nest] = facts.remembered.setdefault("single nests", {})
+        key = (self.members.output, shape.order.loops, *sizes.items())
+        nest = known.get(key)
         if nest is None:
-            output = self.members.facts.stages[self.members.output]
+            output = facts.stages[self.members.output]
             extents = zip(output.dims, output.extents, strict=True)
             axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in extents}
-            nest = self.nests[key] = Nest(output.name, shape.order.loops, axes)
+            nest = known[key] = Nest(output.name, shape.order.loops, axes)
         return self.counting.counts(shape, nest, whole)
 
     def _of(self, shape: Shape) -> _Costed:
