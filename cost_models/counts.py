@@ -6,8 +6,8 @@ prices all candidates at once. Points are elements of a stage's grid; bytes are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,16 +27,13 @@ def pick(amount: Amount, index: tuple[int, ...]) -> float:
 
 
 def picked(value: T, index: tuple[int, ...]) -> T:
-    """`value` with every array in it, however deep, replaced by the number of one candidate."""
+    """`value` with every array in it and its tuples, however deep, replaced by the number of one candidate."""
     found: Any = value
     if isinstance(value, np.ndarray):
         found = pick(value, index)
     elif isinstance(value, tuple):
-        found = tuple(picked(v, index) for v in value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        new = {name: picked(part, index) for name, part in parts.items()}
-        found = replace(value, **new) if any(new[n] is not parts[n] for n in parts) else value
+        parts = [picked(v, index) for v in value]
+        found = value._make(parts) if hasattr(value, "_make") else tuple(parts)
     result: T = found
     return result
 
@@ -85,8 +82,7 @@ class Operations:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LoadCounts:
+class LoadCounts(NamedTuple):
     """What one stage loads of one producer, over the whole group.
 
     Counted once an iteration of the reader's store level: what is read again within it is taken to be kept.
@@ -106,8 +102,7 @@ class LoadCounts:
     folded_footprint_bytes: Amount
 
 
-@dataclass(frozen=True, slots=True)
-class StageCounts:
+class StageCounts(NamedTuple):
     """One stage of a group, all tiles together.
 
     `points` are the evaluations (for an inlined stage those in its readers), `root_points` those of the
@@ -134,8 +129,7 @@ class StageCounts:
         return self.folded_bytes if self.folded else self.buffer_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCounts:
+class GroupCounts(NamedTuple):
     """A group: its stages, and per dim of its output the tile size and the number of tiles (rounded up)."""
 
     output: str

@@ -71,31 +71,30 @@ class Ecm:
         """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
         group's output, `start` and `fresh memory`. `counts` must have been made with work."""
         machine = _machine(platform)
-        found, extra = self._priced(counts, machine, platform.threads)
+        found, start, fresh = self._priced(counts, machine, platform.threads)
         names = ("in core", *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
         terms = {stage: tuple(map(Term, names, found[:, n])) for n, stage in enumerate(run)}
         stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
-        last = stages[-1]
+        last, extra = stages[-1], (Term("start", start), Term("fresh memory", fresh))
         return Breakdown(self.name, self.unit, (*stages[:-1], StageCost(last.stage, last.group, (*last.terms, *extra))))
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
         """The same, all of it together."""
-        found, extra = self._priced(counts, _machine(platform), platform.threads)
+        found, start, fresh = self._priced(counts, _machine(platform), platform.threads)
         each = found.sum(axis=0)
         stages: list[Amount] = list(each) if each.ndim > 1 else each.tolist()
-        for term in extra:
-            stages[-1] = stages[-1] + term.value
+        stages[-1] = stages[-1] + start + fresh
         return sum(stages, 0.0)
 
-    def _priced(self, counts: GroupCounts, m: _Machine, threads: int) -> tuple[Amounts, tuple[Term, ...]]:
-        """Terms x stages x candidates, and the terms of the group."""
+    def _priced(self, counts: GroupCounts, m: _Machine, threads: int) -> tuple[Amounts, Amount, Amount]:
+        """Terms x stages x candidates, and what the group adds: its start, and its fresh memory."""
         assert counts.work is not None
         works = [s.work for s in counts.stages if s.work is not None]
         share = _share(counts.work, threads)
         shape = np.broadcast_shapes(*(size.shape for _, size in counts.tile_sizes if isinstance(size, np.ndarray)))
         found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share, shape)
-        return found, _group(counts.work, m, share, threads)
+        return found, *_group(counts.work, m, share, threads)
 
     def _step(self, work: Work, m: _Machine) -> _Step:
         """By identity, since hashing all the parts would cost more."""
@@ -344,9 +343,10 @@ def _store(t: Transfer, lanes: int, m: _Machine) -> float:
     return t.times * vectors * p.store_cycles
 
 
-def _group(work: GroupWork, m: _Machine, share: Amount, threads: int) -> tuple[Term, ...]:
+def _group(work: GroupWork, m: _Machine, share: Amount, threads: int) -> tuple[Amount, Amount]:
+    """The start of a group, and its fresh memory."""
     p = m.parameters
     forked = chosen(work.parallel > 1, p.fork_join_ns, 0.0) if threads > 1 else 0.0
     start = forked * 1e-3 + work.tiles * share * p.tile_start_ns * 1e-3
     fresh = work.fresh_bytes / 1024 * p.fresh_ns_per_kib * 1e-3 * share
-    return (Term("start", start), Term("fresh memory", fresh))
+    return start, fresh

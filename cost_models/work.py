@@ -5,8 +5,7 @@ Counted for one way to run a group: vectors, loops, registers. Amounts are of al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cost_models.amounts import Amount
 from cost_models.counts import Operations
@@ -16,8 +15,7 @@ Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "shuffle
 every second one or so; each at a place of its own; from registers, by a permutation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
     `stride`th."""
 
@@ -27,8 +25,7 @@ class Transfer:
     stride: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """How one stage is run, what is inline in it included.
 
     Its innermost loop is begun `rows` times and takes `steps` steps of `lanes` points; `singles` are points that are
@@ -65,8 +62,7 @@ class Work:
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GroupWork:
+class GroupWork(NamedTuple):
     """How a group is run as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
     `tiles` those of all inter-tile loops. `fresh_bytes` are the buffers of its output, if that is no output of the
     pipeline, and of all its threads where they are so large that the allocator has them from the system.

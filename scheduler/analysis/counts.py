@@ -13,7 +13,6 @@ makes such levels).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cost_models.amounts import Amount
@@ -78,7 +77,7 @@ class Counter:
         if not with_loads:
             return found
         reads = (r for r in self.reads[name].reads if local_loads or not self.members.is_local(r.producer))
-        return replace(found, loads=tuple(self._load(name, read) for read in reads))
+        return found._replace(loads=tuple(self._load(name, read) for read in reads))
 
     def _stage(self, name: str) -> StageCounts:
         facts = self.members.facts.stages[name]

@@ -4,7 +4,7 @@ through the caches. Beside the counts of `analysis.counts`, for all candidate ti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf, prod
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ def worked_counts(
     registers = frozenset(name for name, run in running.stages.items() if run.registers)
     worker = WorkCounter(counter, running, Traffic(counter, registers), threads)
     stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
-    return replace(counts, stages=stages, work=worker.group(stages))
+    return counts._replace(stages=stages, work=worker.group(stages))
 
 
 class WorkCounter:
@@ -125,9 +125,9 @@ class WorkCounter:
         key = ("work", counter.keys[name], run, self.row, streamed, made)
         found: StageCounts | None = counter.known.get(key)
         if found is None:
-            found = replace(counts, loads=(), work=self._work(name, run, counts.points, streamed))
+            found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
             counter.known[key] = found
-        return replace(found, loads=counts.loads) if counts.loads else found
+        return found._replace(loads=counts.loads) if counts.loads else found
 
     def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:
         rows, steps, singles = self._rows(name, run, points)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -40,11 +38,11 @@ def work(**changes: object) -> Work:
         stored=(0.0,),
         run_bytes=float("inf"),
     )
-    return replace(usual, **changes)  # type: ignore[arg-type]
+    return usual._replace(**changes)  # type: ignore[arg-type]
 
 
 def counts(of: Work, **changes: object) -> GroupCounts:
-    group = replace(GroupWork(parallel=1.0, tiles=1.0, fresh_bytes=0.0, circulating_bytes=FAR), **changes)  # type: ignore[arg-type]
+    group = GroupWork(parallel=1.0, tiles=1.0, fresh_bytes=0.0, circulating_bytes=FAR)._replace(**changes)  # type: ignore[arg-type]
     stage = StageCounts("out", False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, of)
     return GroupCounts("out", 1, (("x", of.steps),), (), (stage,), group)
 
