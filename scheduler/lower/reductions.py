@@ -27,6 +27,8 @@ UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
 CHAINS = 4
 """Where joining two terms takes long, every fourth term is joined, so that four joins are under way."""
+MANY_TERMS = 7
+"""Written out, reductions of so many terms and more are done side by side."""
 WRITTEN_TERMS = 32
 """Inside the loops of longer ones, as many terms are written out."""
 MOST_ACCUMULATORS = 8
@@ -36,14 +38,13 @@ MOST_ACCUMULATORS = 8
 def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
     """The value of a reduction (or of its `component`), in the order that its terms are written in. Where another
     component of it is known, so is this one."""
-    shared = e.op in ("argmin", "argmax") or _is_long(ev, e)
-    state = ev.builder.recall(_key(ev, e, frame)) if shared else None
+    state = ev.builder.recall(_key(ev, e, frame))
     if state is None:
         if _is_long(ev, e):
             state = _side_by_side(ev, [(e, frame)])[0]
         else:
             state = _unrolled(ev, e, frame)
-            if shared:
+            if e.op in ("argmin", "argmax"):
                 _remember(ev, e, frame, state)
     assert isinstance(state, list)
     return _picked(e, state)
@@ -99,8 +100,9 @@ def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame
 
 
 def together(ev: Evaluator, values: Sequence[Expr], frames: list[Frame]) -> None:
-    """Evaluates the long reductions of `values` for all `frames` in as few loops as there are domains, so that what
-    these have in common is loaded once and no accumulator waits for another. `reduced` finds them done."""
+    """Evaluates the reductions of `values` for all `frames` side by side, so that what these have in common is loaded
+    once, and no accumulator waits for another: long ones in as few loops as there are domains, those that are written
+    out term by term. `reduced` finds them done."""
     found: dict[object, Job] = {}
     for e in values:
         _collect(ev, e, frames, found)
@@ -113,24 +115,42 @@ def together(ev: Evaluator, values: Sequence[Expr], frames: list[Frame]) -> None
             of_one.setdefault((e.op, e.where, e.body), []).append((e, frame))
         many = sum(_cells(e) for e, _ in jobs) > MOST_ACCUMULATORS
         for part in of_one.values() if many else (jobs,):
-            if len(part) > 1:
+            if len(part) > 1 and _is_long(ev, part[0][0]):
                 _side_by_side(ev, part)
+            elif len(part) > 1:
+                _in_step(ev, part)
 
 
 def _collect(ev: Evaluator, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
     match e:
-        case Reduce() if _is_long(ev, e):
+        case Reduce() if _is_long(ev, e) or _has_many_terms(ev, e):
             for frame in frames:
                 found.setdefault(_key(ev, e, frame), (e, frame))
         case Reduce():
             return
         case Access(name=name) if name in ev.sources.inlined:
             inside = {f.number: f for f in (ev.inlined_frame(e, frame) for frame in frames)}
-            if len(inside) > 1:
+            if len(frames) > 1:
                 _collect(ev, ev.sources.inlined[name].values[e.component], list(inside.values()), found)
         case _:
             for child in children(e):
                 _collect(ev, child, frames, found)
+
+
+def _has_many_terms(ev: Evaluator, e: Reduce) -> bool:
+    """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
+    each is loaded for both."""
+    return ev.axis is not None and not _waits(ev, e) and prod(map(_trips, e.domain)) >= MANY_TERMS
+
+
+def _in_step(ev: Evaluator, jobs: list[Job]) -> None:
+    """A term of each job of one domain, then the next of each."""
+    points = [_points(ev, e.domain, frame) for e, frame in jobs]
+    states = [_identity(ev, e, frame) for e, frame in jobs]
+    for terms in zip(*points, strict=True):
+        states = [_step(ev, e, state, point) for (e, _), state, point in zip(jobs, states, terms, strict=True)]
+    for (e, frame), state in zip(jobs, states, strict=True):
+        _remember(ev, e, frame, state)
 
 
 def _side_by_side(ev: Evaluator, jobs: list[Job]) -> list[list[Value]]:
@@ -311,8 +331,7 @@ def _step(ev: Evaluator, e: Reduce, state: list[Value], point: Frame) -> list[Va
     identity = _identity(ev, e, point)[0]
     if where is not None:
         body = _chosen(ev, where, body, identity)
-    first = state[0]
-    return [body if first == identity else _joined(ev, e, first, body)]
+    return [body if state[0] == identity else _joined(ev, e, state[0], body)]
 
 
 def _joined(ev: Evaluator, e: Reduce, a: Value, b: Value) -> Value:

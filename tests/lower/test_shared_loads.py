@@ -76,3 +76,39 @@ def test_rows_whose_windows_overlap_are_computed_together(value: str, steps: int
     status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("divisor", ["1.0", "total(x, y, 3)"])
+def test_sums_of_channels_are_taken_term_by_term(divisor: str) -> None:
+    """A weight is loaded once for a term of each channel, and not kept until the next channel's sum: also where one
+    of the sums is read by all."""
+    document = {
+        "format": 1,
+        "name": "channels",
+        "inputs": [{"name": n, "type": "float32", "dims": d} for n, d in (("a", ["x", "y", "c"]), ("w", ["x", "y"]))],
+        "stages": [
+            {"name": "total", "dims": [*"xyc"], "value": "sum(w(x + r, y) * a(x + r, y, c) for r in range(-4, 5))"},
+            {"name": "out", "dims": ["x", "y", "c"], "value": f"total(x, y, c) / {divisor}"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 48], [0, 3]]},
+    }
+    pipeline = load(document)
+    loops = ("c.inner", "x.inner", "y.inner")
+    group = Group("out", loops, (), "y.inner", Vector("x", 8), ("c",), (Placement("total", "inline", "inline"),))
+    schedule = Schedule("channels", "by hand", (group,))
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, machine(vector_bytes=32))
+    row = source.code.split("int64_t xv_0 =")[1].split("for (")[0]
+    order = "".join(re.findall(r"const f32x8 (\w)_\d+ = \*", row))
+    sums = 3 if divisor == "1.0" else 4
+    assert order == ("w" + "a" * sums) * 9
+    rng = np.random.default_rng(1)
+    inputs = {
+        "a": Image(rng.random((4, 9, 70)).astype(np.float32), (-4, 0, 0)),
+        "w": Image(rng.random((9, 70)).astype(np.float32), (-4, 0)),
+    }
+    regions = {"out": ((0, 61), (0, 9), (0, 3))}
+    status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
