@@ -34,7 +34,8 @@ def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | Non
     """The function of whole vectors, where there is one."""
     t = r.type
     if f in FLOAT_FUNCTIONS:
-        return f"{o.function(f, t, r.lanes)}({', '.join(o.wide(a, r.lanes) for a in args)})"
+        numbers = (o.numbers(t, r.lanes),) if f == "exp" and o.functions.in_vectors(f, t) else ()
+        return f"{o.function(f, t, r.lanes)}({', '.join((*(o.wide(a, r.lanes) for a in args), *numbers))})"
     match f:
         case "abs":
             return _abs(o, r, args[0])

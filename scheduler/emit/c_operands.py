@@ -19,6 +19,7 @@ class Operands:
         self.symbols = symbols
         self.types: set[tuple[str, int, int]] = set()
         self.functions = Functions(strict)
+        self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
 
     # types ------------------------------------------------------------
 
@@ -48,6 +49,10 @@ class Operands:
         """The name of a function of vectors of `t`, which is then defined."""
         self.types.update(self.functions.ask(name, t, lanes))
         return function_name(name, t, lanes)
+
+    def numbers(self, t: ScalarType, lanes: int, keep: bool = False) -> str:
+        """What `exp` computes vectors of `t` with."""
+        return self.kept.get(lanes) or f"{self.function('exp_numbers', t, lanes)}({int(keep)})"
 
     def declarations(self) -> str:
         """Declarations of all vector types used so far, and the functions of vectors."""

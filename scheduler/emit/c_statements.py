@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from scheduler.analysis.index import Index
@@ -206,7 +207,21 @@ class Statements:
             name, last = s.last
             at = f"tilesmith_max({s.var}, {s.first})" if s.first else s.var
             lines.append(f"    const int64_t {name} = {s.var} < {last} ? {at} : {last};")
-        return [*lines, *self._inner(s.body), "}"]
+        before = self._numbers(s)
+        lines += [*self._inner(s.body), "}"]
+        for lanes, _ in before:
+            del self.operands.kept[lanes]
+        return [*(line for _, line in before), *lines]
+
+    def _numbers(self, s: Loop) -> list[tuple[int, str]]:
+        """Ahead of a row of vectors: the numbers of each size of vectors that `exp` takes in it."""
+        o, found = self.operands, []
+        for r in _exponentials(s.body) if s.last is not None and not s.parallel else ():
+            if r.lanes > 1 and r.lanes not in o.kept and o.functions.in_vectors("exp", r.type):
+                name, made = f"exp_numbers_x{r.lanes}", o.numbers(r.type, r.lanes, keep=True)
+                found.append((r.lanes, f"const {made.split('(')[0]}_t {name} = {made};"))
+                o.kept[r.lanes] = name
+        return found
 
     # memory ------------------------------------------------------------
 
@@ -297,3 +312,15 @@ class Statements:
             f"                   from, extent, {n}, {size});",
             "}",
         ]
+
+
+def _exponentials(body: tuple[Statement, ...]) -> Iterator[Value]:
+    """What is `exp` of something, in `body` and inside."""
+    for s in body:
+        match s:
+            case Define(op="call:exp"):
+                yield s.result
+            case Loop():
+                yield from _exponentials(s.body)
+            case If():
+                yield from _exponentials((*s.body, *s.otherwise))

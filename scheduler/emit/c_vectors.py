@@ -84,35 +84,53 @@ TILESMITH_INLINE $U $to_u32($F a) {
 }
 """
 
+_EXP_NUMBERS = """\
+/* What e^x is computed with. `keep` is for a loop over vectors, ahead of it: compilers have constants in registers for
+   the whole of a function or, where that is too long, load them from memory each time. */
+typedef struct { $F least, most, log2e, high, low, fifth, fourth, third, half, one; } ${exp_numbers}_t;
+TILESMITH_INLINE ${exp_numbers}_t $exp_numbers(int keep) {
+    const $F zero = {0};
+    ${exp_numbers}_t n = {zero - 105.0f, zero + 89.0f, zero + 1.44269504088896341f, zero + 0.693359375f,
+                          zero - 2.12194440e-4f, zero + 8.3125012606e-3f, zero + 4.1890331573e-2f,
+                          zero + 1.6667115389e-1f, zero + 4.9999230309e-1f, zero + 1.0f};
+#if $avx512
+    if (keep)
+        __asm__ volatile("" : "+v"(n.least), "+v"(n.most), "+v"(n.log2e), "+v"(n.high), "+v"(n.low), "+v"(n.fifth),
+                              "+v"(n.fourth), "+v"(n.third), "+v"(n.half), "+v"(n.one));
+#endif
+    (void)keep;
+    return n;
+}
+"""
+
 _EXP_SCALED = """\
 /* e^x 2^k for x no further than log(2) / 2 from 0 and whole k. */
-TILESMITH_INLINE $F $exp_scaled($F x, $F k) {
-    $F p = x * 8.3125012606e-3f + 4.1890331573e-2f;
-    p = p * x + 1.6667115389e-1f;
-    p = p * x + 4.9999230309e-1f;
-    p = p * x + 1.0f;
-    p = p * x + 1.0f;
+TILESMITH_INLINE $F $exp_scaled($F x, $F k, ${exp_numbers}_t n) {
+    $F p = x * n.fifth + n.fourth;
+    p = p * x + n.third;
+    p = p * x + n.half;
+    p = p * x + n.one;
+    p = p * x + n.one;
 #if $avx512
     return __builtin_ia32_scalefps512_mask(p, k, ($F){0}, -1, 4);
 #else
-    const $I n = __builtin_convertvector(k, $I);
-    const $I half = n >> 1; /* 2^n itself may be no float: one half goes into the exponent, p being near 1 */
-    return ($F)(($I)p + (half << 23)) * ($F)((n - half + 127) << 23);
+    const $I whole = __builtin_convertvector(k, $I);
+    const $I half = whole >> 1; /* 2^k itself may be no float: one half goes into the exponent, p being near 1 */
+    return ($F)(($I)p + (half << 23)) * ($F)((whole - half + 127) << 23);
 #endif
 }
 """
 
 _EXP = """\
-TILESMITH_INLINE $F $exp($F x) {
-    const $F zero = {0};
-    x = $max(zero - 105.0f, $min(zero + 89.0f, x));
+TILESMITH_INLINE $F $exp($F x, ${exp_numbers}_t n) {
+    x = $max(n.least, $min(n.most, x));
 #if $avx512
-    const $F k = __builtin_ia32_rndscaleps_mask(x * 1.44269504088896341f, 8, zero, -1, 4);
+    const $F k = __builtin_ia32_rndscaleps_mask(x * n.log2e, 8, ($F){0}, -1, 4);
 #else
     const $F half = ($F)((($I)x & INT32_MIN) | 0x3F000000);
-    const $F k = __builtin_convertvector(__builtin_convertvector(x * 1.44269504088896341f + half, $I), $F);
+    const $F k = __builtin_convertvector(__builtin_convertvector(x * n.log2e + half, $I), $F);
 #endif
-    return $exp_scaled(x - k * 0.693359375f + k * 2.12194440e-4f, k);
+    return $exp_scaled(x - k * n.high - k * n.low, k, n);
 }
 """
 
@@ -167,7 +185,7 @@ TILESMITH_INLINE $F $exp2($D t) {
     const $D half = ($D)((($L)t & INT64_MIN) | 0x3FE0000000000000);
     const $I n = __builtin_convertvector(t + half, $I);
     const $F rest = __builtin_convertvector(t - __builtin_convertvector(n, $D), $F);
-    return $exp_scaled(rest * 0.693147180559945309f, __builtin_convertvector(n, $F));
+    return $exp_scaled(rest * 0.693147180559945309f, __builtin_convertvector(n, $F), $exp_numbers(0));
 }
 """
 
@@ -353,7 +371,8 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "pick": (_PICK, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
-    "exp_scaled": (_EXP_SCALED, ()),
+    "exp_numbers": (_EXP_NUMBERS, ()),
+    "exp_scaled": (_EXP_SCALED, ("exp_numbers",)),
     "exp": (_EXP, ("min", "max", "exp_scaled")),
     "log_parts": (_LOG_PARTS, ("pick",)),
     "log": (_LOG, ("pick", "log_parts")),
@@ -389,7 +408,7 @@ def function_name(name: str, t: ScalarType, lanes: int) -> str:
 
 def is_function_name(c_name: str) -> bool:
     """Whether a function of vectors may have that name."""
-    return re.fullmatch(r"tilesmith_\w+_[iuf]\d+x\d+", c_name) is not None
+    return re.fullmatch(r"tilesmith_\w+_[iuf]\d+x\d+(_t)?", c_name) is not None
 
 
 class Functions:
@@ -414,7 +433,7 @@ class Functions:
             return [*types, *c_tables.types_of(lanes)]
         if c_gathers.is_gather(name):
             return [*types, *c_gathers.types_of(t, lanes)]
-        if not self._in_vectors(name, t):
+        if not self.in_vectors(name, t):
             return types
         if name in ("product_log2", "exp2"):
             types += [("int", 64, lanes), ("float", 64, lanes)]
@@ -424,7 +443,7 @@ class Functions:
             types += self.ask(other, t, lanes // 2 if wide else lanes)
         return types
 
-    def _in_vectors(self, name: str, t: ScalarType) -> bool:
+    def in_vectors(self, name: str, t: ScalarType) -> bool:
         """Whether there is more to it than the function of every lane."""
         return name in _ORDER and not (name in FLOAT_FUNCTIONS and (self.strict or t.bits != 32))
 
@@ -444,7 +463,7 @@ class Functions:
             return c_gathers.definition(name, t, lanes, function_name(name, t, lanes))
         if name in EXTREMES:
             return _extreme(name, t, lanes)
-        return _defined(name, t, lanes) if self._in_vectors(name, t) else _by_lanes(name, t, lanes)
+        return _defined(name, t, lanes) if self.in_vectors(name, t) else _by_lanes(name, t, lanes)
 
 
 def _defined(name: str, t: ScalarType, lanes: int) -> str:
