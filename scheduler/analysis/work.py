@@ -4,7 +4,6 @@ through the caches. Beside the counts of `analysis.counts`, for all candidate ti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, inf, prod
 from typing import NamedTuple
 
@@ -33,8 +32,7 @@ class Run(NamedTuple):
     registers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(NamedTuple):
     """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
     output is written past the caches. `prefetch`: what it reads from outside is asked for ahead of time."""
 

@@ -112,8 +112,8 @@ class PartitionSearch:
                 yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
-            sketch, least = self.planner.sketch(segment), (1 - PAYS) * self.cost(partition)
-            for counts, cost in zip(sketch.counts.stages, sketch.cost.stages, strict=False):
+            (sketch, costs), least = self.planner.sketch(segment), (1 - PAYS) * self.cost(partition)
+            for counts, cost in zip(sketch.stages, costs.stages, strict=True):
                 if counts.inlined or counts.stage == name or is_special(self.facts.stages[counts.stage]):
                     continue
                 again = 1 - counts.root_points / max(float(counts.points), 1.0)

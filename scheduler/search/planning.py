@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -109,9 +109,15 @@ class Planner:
         """What the best plan costs, about: only a few tile sizes are tried. Infinite where there is none."""
         return min((p.total for p in self._sketched(segment)), default=inf)
 
-    def sketch(self, segment: Segment) -> Settled:
-        """The plan of which `cost` tells. There must be one."""
-        return self.settle(self._sketched(segment)[0])
+    def sketch(self, segment: Segment) -> tuple[GroupCounts, Breakdown]:
+        """Counts and costs of the plan of which `cost` tells, those of stages that are inline may be left out. There
+        must be one."""
+        plan = self._sketched(segment)[0]
+        if plan.sized is None or plan.members is None:
+            settled = self.settle(plan)
+            return settled.counts, settled.cost
+        counts = self._sizing(plan.members).counted(plan.sized.shape, plan.sized.sizes, False)
+        return counts, self.model.price(counts, self.platform)
 
     def settle(self, plan: Plan) -> Settled:
         """The plan worked out."""
@@ -325,7 +331,7 @@ class TimedCounting:
         if running is None:
             group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
             running = self.running[key] = running_of(self.members.facts, group)
-        running = replace(running, stream=shape.stream, prefetch=shape.prefetch > 0)
+        running = running._replace(stream=shape.stream, prefetch=shape.prefetch > 0)
         return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
 
     def key(self, shape: Shape) -> Hashable:
@@ -333,10 +339,9 @@ class TimedCounting:
         return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
 
 
-def few_orders(found: Iterator[LoopOrder]) -> Iterator[LoopOrder]:
+def few_orders(listed: Sequence[LoopOrder]) -> Iterator[LoopOrder]:
     """Of the orders of a group those with vectors, and of these one for each order of the intra-tile loops and each
     outermost loop: the others move nothing but the order in which tiles are visited."""
-    listed = list(found)
     seen: set[tuple[tuple[str, ...], str]] = set()
     vectorised = [order for order in listed if order.vectorised]
     for order in vectorised or listed:

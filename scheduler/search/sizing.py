@@ -255,7 +255,7 @@ class Sizing:
         """The tiling that was found best: counted again for its sizes alone, and as a whole."""
         members, shape = self.members, best.shape
         output = members.facts.stages[members.output]
-        counts = self._counted(best.shape, best.sizes, True)
+        counts = self.counted(best.shape, best.sizes, True)
         cost = self.model.price(counts, self.platform)
         sizes = best.whole(output)
         order, choices, stream, prefetch = shape.order, shape.choices, shape.stream, shape.prefetch
@@ -263,9 +263,10 @@ class Sizing:
 
     def priced(self, shape: Shape, sizes: Mapping[str, int]) -> float:
         """What a shape costs with these tile sizes."""
-        return float(self.model.total(self._counted(shape, sizes, False), self.platform))
+        return float(self.model.total(self.counted(shape, sizes, False), self.platform))
 
-    def _counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
+    def counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
+        """The counts of a shape with these tile sizes; see Counting."""
         facts = self.members.facts
         known: dict[Hashable, Nest] = facts.remembered.setdefault("single nests", {})
         key = (self.members.output, shape.order.loops, *sizes.items())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice, permutations
 
 from cost_models.model import CostModel
@@ -106,19 +107,30 @@ def keeps_apart(members: Members, dim: str) -> bool:
 
 def orders(
     output: StageFacts, tiled: tuple[str, ...], few: tuple[str, ...], unrolled: tuple[str, ...]
-) -> Iterator[LoopOrder]:
+) -> tuple[LoopOrder, ...]:
     """Orders of the tiled loops, the memory order first; of those of few iterations the unrolled ones are innermost,
     the others outside of the tiled ones. Groups of more than three tiled dims have the first 36 orders only. Loops over
     dims that an update does not keep in place are inside all others but one that runs along memory."""
+    whole = tuple(d for d in output.storage if d not in output.pure)
+    return _orders(output.storage[0], whole, tiled, few, unrolled)
+
+
+@lru_cache(maxsize=1024)
+def _orders(
+    fastest: str, whole: tuple[str, ...], tiled: tuple[str, ...], few: tuple[str, ...], unrolled: tuple[str, ...]
+) -> tuple[LoopOrder, ...]:
+    """See `orders`; `fastest` is the dim whose elements are neighbours in memory, `whole` are dims that some update
+    does not keep in place."""
+    found = []
     first_of_all = tuple(inner(d) for d in reversed(unrolled))
     apart = tuple(inner(d) for d in few if d not in unrolled)
-    whole = tuple(d for d in output.storage if d not in output.pure)
     pairs = ((a, b) for a in permutations(tiled) for b in permutations(tiled))
     for intra, inter in islice(pairs, MAX_ORDERS):
-        first = intra[:1] if intra[0] == output.storage[0] else ()
+        first = intra[:1] if intra[0] == fastest else ()
         held = (*first, *whole, *(d for d in intra if d not in first)) if whole else intra
         loops = (*first_of_all, *map(inner, held), *apart, *map(outer, inter))
-        yield LoopOrder(loops, len(unrolled), frozenset(whole), held[0] == output.storage[0])
+        found.append(LoopOrder(loops, len(unrolled), frozenset(whole), held[0] == fastest))
+    return tuple(found)
 
 
 def _paper_shape(members: Members, order: LoopOrder, known: dict[tuple[str, ...], Shape]) -> Shape:
