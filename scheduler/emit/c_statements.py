@@ -46,6 +46,7 @@ class Statements:
         self.symbols = symbols
         self.operands = operands
         self.blocks = 0
+        self.rows = 0  # that have numbers of their own
         self._scratch: dict[int, str] = {}
 
     def block(self, statements: tuple[Statement, ...], indent: int) -> list[str]:
@@ -218,9 +219,10 @@ class Statements:
         o, found = self.operands, []
         for r in _exponentials(s.body) if s.last is not None and not s.parallel else ():
             if r.lanes > 1 and r.lanes not in o.kept and o.functions.in_vectors("exp", r.type):
-                name, made = f"exp_numbers_x{r.lanes}", o.numbers(r.type, r.lanes, keep=True)
+                name, made = f"exp{self.rows}_x{r.lanes}", o.numbers(r.type, r.lanes, keep=True)
                 found.append((r.lanes, f"const {made.split('(')[0]}_t {name} = {made};"))
                 o.kept[r.lanes] = name
+        self.rows += bool(found)
         return found
 
     # memory ------------------------------------------------------------

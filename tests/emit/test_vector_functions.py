@@ -379,3 +379,23 @@ def test_sums_of_products(flag: str, size: int, lanes: int) -> None:
     assert status == 0
     for output, value in zip(pipeline.outputs, PRODUCTS, strict=True):
         np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+def test_rows_beside_each_other_have_what_exp_takes(compiler: str) -> None:
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "rows",
+            "inputs": [{"name": n, "type": "float32", "dims": ["x"]} for n in "ab"],
+            "stages": [{"name": f"{n}_exp", "dims": ["x"], "value": f"exp({n}(x))"} for n in "ab"]
+            + [{"name": "out", "dims": ["x"], "value": "a_exp(x) + exp(-b_exp(x))"}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 4096]]},
+        }
+    )
+    groups = tuple(Group(n, ("x.inner",), (), None, Vector("x", 16), (), ()) for n in ("a_exp", "b_exp", "out"))
+    source = source_of(pipeline, Schedule("rows", "by hand", groups), machine())
+    assert len(set(re.findall(r" (\w+) = tilesmith_exp_numbers_f32x\d+\(1\)", source.code))) == 3
+    a, b = (np.random.default_rng(n).random(77).astype(np.float32) for n in (1, 2))
+    np.testing.assert_allclose(computed(compiler, pipeline, source, a, b), np.exp(a) + np.exp(-np.exp(b)), rtol=1e-5)
