@@ -246,7 +246,7 @@ class _Reader:
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
-        spans = tuple(replace(s, clamps=()) if s.clamps else s for s in a.spans)
+        spans = tuple(s._replace(clamps=()) if s.clamps else s for s in a.spans)
         if self.own:
             spans = tuple(compose(s, self.own[s.var]) if s.var in self.own else s for s in spans)
         if any(not s.known for s in spans) and a.reductions:
@@ -275,7 +275,7 @@ class _Reader:
             for r in a.reductions:
                 lo, extent = self.at.range_of(r)
                 env[r.name] = constant(lo, lo + extent - 1)
-            place = replace(span_of(a.access.indices[d], env), clamps=())
+            place = span_of(a.access.indices[d], env)._replace(clamps=())
             found.append(span if span.known and not place.known else place)
         return tuple(found)
 
@@ -286,7 +286,7 @@ class _Reader:
             lo, extent = self.at.range_of(r)
             env[r.name] = constant(lo, lo + extent - 1)
         span = span_of(a.access.indices[d], env)
-        return replace(span, clamps=()) if span.clamps else span
+        return span._replace(clamps=()) if span.clamps else span
 
     def _points(self, a: StageAccess) -> float:
         used = {v.name for i in a.access.indices for v in walk(i) if isinstance(v, Var)}
@@ -322,7 +322,7 @@ class _Reader:
         spans: list[Span] = []
         for d, dim in enumerate(self.at.dims[those[0].producer]):
             if dim not in whole:
-                here = [replace(span_of(a.access.indices[d], env), clamps=()) for a in those]
+                here = [span_of(a.access.indices[d], env)._replace(clamps=()) for a in those]
                 spans.append(reduce(hull, here))
         return overlap_in(tuple(spans), loop)
 

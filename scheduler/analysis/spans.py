@@ -11,11 +11,10 @@ chain of accesses composes, and the footprint, overlap and window of a stage fol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, lcm
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, Reduce, Select, Unary, Var, walk
 from scheduler.lang.types import INT32, ScalarType
@@ -34,8 +33,7 @@ def rational(a: Rational, b: int = 1) -> Rational:
     return found.numerator if found.denominator == 1 else found
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """See the module. `var` is None where the index does not move with any loop (`rate` is then 0); `lo` and
     `hi` are None where the range is known only at run time. `clamps` are the clamps that the index went
     through, innermost first, and what was done to it after them ("moved"): clamps only ever make the range
@@ -271,7 +269,7 @@ def _clamped(s: Span, e: Expr, lo: Expr | None, hi: Expr | None) -> Span:
         # what is noted is the clamp without its operand, so that f(clamp(x - 1)) and f(clamp(x + 1)) match
         bounds = tuple(b for b in (lo, hi) if b is not None)
         kind = Call("clamp" if len(bounds) == 2 else ("min" if lo is None else "max"), bounds, e.type)
-        return replace(s, clamps=(*s.clamps, kind))
+        return s._replace(clamps=(*s.clamps, kind))
     if any(b is not None and _constant_int(b) is None for b in (lo, hi)):
         return UNKNOWN
     low, high = (None if b is None else _constant_int(b) for b in (lo, hi))
@@ -296,7 +294,7 @@ def _min_max(function: str, a: Expr, b: Expr, env: Mapping[str, Span]) -> Span:
         assert right.lo is not None
         assert left.hi is not None
         assert right.hi is not None
-        return replace(both, lo=pick(left.lo, right.lo), hi=pick(left.hi, right.hi))
+        return both._replace(lo=pick(left.lo, right.lo), hi=pick(left.hi, right.hi))
     moving, other, bound = (left, right, b) if left.var is not None else (right, left, a)
     if moving.var is not None:
         e = Call(function, (a, b), moving_type(a))
