@@ -3,7 +3,8 @@
 A stage takes, of one thread,
 
     in-core     = max(arithmetic, loads and stores of the first level) + starting rows, with their indices, and loops
-    L2, L3, ... = bytes that layer conditions let through a level, over the level's bandwidth
+    L2, L3, ... = bytes that layer conditions let through a level, over the level's bandwidth, and what lines wait
+                  that no prefetcher has asked for
     memory      = the same beyond the last level, over what memory gives a thread
 
 and these overlap: the longer of two counts whole, of the other what prefetching does not hide. Threads divide the work
@@ -45,11 +46,17 @@ WORKING_REGISTERS = 8
 """Registers that expressions need beside what is held."""
 RUN_BYTES = 8192.0
 """Bytes of a row of which half as much hides: prefetchers begin anew at every row."""
+LATE_BYTES = 256.0
+"""Bytes of a row of which half are lines that no prefetcher has asked for: some misses come before it follows."""
+LATE_STORE_BYTES = 4096.0
+"""The same of stores, which leave a core in order and so wait for each other: prefetchers stop where a page ends."""
 USABLE = 0.7
 """Share of a cache that one working set has to itself: the rest are other programs', and lines in its way."""
 SHARP = 0.3
 """A working set that is this much smaller than a cache, relative to it, stays in it; one as much larger does not: in
 between, part of it does."""
+TABLE_BYTES = 64
+"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
 Amounts: TypeAlias = NDArray[np.floating[Any]]
 Shape: TypeAlias = tuple[int, ...]
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
@@ -122,7 +129,8 @@ class _Step:
 class _Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
-    microseconds a byte to load, to store, and of all threads."""
+    microseconds a byte to load, to store, of all threads, and of a thread that waits for
+    it; of `memory` the first and the last two. `latency`: how long memory takes to answer."""
 
     parameters: EcmParameters
     cycle: float
@@ -131,9 +139,10 @@ class _Machine:
     of_all: tuple[float, ...]
     names: tuple[str, ...]
     outer: Amounts
-    memory: tuple[float, float]
+    memory: tuple[float, float, float]
     row: float
     registers: int
+    latency: float
 
 
 @lru_cache(maxsize=64)
@@ -145,12 +154,15 @@ def _machine(platform: Platform) -> _Machine:
         users = min(max(1, cache.shared_by_threads // platform.threads_per_core), platform.cores)
         inside.append(cache.size_bytes / max(1, users))
         of_all.append(inside[-1] * platform.cores)
+    under_way = p.memory_parallelism * platform.line_bytes
+    latencies = {c.level: c.latency_cycles for c in platform.caches}
     outer = [
         [cycle / level.load_bytes_per_cycle for level in p.levels],
         [cycle / level.store_bytes_per_cycle for level in p.levels],
         [cycle / level.all_threads_bytes_per_cycle for level in p.levels],
+        [cycle * latencies.get(level.level, 0.0) / under_way for level in p.levels],
     ]
-    memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s)
+    memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s, 1e-3 * platform.memory_latency_ns / under_way)
     return _Machine(
         p,
         cycle,
@@ -162,6 +174,7 @@ def _machine(platform: Platform) -> _Machine:
         memory,
         p.row_start_ns * 1e-3,
         platform.vector_registers,
+        platform.memory_latency_ns * 1e-3,
     )
 
 
@@ -178,24 +191,55 @@ def _terms(
     """Of every stage the time in the core, and what each level adds to it: terms x stages x candidates."""
     times = [_times(w, works) for w in works]
     core = _in_core(works, steps, times, m, shape) * share
-    transfers = _transfer_times(works, group, m, share, shape)
-    long = _stacked([1.0 - 1.0 / (1.0 + w.run_bytes / RUN_BYTES) for w in works], shape) * m.parameters.prefetch_share
-    streams = np.array([w.streams * t for w, t in zip(works, times, strict=True)])
+    together = [n for n, w in enumerate(works) if w.in_output]  # they share a loop
+    lines = _lines(works, times, together, group, m, shape)
+    transfers = _transfer_times(works, group, m, share, lines, shape)
     own, moved = core, transfers
-    together = [n for n, w in enumerate(works) if w.in_output]
-    if len(together) > 1:  # they share a loop, and what one waits for hides behind the others
+    if len(together) > 1:  # what one waits for hides behind the others
         own, moved = core.copy(), transfers.copy()
         own[together] = core[together].sum(axis=0)
         moved[:, together] = transfers[:, together].sum(axis=1, keepdims=True)
-        long[together] = long[together[-1]]
-        streams[together] = streams[together].sum()
-    long *= np.minimum(1.0, STREAMS / streams).reshape(-1, *(1,) * len(shape))
     caches, memory = moved[:-1].sum(axis=0), moved[-1]
-    inside = _beside(own, caches, HIDDEN * long)
-    ahead = PREFETCHED if group.prefetch else HIDDEN_MEMORY
-    added = _beside(inside, memory, ahead * long) - own
+    long = lines.followed * m.parameters.prefetch_share
+    ahead = PREFETCHED - lines.wasted * (PREFETCHED - HIDDEN_MEMORY) if group.prefetch else HIDDEN_MEMORY
+    added = _beside(_beside(own, caches, HIDDEN * long), memory, ahead * long) - own
     scale = added / np.maximum(caches + memory, 1e-30)
     return np.concatenate([core[None], transfers * scale])
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Shares of each stage's lines: that prefetchers can follow, that are loaded and stored late since none has asked
+    for them, and that the program asks for ahead beyond the end of a row."""
+
+    followed: Amounts
+    late_loads: Amounts
+    late_stores: Amounts
+    wasted: Amounts
+
+
+def _lines(
+    works: list[Work], times: list[float], together: list[int], group: GroupWork, m: _Machine, shape: Shape
+) -> _Lines:
+    """What comes beyond the end of a row is of use where the next tile goes on with it, and what is touched before that
+    stays in the cache that prefetchers fill."""
+    runs, stores = [], []
+    for w in works:
+        stores.append(w.run_bytes)
+        if w.next is None or len(m.inside) < 2:
+            runs.append(w.run_bytes)
+        else:
+            gone = 1.0 - _fits(group.working[w.next], m.inside[1])
+            runs.append(w.run_bytes / largest(gone, 1e-9))
+    loads = _stacked(runs, shape)
+    followed = 1.0 - 1.0 / (1.0 + loads / RUN_BYTES)
+    streams = np.array([w.streams * t for w, t in zip(works, times, strict=True)])
+    if len(together) > 1:
+        followed[together] = followed[together[-1]]
+        streams[together] = streams[together].sum()
+    followed *= np.minimum(1.0, STREAMS / streams).reshape(-1, *(1,) * len(shape))
+    late_stores = 1.0 / (1.0 + _stacked(stores, shape) / LATE_STORE_BYTES)
+    return _Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, np.minimum(1.0, group.prefetch / loads))
 
 
 def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
@@ -204,7 +248,9 @@ def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
     return total
 
 
-def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amount, shape: Shape) -> Amounts:
+def _transfer_times(
+    works: list[Work], group: GroupWork, m: _Machine, share: Amount, lines: _Lines, shape: Shape
+) -> Amounts:
     """Times of what each level beyond the first, and memory, gives and takes: levels x stages x candidates."""
     states = max(len(w.loaded) for w in works)
     rows = [row for w in works for row in (w.loaded, w.stored, (*w.working, *group.working[w.level :]))]
@@ -218,13 +264,21 @@ def _transfer_times(works: list[Work], group: GroupWork, m: _Machine, share: Amo
     around = np.array([1.0 - _fits(group.circulating_bytes, size) for size in m.of_all])
     passed *= around.reshape(caches[:, 0].shape)
     served = np.maximum(passed[:, :-1] - passed[:, 1:], 0.0)
-    load, store, together = m.outer.reshape(3, -1, *(1,) * (served.ndim - 2))
-    alone = (served[0] * load + served[1] * store) * share
-    levels = np.maximum(alone, (served[0] + served[1]) * together)
-    beyond = passed[0, -1] + passed[1, -1] * m.parameters.write_allocate_factor
+    load, store, together, late = m.outer.reshape(4, -1, *(1,) * (served.ndim - 2))
+    served[0, -1:] *= 1.0 + lines.wasted
+    loads = load + lines.late_loads * np.maximum(late - load, 0.0)
+    alone = served[0] * loads + served[1] * (store + lines.late_stores * late)
+    levels = np.maximum(alone * share, (served[0] + served[1]) * together)
+    p, (one, all_threads, late_one) = m.parameters, m.memory
+    read, written = passed[0, -1] * (1.0 + lines.wasted), passed[1, -1]
+    beyond, waiting = read + written * p.write_allocate_factor, read * lines.late_loads * max(late_one - one, 0.0)
+    waiting += written * lines.late_stores * late_one
     for n, w in enumerate(works):
-        beyond[n] += w.streamed_bytes * m.parameters.streaming_store_factor
-    memory = np.maximum(beyond * m.memory[0] * share, beyond * m.memory[1])
+        if w.streamed_bytes:
+            beyond[n] += w.streamed_bytes * p.streaming_store_factor
+            late_bytes = w.streamed_bytes * lines.late_stores[n]
+            waiting[n] += (late_bytes * late_one + w.torn * m.latency) * around[-1]
+    memory = np.maximum((beyond * one + waiting) * share, beyond * all_threads)
     return np.concatenate([levels, memory[None]])
 
 
@@ -286,7 +340,12 @@ def _step(work: Work, m: _Machine) -> _Step:
 def _arithmetic(work: Work, m: _Machine) -> float:
     """Cycles of the arithmetic of one step, permutations included: they use the same units."""
     vectors = (t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
-    cycles = sum(vectors) * m.parameters.shuffle_cycles
+    p = m.parameters
+    cycles = sum(vectors) * p.shuffle_cycles
+    if m.vector_bytes >= TABLE_BYTES:  # every part looks up all lanes, and of two parts one is right
+        tables = (t for t in work.loads if t.way == "table")
+        each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
+        cycles += sum(n * (parts * p.shuffle_cycles + (parts - 1) * p.i8.select) for n, parts in each)
     for name, operations in work.operations:
         instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
         cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
@@ -327,7 +386,9 @@ def _load(t: Transfer, lanes: int, m: _Machine) -> float:
             return t.times * vectors * p.unaligned_load_cycles
         case "strided":
             return t.times * vectors * (t.stride * p.load_cycles + (t.stride - 1) * p.shuffle_cycles)
-        case "gathered":
+        case "table" if m.vector_bytes >= TABLE_BYTES:
+            return t.times * vectors * 2 * t.stride * p.load_cycles
+        case "gathered" | "table":
             return t.times * lanes * p.gather_cycles_per_lane
     return 0.0
 

@@ -10,14 +10,15 @@ from typing import Literal, NamedTuple
 from cost_models.amounts import Amount
 from cost_models.counts import Operations
 
-Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "shuffled"]
+Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "table", "shuffled"]
 """How a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
-every second one or so; each at a place of its own; from registers, by a permutation."""
+every second one or so; each at a place of its own; in a table of bytes that vectors look up all at once; from
+registers, by a permutation."""
 
 
 class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
-    `stride`th."""
+    `stride`th; a `table` has `stride` parts, each of as many bytes as two vectors."""
 
     way: Way
     bytes: int
@@ -36,9 +37,11 @@ class Work(NamedTuple):
     `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all that
     comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]` leave it; `loaded[0]`, `stored[0]` if not even the first
     do. The last state is the whole group.
-    Rows of memory are walked for `run_bytes` in order before another begins. `streamed_bytes` are written past all
-    caches, and no part of `stored`. `held` are vectors that it reads from registers, `streams` rows of
-    memory that it walks side by side.
+
+    Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
+    `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
+    `torn` of their rows end inside of lines. `held` are vectors that it reads from registers, `streams` rows of memory
+    that it walks side by side.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -56,7 +59,9 @@ class Work(NamedTuple):
     loaded: tuple[Amount, ...]
     stored: tuple[Amount, ...]
     run_bytes: Amount
+    next: int | None = None
     streamed_bytes: float = 0.0
+    torn: Amount = 0.0
     held: float = 0.0
     streams: float = 1.0
     level: int = 0
@@ -67,13 +72,14 @@ class GroupWork(NamedTuple):
     `tiles` those of all inter-tile loops. `fresh_bytes` are the buffers of its output, if that is no output of the
     pipeline, and of all its threads where they are so large that the allocator has them from the system.
     `circulating_bytes` are touched between two uses of what comes from outside of the group, if nothing of it is used
-    before: at least all inputs and outputs of the pipeline. `prefetch`: the group's loops ask for what they read from
-    outside ahead of time. `working`: what all stages inside together touch in one iteration of the loop at each level,
-    and in the end in all; 0 at levels that are no state of any stage."""
+    before: at least all inputs and outputs of the pipeline. `prefetch`: how many
+    bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
+    stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
+    no state of any stage."""
 
     parallel: Amount
     tiles: Amount
     fresh_bytes: Amount
     circulating_bytes: float
-    prefetch: bool = False
+    prefetch: int = 0
     working: tuple[Amount, ...] = ()

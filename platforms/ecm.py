@@ -154,14 +154,17 @@ def derived(platform: CpuPlatform) -> EcmParameters:
 
 
 def _integers(size: int, wide: int, one: float) -> TypeCycles:
-    """Integers of `size` bytes: there is no vector division, and multiplication at some widths is several steps."""
+    """Integers of `size` bytes: there is no vector division, and multiplication at some widths is several steps. A
+    quotient by a constant is the high half of a product, and a shift: of two bytes there is an instruction for that,
+    bytes are widened to two, and of wider ones odd and even lanes are multiplied apart."""
     lanes = max(1, wide // size)
     multiply = {1: 4 * one, 2: one, 4: 2 * one, 8: 3 * one}[size]
+    by_constant = {1: 2 * (one + one) + 3 * one, 2: one + one}.get(size, 2 * multiply + 3 * one)
     return TypeCycles(
         add=one,
         multiply=multiply,
         divide=6.0 * lanes,
-        divide_by_constant=2 * multiply + 3 * one,
+        divide_by_constant=by_constant,
         select=one,
         convert=2 * one,
         function=20.0 * lanes,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import UNKNOWN, Span, constant, span_of, variable
-from scheduler.lang.expr import Access, Const, Expr, Reduce, RVar, Var, children, walk
+from scheduler.lang.expr import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from scheduler.lang.pipeline import Stage
 
 
@@ -19,7 +19,8 @@ class StageAccess:
     constant bounds are widened into lo and hi already; `reductions` are the variables around the access,
     outermost first, those of the update's domain included. `points` counts how many different elements of the
     producer the access reads at one point of the stage (the product of its reduction trip counts; None when
-    a trip count is known at run time only).
+    a trip count is known at run time only). `share` is less than 1 for what a `mux` picks from: one alternative is
+    computed.
     """
 
     producer: str
@@ -29,6 +30,7 @@ class StageAccess:
     spans: tuple[Span, ...]
     points: int | None
     reductions: tuple[RVar, ...]
+    share: float = 1.0
 
 
 @once_per_stage
@@ -64,23 +66,28 @@ def _collect(
     env: dict[str, Span],
     reductions: tuple[RVar, ...],
     found: dict[tuple[int, Access, tuple[RVar, ...]], StageAccess],
+    share: float = 1.0,
 ) -> None:
     if isinstance(e, Reduce):
         for r in e.domain:
-            _collect(r.lo, definition, env, reductions, found)
-            _collect(r.extent, definition, env, reductions, found)
+            _collect(r.lo, definition, env, reductions, found, share)
+            _collect(r.extent, definition, env, reductions, found, share)
         inner = {**env, **{r.name: _range(r) for r in e.domain}}
         for part in (e.where, e.body):
             if part is not None:
-                _collect(part, definition, inner, (*reductions, *e.domain), found)
+                _collect(part, definition, inner, (*reductions, *e.domain), found, share)
         return
-    for child in children(e):
-        _collect(child, definition, env, reductions, found)
+    choices = len(e.args) - 1 if isinstance(e, Call) and e.function == "mux" else 1
+    for n, child in enumerate(children(e)):
+        _collect(child, definition, env, reductions, found, share / choices if n else share)
     if isinstance(e, Access):
         key = (definition, e, reductions)
-        if key not in found:
-            spans = tuple(span_of(i, env) for i in e.indices)
-            found[key] = StageAccess(e.name, e.component, definition, e, spans, _points(e, reductions), reductions)
+        known = found.get(key)
+        if known is None:
+            spans, points = tuple(span_of(i, env) for i in e.indices), _points(e, reductions)
+            found[key] = StageAccess(e.name, e.component, definition, e, spans, points, reductions, share)
+        elif known.share < 1:
+            found[key] = replace(known, share=min(1.0, known.share + share))
 
 
 def _points(e: Access, reductions: tuple[RVar, ...]) -> int | None:

@@ -41,6 +41,8 @@ COSTS = {
     "select2": Operations(select=2),
     "function": Operations(function=1),
 }
+POWER = 3.0
+"""Functions that a power takes the time of."""
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
 
 
@@ -65,8 +67,8 @@ def operations(stage: Stage, trips: Trips = constant_trips) -> Operations:
 
 
 def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool = False) -> Typed:
-    """Operations of one point of the pure values of `stage`, by element type. `in_row`: without what is the same for a
-    whole row of memory, which is computed before it.
+    """Operations of one point of the pure values of `stage`, by element type. `in_row`: those executed, without
+    what is the same for a whole row of memory, which is computed before it.
 
     Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
@@ -220,8 +222,8 @@ def _changing(dim: str) -> _Made:
 
 
 def _count(e: Expr, times: float, counts: Tally, trips: Trips, moving: _Made | None = None) -> None:
-    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once, and one that is not
-    `moving` not at all."""
+    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `moving` those
+    that are executed for a point of a row: none of a part that is not moving, of what a `mux` picks from one."""
     pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
     while pending:
@@ -241,11 +243,47 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, moving: _Made | N
             counts[key] = counts.get(key, 0) + n
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
             continue
-        _add(node, n, counts)
+        if moving is None:
+            _add(node, n, counts)
+        else:
+            _add_executed(node, n, counts)
+            if isinstance(node, Call) and node.function == "mux":
+                index, *choices = node.args
+                pending += [(index, n), *((choice, n / len(choices)) for choice in choices)]
+                continue
         if isinstance(node, Select) and not any(isinstance(e, Access) for e in walk(node.condition)):
             pending += [(node.if_true, n), (node.if_false, n)]
         else:
             pending.extend((child, n) for child in children(node))
+
+
+def _add_executed(e: Expr, n: float, counts: Tally) -> None:
+    """As `_add`, as the code does it: an integer quotient by a power of two is a shift, and its remainder a mask; a
+    power is a logarithm, a product with the exponent in more digits than one number has, and an exponential. What a
+    `mux` picks from loops know."""
+    match e:
+        case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
+            key = element_type(e.type), "add"
+            counts[key] = counts.get(key, 0) + n
+        case Binary(op="**") | Call(function="pow") if not _few_products(e):
+            _add(e, POWER * n, counts)
+        case Call(function="mux"):
+            pass
+        case _:
+            _add(e, n, counts)
+
+
+def _is_power_of_two(k: int) -> bool:
+    return k > 0 and k & (k - 1) == 0
+
+
+def _few_products(e: Expr) -> bool:
+    """Whether a power is made of products."""
+    return isinstance(e, Binary) and isinstance(e.right, Const) and _is_small_power(e.type, e.right.value)
+
+
+def _is_small_power(of: ScalarType, k: float) -> bool:
+    return of.is_integer or (float(k).is_integer() and 0 < k < 9)
 
 
 def _count_index(index: Expr, times: float, counts: Tally) -> None:
@@ -263,7 +301,7 @@ def _add(e: Expr, n: float, counts: Tally) -> None:
     match e:
         case Binary(op=("/" | "//" | "%"), right=right):
             kind = "divide_by_constant" if isinstance(right, Const) else "divide"
-        case Binary(op="**", right=Const(value=k)) if e.type.is_integer or (float(k).is_integer() and 0 < k < 9):
+        case Binary(op="**", right=Const(value=k)) if _is_small_power(e.type, k):
             kind, n = "multiply", n * max(0, int(k) - 1)
         case Binary(op="**"):
             kind = "function"

@@ -33,7 +33,8 @@ class Read:
     in which two neighbouring iterations read the same, with the overlap: its dims, and the variables of its updates.
     `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the places that are
     read, if these are not what `spans` say: those in a producer's dims that are not pure, and where a span is not known
-    an index of several dims as one of the longest of these, the others where they may be.
+    an index of several dims as one of the longest of these, the others where they may be. `skipped` are those of the
+    points that no single point reads, since a `mux` picks others.
     """
 
     producer: str
@@ -42,6 +43,16 @@ class Read:
     reuse: tuple[tuple[str, float], ...] = ()
     looked_up: bool = False
     rough: tuple[Span, ...] = ()
+    skipped: float = 0.0
+
+    @property
+    def executed(self) -> float:
+        """Elements that one point reads."""
+        return self.points - self.skipped
+
+    def at_most(self, points: float) -> Read:
+        """The read of no more than so many points."""
+        return self if self.points <= points else replace(self, points=points, skipped=max(0.0, points - self.executed))
 
     @property
     def roughly(self) -> tuple[Span, ...]:
@@ -235,7 +246,9 @@ class _Reader:
             spans = self._spans(a)
             rough = self._rough(a, spans) if a.producer in self.wholes or not all(s.known for s in spans) else ()
             looked_up = any(_has_data(i) and self._along_memory(i) for i in a.access.indices)
-            here = Read(producer, spans, self._points(a), looked_up=looked_up, rough=rough)
+            points = self._points(a)
+            skipped = points * (1 - a.share)
+            here = Read(producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
             read = here if read is None else together(read, here)
         assert read is not None
         return replace(read, reuse=self._reuse(read, those))
@@ -331,7 +344,8 @@ def together(a: Read, b: Read) -> Read:
     """Two reads of the same producer as one."""
     spans = _hulls(a.spans, b.spans)
     rough = _hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
-    return Read(a.producer, spans, a.points + b.points, looked_up=a.looked_up or b.looked_up, rough=rough)
+    looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
+    return Read(a.producer, spans, a.points + b.points, looked_up=looked_up, rough=rough, skipped=skipped)
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -343,11 +357,13 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
     whose own read `read` is. Distinct positions: at most the product, and at most the box."""
     own = dict(zip(dims, via.spans, strict=True))
     spans = composed(read.spans, own)
-    points = min(read.points * via.points, box_points(spans))
+    points, executed = read.points * via.points, read.executed * via.executed
     rough: tuple[Span, ...] = ()
     if read.rough or via.rough:
         rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
-    return Read(read.producer, spans, points, looked_up=read.looked_up or via.looked_up, rough=rough)
+    looked_up = read.looked_up or via.looked_up
+    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=points - executed)
+    return found.at_most(box_points(spans))
 
 
 def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:

@@ -4,7 +4,7 @@ stages that are inlined."""
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -120,11 +120,12 @@ def _hull(a: Span, b: Span) -> Span:
 @dataclass(frozen=True, slots=True, eq=False)
 class Effective:
     """Reads of one stage that is not inlined, after inlining: `reads` reach stages that are computed for
-    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point. It is one
-    object for all groups of the same facts, and is told apart as that."""
+    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point, `executed` to
+    those of them that no `mux` skips. It is one object for all groups of the same facts, and is told apart as that."""
 
     reads: tuple[Read, ...]
     inlined: dict[str, float]
+    executed: dict[str, float]
 
     def holds(self, inlined: frozenset[str]) -> bool:
         """Whether it is the same where these stages of the group are inlined."""
@@ -155,6 +156,7 @@ def effective(members: Members, inlined: frozenset[str], unrolled: Collection[st
 def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: tuple[str, ...]) -> Effective:
     found = {r.producer: r for r in facts.stages[name].reads}
     evaluations: dict[str, float] = {}
+    executed: dict[str, float] = {}
     pending = [p for p in found if p in inlined]
     while pending:
         via = found[max(pending, key=facts.graph.stages.index)]
@@ -162,16 +164,17 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
         if unrolled:
             via = _shared(facts, name, via, unrolled)
         evaluations[via.producer] = via.points
+        executed[via.producer] = via.executed
         stage = facts.stages[via.producer]
         for read in stage.reads:
             reached = inlined_read(read, via, stage.dims)
             if reached.producer in found:
                 both = together(found[reached.producer], reached)
-                reached = replace(both, points=min(both.points, box_points(both.spans)))
+                reached = both.at_most(box_points(both.spans))
             elif reached.producer in inlined:
                 pending.append(reached.producer)
             found[reached.producer] = reached
-    return Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations)
+    return Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations, executed)
 
 
 def _shared(facts: Facts, name: str, read: Read, unrolled: Collection[str]) -> Read:
@@ -186,4 +189,4 @@ def _shared(facts: Facts, name: str, read: Read, unrolled: Collection[str]) -> R
             positions *= producer.extent(dim)
         else:
             return read
-    return replace(read, points=min(read.points, positions / prod(stage.extent(d) for d in unrolled)))
+    return read.at_most(positions / prod(stage.extent(d) for d in unrolled))

@@ -54,7 +54,7 @@ def running_of(facts: Facts, group: Group) -> Running:
             runs[p.stage] = _of_placement(facts.stages[p.stage], p)
     parallel = None if group.parallel is None else group.loops.index(group.parallel)
     updates = any(u.parallel is not None for u in group.updates)
-    return Running(runs, parallel, updates, group.stream, group.prefetch > 0)
+    return Running(runs, parallel, updates, group.stream, group.prefetch)
 
 
 def _of_placement(stage: StageFacts, p: Placement) -> Run:

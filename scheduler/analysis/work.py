@@ -16,7 +16,8 @@ from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.spans import Span
-from scheduler.analysis.traffic import POINT, WHOLE, Traffic, pad_bytes, state
+from scheduler.analysis.tables import FEWEST, MOST_PARTS, PART
+from scheduler.analysis.traffic import LINE, POINT, WHOLE, Traffic, pad_bytes, state
 
 FRESH_BYTES = 30 << 20
 """A block that is larger is fresh memory in the first call, and in all where none stays with the library: up to there,
@@ -34,13 +35,13 @@ class Run(NamedTuple):
 
 class Running(NamedTuple):
     """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
-    output is written past the caches. `prefetch`: what it reads from outside is asked for ahead of time."""
+    output is written past the caches. `prefetch`: what it reads from outside is asked for so many bytes ahead."""
 
     stages: Mapping[str, Run]
     parallel: int | None = None
     updates_parallel: bool = False
     stream: bool = False
-    prefetch: bool = False
+    prefetch: int = 0
 
 
 def worked_counts(
@@ -147,11 +148,18 @@ class WorkCounter:
             loaded,
             stored,
             self._run_bytes(name, run, points, rows),
+            self._next(name, run),
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
+            rows if streamed and self._torn(facts) else 0.0,
             self._held(name, run),
             self._streams(name, run),
             level,
         )
+
+    @staticmethod
+    def _torn(facts: StageFacts) -> bool:
+        """Whether rows of the stage in memory end inside of lines."""
+        return facts.extent(facts.storage[0]) * facts.bytes_per_point % LINE > 0
 
     def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         """Operations, loads and stores of a point."""
@@ -169,7 +177,7 @@ class WorkCounter:
         facts = stages[name]
         typed = facts.typed
         if reads.inlined:
-            typed = together([(1, typed), *((n, stages[p].typed) for p, n in reads.inlined.items())])
+            typed = together([(1, typed), *((n, stages[p].typed) for p, n in reads.executed.items())])
         loads = tuple(t for read in reads.reads for t in self._transfers(name, run, read))
         stores = () if run.registers else self._stores(facts, run)
         for update in facts.updates:
@@ -211,6 +219,13 @@ class WorkCounter:
         if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
             return inf
         return chosen(axis.counts > 1, length, inf)
+
+    def _next(self, name: str, run: Run) -> int | None:
+        """The level whose next iteration goes on with a row that a tile breaks off; None where others come before."""
+        nest = self.counter.nest
+        span = None if run.row is None else self.counter.members.follows[name][run.row]
+        along = span is not None and span.var is not None and nest.inter(span.var) == nest.first_inter
+        return nest.first_inter if along else None
 
     # rows and vectors
 
@@ -260,12 +275,15 @@ class WorkCounter:
     def _transfers(self, name: str, run: Run, read: Read) -> tuple[Transfer, ...]:
         """How a stage reads one producer."""
         producer = self.counter.members.facts.stages[read.producer]
-        size, times = producer.bytes_per_point, read.points
+        size, times = producer.bytes_per_point, read.executed
         if read.producer in self.registers:
             spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
             moved = sum(1.0 for s in spans) and times * (1 - 1 / (1 + float(spans[0].width)))
             return (Transfer("shuffled", size, moved),) if moved else ()
         spans_of = dict(zip(producer.dims, read.roughly, strict=True))
+        parts = self._table(producer, read, run)
+        if parts:
+            return (Transfer("table", size, times, parts),)
         if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
             return (Transfer("gathered", size, times),)
         if run.row is None or not producer.dims:
@@ -275,6 +293,15 @@ class WorkCounter:
             return (Transfer("uniform", size, times),)
         spans = [s for s in read.roughly if s.var == run.row]
         return self._along(producer, moving[0], spans[0], size, times)
+
+    @staticmethod
+    def _table(producer: StageFacts, read: Read, run: Run) -> int:
+        """How many parts a table of bytes has in which data tells the place and vectors look up all at once; else 0."""
+        if not (read.looked_up and producer.bytes_per_point == 1 and producer.storage and run.lanes >= FEWEST):
+            return 0
+        parts = -(-producer.extent(producer.storage[0]) // PART)
+        others = (s for d, s in zip(producer.dims, read.roughly, strict=True) if d != producer.storage[0])
+        return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
 
     def _along(self, producer: StageFacts, dim: str, span: Span, size: int, times: float) -> tuple[Transfer, ...]:
         """Elements of `dim` of a producer that follow the row of the reader by `span`."""

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.analysis.index import Index, const, minimum, modulo, multiply
+from scheduler.analysis.tables import BYTES, FEWEST, MOST_PARTS, PART
 from scheduler.lang.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from scheduler.lower import interleaved
 from scheduler.lower.builder import WIDEST_VECTOR_BYTES, Builder
 from scheduler.lower.program import Buffer, Gathered, Lane, Prefetch, Store, Value
-
-BYTES = 64
-"""Lanes of a vector of bytes for which machines can look up all at once."""
-FEWEST = 16
-"""Fewer lanes are looked up one by one."""
-PART = 128
-"""Elements of a table that one instruction looks up."""
-MOST_PARTS = 16
-"""Of more parts of a table lanes are better looked up one by one."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:

@@ -331,7 +331,7 @@ class TimedCounting:
         if running is None:
             group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
             running = self.running[key] = running_of(self.members.facts, group)
-        running = running._replace(stream=shape.stream, prefetch=shape.prefetch > 0)
+        running = running._replace(stream=shape.stream, prefetch=shape.prefetch)
         return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
 
     def key(self, shape: Shape) -> Hashable:

@@ -153,5 +153,52 @@ def test_streamed_output_costs_its_bytes_and_no_more() -> None:
 def test_rows_that_are_asked_for_ahead_hide_more() -> None:
     platform = machine()
     moved = work(loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=1e8)
-    plain, ahead = (float(Ecm().price(counts(moved, prefetch=p), platform).total) for p in (False, True))
+    plain, ahead = (float(Ecm().price(counts(moved, prefetch=p), platform).total) for p in (0, 2048))
     assert ahead < plain
+
+
+def test_what_is_asked_for_beyond_the_end_of_a_row_is_another_tile_s() -> None:
+    platform = machine()
+    moved = work(loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=1e8, run_bytes=1024.0)
+    plain, ahead = (terms(counts(moved, prefetch=p), platform)["memory"] for p in (0, 2048))
+    assert ahead > 1.5 * plain
+
+
+def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -> None:
+    """The more so the shorter a row is, and not where the next tile goes on with it in time."""
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
+    late = platform.memory_latency_ns / (4.0 * platform.line_bytes)
+    read = work(steps=0.0, rows=0.0, loaded=(1e9,), stored=(0.0,), working=(FAR,))
+    for run, share in ((float("inf"), 0.0), (256.0, 0.5), (768.0, 0.25)):
+        found = terms(counts(read._replace(run_bytes=run)), platform)["memory"]
+        assert found == pytest.approx(1e6 * (0.1 + share * (late - 0.1)))
+    for touched, share in ((0.0, 0.0), (FAR, 0.5)):
+        again = read._replace(run_bytes=256.0, next=1, working=(), level=2)
+        goes_on = counts(again, working=(0.0, touched, FAR))
+        assert terms(goes_on, platform)["memory"] == pytest.approx(1e6 * (0.1 + share * (late - 0.1)))
+
+
+def test_stores_wait_in_short_rows() -> None:
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
+    late = platform.memory_latency_ns / (4.0 * platform.line_bytes)
+    written = work(steps=0.0, rows=0.0, loaded=(0.0,), stored=(1e9,), working=(FAR,))
+    long, page = (terms(counts(written._replace(run_bytes=n)), platform)["memory"] for n in (float("inf"), 4096.0))
+    assert page - long == pytest.approx(1e6 * late / 2)
+
+
+def test_rows_past_the_caches_wait_where_they_end_inside_of_lines() -> None:
+    platform = machine()
+    idle = {"steps": 0.0, "rows": 0.0, "working": (FAR,), "loaded": (0.0,), "stored": (0.0,), "streamed_bytes": 1e6}
+    whole, torn = (terms(counts(work(torn=n, **idle)), platform)["memory"] for n in (0.0, 1000.0))
+    assert torn - whole == pytest.approx(platform.memory_latency_ns)
+
+
+def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
+    """By vectors of 64 bytes; others load lane by lane."""
+    table = work(lanes=64, operations=(), loads=(Transfer("table", 1, 1.0, 8),), stores=(), rows=0.0)
+    narrow = machine()
+    p = narrow.ecm_parameters
+    assert terms(counts(table), narrow)["in core"] == pytest.approx(1e3 * 64 * p.gather_cycles_per_lane)
+    wide = narrow.model_copy(update={"vector_bytes": 64})
+    cycles = max(8 * p.shuffle_cycles + 7 * p.i8.select, 16 * p.load_cycles)
+    assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * cycles)

@@ -21,15 +21,17 @@ from support.small_pipelines import (
 )
 
 from cost_models.counts import Operations
-from scheduler.analysis.arithmetic import element_bytes_used, operations, work_apart
+from scheduler.analysis.arithmetic import element_bytes_used, operations, typed_operations, work_apart
+from scheduler.analysis.arithmetic import total as all_types
 from scheduler.analysis.facts import gather
 from scheduler.analysis.graph import stage_graph
+from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.regions import estimated_regions
 from scheduler.lang.document import load
-from scheduler.lang.expr import Call, Cast, Compare, Const, Select, Unary, Var
+from scheduler.lang.expr import Binary, Call, Cast, Compare, Const, Select, Unary, Var
 from scheduler.lang.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16
 
-f = F("f")
+f, g = F("f"), F("g", INT32)
 
 
 def _count(e: E) -> Operations:
@@ -144,3 +146,39 @@ def test_hashes_of_outer_indices_are_done_once_inside_a_row() -> None:
         }
     )
     assert work_apart(pipeline.stage("out")) == {"x": 0, "z": 5}
+
+
+def _mux(*choices: E) -> E:
+    return E(Call("mux", (Var("c"), *(choice.e for choice in choices)), FLOAT32))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (_mux(f(x, y) * 2.0, f(x, y) * 3.0 + 1.0, f(x, y), f(x, y) - 1.0), Operations(add=0.5, multiply=0.5)),
+        (E(Binary("//", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
+        (E(Binary("%", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
+        (E(Binary("//", g(x, y).e, Const(6, INT32), INT32)), Operations(divide_by_constant=1)),
+        (E(Binary("**", f(x, y).e, f(y, x).e, FLOAT32)), Operations(function=3)),
+        (E(Binary("**", f(x, y).e, Const(3.0, FLOAT32), FLOAT32)), Operations(multiply=2)),
+    ],
+    ids=lambda v: "" if isinstance(v, E) else str(v),
+)
+def test_operations_that_are_executed_along_a_row(value: E, expected: Operations) -> None:
+    """One alternative of a `mux`; shifts and masks instead of quotients by powers of two; powers as functions."""
+    assert all_types(typed_operations(stage("out", "xyc", value), in_row=True)) == expected
+
+
+def test_reads_that_a_mux_skips() -> None:
+    """A point reads one of four, through what is inline too, though all of them are different elements."""
+    even = _mux(f(x * 2, y), f(x * 2 + 1, y), f(x * 2, y + 1), f(x * 2 + 1, y + 1))
+    parts, c = F("parts"), E(Var("c"))
+    stages = [stage("parts", "xyc", even), stage("out", "xyc", parts(x, y, c) + parts(x + 1, y, c))]
+    facts = gather(pipeline("muxed", stages, {"out": (16, 16, 4)}, {"f": "xy"}))
+    (read,) = facts.stages["parts"].reads
+    assert (read.points, read.executed) == (4, 1)
+    members = members_of(facts, "out", facts.graph.stages)
+    found = effective(members, frozenset({"parts"}))["out"]
+    (through,) = found.reads
+    assert (through.points, through.executed) == (8, 2)
+    assert found.executed == {"parts": 2}

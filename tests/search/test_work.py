@@ -17,7 +17,7 @@ from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.nest import Nest, axis
 from scheduler.analysis.schedule_counts import counts_of, predict
 from scheduler.analysis.work import Run, Running, worked_counts
-from scheduler.lang.document import load
+from scheduler.lang.document import load, load_text
 from scheduler.lang.pipeline import Pipeline
 from scheduler.search import SearchOptions, autoschedule
 from scheduler.search.final import root_schedule
@@ -201,3 +201,62 @@ def test_the_same_schedule_has_the_same_price() -> None:
         first, again = (predict(of, schedule, platform, Ecm()) for _ in range(2))
         assert first == again
         assert 0 < float(first.total) < 1e7
+
+
+def test_small_tables_of_bytes_are_looked_up_by_vectors() -> None:
+    """Where data tells the place in one row of them; 16 lanes are the fewest."""
+    for lanes, entries, way in (
+        (64, 1024, "table"),
+        (16, 2048, "table"),
+        (8, 1024, "gathered"),
+        (64, 4096, "gathered"),
+    ):
+        of = load_text(TABLE.replace("ENTRIES", str(entries)))
+        (table,) = (t for t in _outputs_work(of, lanes).loads if t.way in ("table", "gathered"))
+        assert (table.way, table.stride) == (way, entries // 128 if way == "table" else 1)
+
+
+def test_rows_that_a_tile_breaks_off_go_on_in_the_next() -> None:
+    for loops, following in ((ORDERS[0], 2), (ORDERS[1], None)):
+        found = works(blur(40, 13), loops, {"blur_x": Levels(1, 2)}, {"x": 8, "y": 4}, 4)
+        assert {name: work.next for name, work in found.items()} == dict.fromkeys(found, following)
+
+
+def test_rows_past_the_caches_that_end_inside_of_lines() -> None:
+    torn = []
+    for extent in (64, 60):
+        facts = gather(blur(extent, 10))
+        members = members_of(facts, "blur_y", facts.graph.stages)
+        axes = {d: axis(d, e, [e]) for d, e in (("x", extent), ("y", 10))}
+        running = Running({"blur_x": Run("x", 4), "blur_y": Run("x", 4)}, stream=True)
+        nest, levels = Nest("blur_y", ORDERS[0], axes), {"blur_x": Levels(1, 2)}
+        counts = worked_counts(members, effective(members, frozenset()), nest, levels, 1, running).at((0,))
+        torn.append(next(s.work.torn for s in counts.stages if s.stage == "blur_y" and s.work))
+    assert torn == [0, 10]  # of lines of 16 elements
+
+
+TABLE = """
+format: 1
+name: looked_up
+inputs:
+  - {name: place, type: uint16, dims: [x, y]}
+  - {name: table, type: uint8, dims: [i]}
+stages:
+  - {name: out, dims: [x, y], value: "table(min(place(x, y), ENTRIES - 1))"}
+outputs: [out]
+estimates:
+  table: [[0, ENTRIES]]
+  out: [[0, 256], [0, 64]]
+"""
+
+
+def _outputs_work(of: Pipeline, lanes: int) -> Work:
+    facts = gather(of)
+    members = members_of(facts, of.outputs[0], facts.graph.stages)
+    output = facts.stages[members.output]
+    axes = {d: axis(d, e, [e]) for d, e in zip(output.dims, output.extents, strict=True)}
+    running = Running({members.output: Run("x", lanes)})
+    reads = effective(members, frozenset())
+    (stage,) = worked_counts(members, reads, Nest(members.output, ORDERS[0], axes), {}, 1, running).at((0,)).stages
+    assert stage.work is not None
+    return stage.work

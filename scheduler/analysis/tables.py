@@ -1,0 +1,10 @@
+"""Tables of bytes that are looked up by whole vectors: which ones, by how much data tells of the place."""
+
+BYTES = 64
+"""Lanes of a vector of bytes for which machines can look up all at once."""
+FEWEST = 16
+"""Fewer lanes are looked up one by one."""
+PART = 128
+"""Elements of a table that one instruction looks up."""
+MOST_PARTS = 16
+"""Of more parts of a table lanes are better looked up one by one."""
