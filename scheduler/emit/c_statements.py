@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from scheduler.analysis.index import Index
+from scheduler.analysis.index import Index, divide
 from scheduler.emit.c_addresses import lane_index, offset
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_operations import expression
@@ -107,7 +107,7 @@ class Statements:
             case Fence():
                 return ["tilesmith_fence();"]
             case Prefetch():
-                return [f"__builtin_prefetch({s.row} + {text(s.index)});"]
+                return [f"__builtin_prefetch({s.row} + {text(s.index)}{', 0, 2' if s.far else ''});"]
             case _:
                 assert_never(s)
 
@@ -193,7 +193,8 @@ class Statements:
         bare = self.symbols.bare
         lines = ["", f"/* {s.comment} */"] if s.comment else []
         if s.parallel:
-            lines.append("TILESMITH_PARALLEL")
+            shared = f"tilesmith_share({bare(divide(s.hi - s.lo, s.step.const) + 1)})" if s.shares else "1"
+            lines.append(f"TILESMITH_PARALLEL({shared})")
         step = f"{s.var}++" if s.step.is_const and s.step.const == 1 else f"{s.var} += {bare(s.step)}"
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
         if s.skip is not None:

@@ -4,7 +4,7 @@ exist: common subexpressions and loop invariants need no pass of their own."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -57,6 +57,7 @@ class Builder:
         self.splitting = False  # whether rows may be written once for each remainder of an index
         self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
         self.prefetch = 0  # how many bytes ahead along their rows vectors ask for what they read
+        self.rows_ahead: Mapping[str, Mapping[int, int]] = {}  # and how many rows in dims of what they read
         self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
         self._counts: dict[str, int] = {}
 

@@ -23,6 +23,7 @@ from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.memory import held_back, store, stream, streams
+from scheduler.lower.nest import iterations
 from scheduler.lower.places import Axis, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Lane, Loop, Value
 from scheduler.lower.streams import Coordinates, Stream, Streams
@@ -247,13 +248,18 @@ class _Fused:
                 for cell in s.previous:  # nothing made of a register may leave the loop
                     b.depths[cell.name] = b.depth
             written = iter(self.written)
-            evaluator, lane, _ = self._evaluator(k, planning=False, safe=safe)
+            evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe)
             for s in streams:
-                s.current = self._fitted(self._value(evaluator, s, lane), s)
+                s.current = None
+            at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
+            for s in streams:
                 if s.stage.name in self.row.rings:
+                    at_hand.vector(s)
                     self._store_ring(s, lane, safe and s.stage.name not in self.roomy)
             if self.row.emit_output:
                 self._output(evaluator, lane, written, safe)
+            for s in streams:
+                at_hand.vector(s)
             if evaluator.constraints and safe:
                 raise NotUniformBound
             for s in streams:
@@ -316,8 +322,8 @@ class _Fused:
                 if lo == hi:
                     nest(rest, {**env, dim: Lane(lo)})
                 elif dim in self.row.unroll:
-                    for n in range(lo.const, hi.const + 1):
-                        nest(rest, {**env, dim: Lane(const(n))})
+                    for row in iterations((lo, hi)):
+                        nest(rest, {**env, dim: row})
                 else:
                     with self.b.scope() as body:
                         var = self.b.fresh(dim)

@@ -14,7 +14,7 @@ from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_box, variables
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
-from scheduler.analysis.spans import Span
+from scheduler.analysis.spans import Span, compose, variable
 from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
@@ -168,12 +168,26 @@ class GroupLowering:
                 b.emit(Bind(layout))
                 for extents in layout.buffers:
                     b.declare(extents.buffer.pointer)
-        b.prefetch = self.group.prefetch
+        b.prefetch, b.rows_ahead = self.group.prefetch, self._rows_ahead()
         self._body(0, boxes, layout, {})
-        b.prefetch = 0
+        b.prefetch, b.rows_ahead = 0, {}
         if self.group.stream and bind_here:
             b.emit(Fence())
         return tuple(self.scratch)
+
+    def _rows_ahead(self) -> dict[str, dict[int, int]]:
+        """Of what the group reads from outside, by dim, how many rows further on the next tile of unrolled ones is."""
+        sizes = {d: t.size for d in self.group.unroll if (t := self.group.tile(d)) is not None and t.size is not None}
+        found: dict[str, dict[int, int]] = {}
+        for stage in (*self.stages, self.output) if sizes else ():
+            own = self.spans.get(stage.name) or tuple(map(variable, stage.dims))
+            follows = dict(zip(stage.dims, own, strict=True))
+            for a in accesses(stage):
+                for d, span in enumerate(a.spans):
+                    moved = span if span.var is None else compose(span, follows[span.var])
+                    if moved.known and moved.var in sizes:
+                        found.setdefault(a.producer, {})[d] = int(moved.rate * sizes[moved.var])
+        return found
 
     def _declare_buffers(self) -> None:
         """Scratch buffers of all members, with extents that hold for every iteration of their store level."""
@@ -415,7 +429,7 @@ class GroupLowering:
         buffers: tuple[Buffer, ...],
         order: tuple[str, ...],
         vector: Vector | None,
-        unroll: Mapping[str, tuple[int, int]],
+        unroll: Mapping[str, tuple[int | None, int]],
         blocks: Mapping[str, int],
         updates: tuple[UpdateLoops, ...],
         box: Box,
@@ -443,7 +457,9 @@ class GroupLowering:
                 points *= expected[1]
         return found
 
-    def _blocks(self, stage: Stage, along: str, unroll: Mapping[str, tuple[int, int]], at: int) -> dict[str, int]:
+    def _blocks(
+        self, stage: Stage, along: str, unroll: Mapping[str, tuple[int | None, int]], at: int
+    ) -> dict[str, int]:
         """A dim of many iterations, of which some are computed side by side, at level `at`: where long reductions share
         what they load, or where windows of neighbours overlap."""
         if unroll:
@@ -474,10 +490,15 @@ class GroupLowering:
             self.sources, self.output, self.output_buffers, order, group.vector, unroll, blocks, group.updates, box
         )
 
-    def unrolled(self) -> dict[str, tuple[int, int]]:
-        """The output's dims to unroll, with the (min, extent) that they are expected to have."""
-        ranges = {d: self.expected(self.output.name, d) for d in self.group.unroll}
-        return {d: r for d, r in ranges.items() if r[1] <= UNROLLED_EXTENT}
+    def unrolled(self) -> dict[str, tuple[int | None, int]]:
+        """The output's dims to unroll, with the (min, extent) that they are expected to have: those of tiles begin
+        anywhere."""
+        found: dict[str, tuple[int | None, int]] = {}
+        for d in self.group.unroll:
+            tile = self.group.tile(d)
+            size = None if tile is None else tile.size
+            found[d] = self.expected(self.output.name, d) if size is None else (None, size)
+        return {d: (start, extent) for d, (start, extent) in found.items() if extent <= UNROLLED_EXTENT}
 
     def _is_fused(self, level: Level) -> bool:
         """Whether `level` is the vectorised loop of a row with stages in registers."""
@@ -517,7 +538,8 @@ class GroupLowering:
         for done, start in loop.start.items():
             b.emit(Mutable(done, start))
         comment = f"{level.name} of {self.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
-        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
+        shares = parallel and level.dim in self.group.unroll  # neighbours read the same rows
+        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, shares=shares, comment=comment))
 
 
 @dataclass(slots=True)

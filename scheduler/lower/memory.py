@@ -11,6 +11,9 @@ from scheduler.lower import interleaved
 from scheduler.lower.builder import WIDEST_VECTOR_BYTES, Builder
 from scheduler.lower.program import Buffer, Gathered, Lane, Prefetch, Store, Value
 
+NEAR = 2048
+"""What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
+
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
     ring = buffer.ring[d]
@@ -193,8 +196,8 @@ def store(
 
 
 def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
-    """Asks for what vectors of an image will read further along its row: once for neighbours, the nearest of which may
-    lie half a line apart."""
+    """Asks for what vectors of an image will read further along its row, or in rows to come: once for neighbours, the
+    nearest of which may lie half a line apart."""
     unit = lanes[buffer.unit] if lanes else Lane(const(0))
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
     if not b.prefetch or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
@@ -203,7 +206,10 @@ def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
     shift = unit.base.const + min(unit.pattern)
     key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
     at = unit.base + (min(unit.pattern) + b.prefetch // buffer.type.bytes)
-    b.remember(b.depth, key, lambda: b.emit(Prefetch(row, at)))
+    rows = b.rows_ahead.get(buffer.stage, {})
+    for d, ahead in rows.items():
+        at = at + buffer.stride[d].scaled(ahead)
+    b.remember(b.depth, key, lambda: b.emit(Prefetch(row, at, far=bool(rows) or b.prefetch > NEAR)))
 
 
 def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -44,7 +44,7 @@ class Nest:
     bounds: Mapping[str, Interval]
     order: tuple[str, ...]
     vector: Vector | None = None
-    unroll: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    unroll: Mapping[str, tuple[int | None, int]] = field(default_factory=dict)
     blocks: Mapping[str, int] = field(default_factory=dict)
     parallel: str | None = None
     own: str = ""
@@ -101,13 +101,17 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
 
 
 def written_out(
-    bounds: Mapping[str, Interval], unroll: Mapping[str, tuple[int, int]]
+    bounds: Mapping[str, Interval], unroll: Mapping[str, tuple[int | None, int]]
 ) -> tuple[dict[str, Interval], tuple[Index, ...]] | None:
     """The dims to unroll with the bounds that they are expected to have, and what must not be negative for them to
-    have these. None where there is nothing to unroll, or they never have them."""
-    fixed = {
-        d: (const(lo), const(lo + extent - 1)) for d, (lo, extent) in unroll.items() if bounds[d][0] != bounds[d][1]
-    }
+    have these. Where a dim is expected to begin is None for tiles, which begin anywhere. None where there is nothing
+    to unroll, or they never have them."""
+    fixed = {}
+    for d, (start, extent) in unroll.items():
+        lo, hi = bounds[d]
+        if lo != hi:
+            first = lo if start is None else const(start)
+            fixed[d] = (first, first + (extent - 1))
     same = [
         x for d, ends in fixed.items() for bound, wanted in zip(bounds[d], ends, strict=True)
         for x in (bound - wanted, wanted - bound)
@@ -115,6 +119,12 @@ def written_out(
     if not fixed or any(x.is_const and x.const < 0 for x in same):
         return None
     return fixed, tuple(x for x in same if not x.is_const)
+
+
+def iterations(ends: Interval) -> Iterator[Lane]:
+    """Those of a loop that is written out."""
+    lo, hi = ends
+    return (Lane(lo + n) for n in range((hi - lo).const + 1))
 
 
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
@@ -175,7 +185,7 @@ def _open(
         inside([{**env, dim: Lane(lo)} for env in envs])
         return
     if dim in nest.unroll:
-        inside([{**env, dim: Lane(const(n))} for n in range(lo.const, hi.const + 1) for env in envs])
+        inside([{**env, dim: at} for at in iterations((lo, hi)) for env in envs])
         return
     size = nest.blocks.get(dim, 1)
     parallel = dim == nest.parallel

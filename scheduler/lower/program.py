@@ -121,10 +121,11 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Asks for the line of memory of `row[index]`, which need not exist."""
+    """Asks for the line of memory of `row[index]`, which need not exist. `far`: it is not needed soon."""
 
     row: str
     index: Index
+    far: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,8 @@ class VectorSplit:
 class Loop:
     """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). `last` clamps the variable that
     the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it. `first`
-    clamps it too, where the loop begins before the row."""
+    clamps it too, where the loop begins before the row. Of a `parallel` loop threads take one
+    iteration at a time, or with `shares` some that follow each other."""
 
     var: str
     lo: Index
@@ -221,6 +223,7 @@ class Loop:
     step: Index
     body: tuple[Statement, ...]
     parallel: bool = False
+    shares: bool = False
     skip: tuple[str, str] | None = None
     last: tuple[str, str] | None = None
     first: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from scheduler.analysis.index import Index
@@ -64,6 +64,7 @@ class Streams:
     reach: dict[str, tuple[int, int] | None] = field(default_factory=dict)
     reader: Stream | None = None
     output_whole: bool = False
+    compute: Callable[[Stream], Value] | None = None
     depth: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,14 +103,22 @@ class Streams:
             planned = Value(type_, self.lanes, "planned", None, mask)
             return b.define("copy", (planned,), type_, self.lanes, (key, offset), mask_bits=mask)
         s = self.known[key]
-        assert s.current is not None
+        current = self.vector(s)
         back, lanes = divmod(s.lead - offset, self.lanes)
-        window = [s.current, *s.previous]
+        window = [current, *s.previous]
         if lanes == 0:
             return window[back]
         picks = tuple(self.lanes - lanes + j for j in range(self.lanes))
         args = (window[back + 1], window[back])
         return b.define("shuffle", args, type_, self.lanes, (picks,), hint=stage.name, mask_bits=mask)
+
+    def vector(self, s: Stream) -> Value:
+        """The stream's own vector, computed where it is first asked for: of several rows side by side those that are
+        done with need no registers when the last ones are computed."""
+        if s.current is None:
+            assert self.compute is not None
+            s.current = self.compute(s)
+        return s.current
 
     def _note(self, key: tuple[str, int, Coordinates], stage: Stage, offset: int) -> None:
         r = self.reader

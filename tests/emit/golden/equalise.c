@@ -11,11 +11,12 @@
 #endif
 #ifdef _OPENMP
 #include <omp.h>
-#define TILESMITH_PARALLEL _Pragma("omp parallel for schedule(dynamic, 1)")
+#define TILESMITH_PRAGMA(text) _Pragma(#text)
+#define TILESMITH_PARALLEL(n) TILESMITH_PRAGMA(omp parallel for schedule(dynamic, n)) /* n iterations at a time */
 #define TILESMITH_THREADS omp_get_max_threads()
 #define TILESMITH_THREAD omp_get_thread_num()
 #else
-#define TILESMITH_PARALLEL
+#define TILESMITH_PARALLEL(n)
 #define TILESMITH_THREADS 1
 #define TILESMITH_THREAD 0
 #endif
@@ -30,6 +31,11 @@ enum { TILESMITH_BLOCKS = 4 }; /* blocks of memory in use at once, at most */
 
 TILESMITH_INLINE int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
 TILESMITH_INLINE int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Of so many iterations those that a thread takes at a time: a few shares each, to even out what else the cores do. */
+TILESMITH_INLINE int64_t tilesmith_share(int64_t iterations) {
+    return tilesmith_max(1, iterations / (4 * TILESMITH_THREADS));
+}
 
 /* Where the last vector of a row starts: at `fits`, or a step before `first` where not even one fits. */
 TILESMITH_INLINE int64_t tilesmith_last_vector(int64_t first, int64_t fits, int64_t step) {
