@@ -116,10 +116,12 @@ class Ecm:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Cycles of one step of the innermost loop, of a point computed alone, and those more of a step if nothing that is
-    held were in registers. `row`: the time that a row takes to begin, in microseconds."""
+    """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
+    point computed alone; and those more of a step if nothing that is held were in registers. `row`: the time that a row
+    takes to begin, in microseconds."""
 
-    step: float
+    arithmetic: float
+    transfers: float
     single: float
     spills: float
     row: float
@@ -299,12 +301,18 @@ def _fits(working: Amount, cache: Amount) -> Amount:
 
 
 def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine, shape: Shape) -> Amounts:
-    """Time of one thread for all of each stage, were all data in the first level."""
+    """Time of one thread for all of each stage, were all data in the first level. Arithmetic of one stage runs beside
+    loads and stores of another in the same loop: of these the same limits all."""
     held = sum(w.held * t for w, t in zip(works, times, strict=True))
     spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
+    one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
+    computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
     found: list[Amount] = []
     for w, of in zip(works, steps, strict=True):
-        step = of.step + spilled / held * of.spills if w.held else of.step
+        step = max(of.arithmetic, of.transfers)
+        if w.in_output and len(one_loop) > 1 and w.lanes > 1:
+            step = of.arithmetic if computes else of.transfers
+        step += spilled / held * of.spills if w.held else 0.0
         found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * of.row)
     return _stacked(found, shape)
 
@@ -333,8 +341,10 @@ def _step(work: Work, m: _Machine) -> _Step:
     single = m.parameters.scalar_cycles * (
         sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
     )
-    step = max(_arithmetic(work, m), _transfers(work, m)) if work.lanes > 1 else single
-    return _Step(step, single, _spills(work, m), m.row + _indices(work, m))
+    row = m.row + _indices(work, m)
+    if work.lanes == 1:
+        return _Step(single, 0.0, single, _spills(work, m), row)
+    return _Step(_arithmetic(work, m), _transfers(work, m), single, _spills(work, m), row)
 
 
 def _arithmetic(work: Work, m: _Machine) -> float:

@@ -108,7 +108,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
     - divisions and functions of whole vectors take time in proportion to their lanes;
     - levels deliver what the description says, and half of that to what is written back; all threads of a shared
       instance get four times what one gets, at most as many times as there are cores;
-    - one thread reads at most 20 lines a memory latency, twice as many with a prefetcher;
+    - one thread reads at most 20 lines a memory latency, three times as many with a prefetcher;
     - a KiB of fresh memory, in huge pages, costs 100 ns, a row ten, a parallel loop five microseconds.
     """
     wide = max(1, platform.vector_bytes)
@@ -123,7 +123,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
         )
         for c in platform.caches[1:]
     )
-    prefetched = 2.0 if platform.prefetcher else 1.0
+    prefetched = 3.0 if platform.prefetcher else 1.0
     one_thread = min(platform.memory_bandwidth_gb_s, prefetched * 20 * platform.line_bytes / platform.memory_latency_ns)
     return EcmParameters(
         i8=_integers(1, wide, one),

@@ -35,6 +35,11 @@ class Levels(NamedTuple):
     registers: bool = False
 
 
+def in_registers(levels: Mapping[str, Levels]) -> frozenset[str]:
+    """The stages whose windows rotate in registers."""
+    return frozenset(name for name, at in levels.items() if at.registers)
+
+
 class Counter:
     """Counts for one group and one nest; see `group_counts`. What follows for a stage from its levels, its reads, its
     motion and the dims that it follows alone is `known` for all shapes and groups that share the nest; `keys` numbers

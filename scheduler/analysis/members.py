@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
@@ -121,30 +122,38 @@ def _hull(a: Span, b: Span) -> Span:
 class Effective:
     """Reads of one stage that is not inlined, after inlining: `reads` reach stages that are computed for
     themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point, `executed` to
-    those of them that no `mux` skips. It is one object for all groups of the same facts, and is told apart as that."""
+    those of them that no `mux` skips. All are for each of `side_by_side` points that are computed at once, and share
+    what they read. It is one object for all groups of the same facts, and is told apart as that."""
 
     reads: tuple[Read, ...]
     inlined: dict[str, float]
     executed: dict[str, float]
+    side_by_side: int = 1
 
     def holds(self, inlined: frozenset[str]) -> bool:
         """Whether it is the same where these stages of the group are inlined."""
         return inlined.issuperset(self.inlined) and all(r.producer not in inlined for r in self.reads)
 
 
-def effective(members: Members, inlined: frozenset[str], unrolled: Collection[str] = ()) -> dict[str, Effective]:
+def effective(
+    members: Members,
+    inlined: frozenset[str],
+    unrolled: Mapping[str, int] = MappingProxyType({}),
+    registers: Collection[str] = (),
+) -> dict[str, Effective]:
     """What every stage of the group that is not inlined reads, through those that are.
 
     A stage read inline at several positions, or along several paths, is evaluated once a distinct position:
-    work grows with the edges of the graph, not with its paths. Points of the output that differ in its `unrolled` dims
-    only share what they read.
+    work grows with the edges of the graph, not with its paths. So many points of the output as its `unrolled` dims say
+    share what they read; so do those that they need of stages in `registers`.
     """
-    known: dict[tuple[str, tuple[str, ...]], list[Effective]] = members.facts.remembered.setdefault("effective", {})
+    known: dict[tuple[str, tuple[tuple[str, int], ...]], list[Effective]]
+    known = members.facts.remembered.setdefault("effective", {})
     result: dict[str, Effective] = {}
     for name in members.names:
         if name not in inlined:
-            apart = tuple(unrolled) if name == members.output else ()
-            made = known.setdefault((name, apart), [])
+            apart = _side_by_side(members, name, unrolled) if name == members.output or name in registers else {}
+            made = known.setdefault((name, tuple(apart.items())), [])
             found = next((e for e in made if e.holds(inlined)), None)
             if found is None:
                 found = _find_effective(members.facts, name, inlined, apart)
@@ -153,7 +162,15 @@ def effective(members: Members, inlined: frozenset[str], unrolled: Collection[st
     return result
 
 
-def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: tuple[str, ...]) -> Effective:
+def _side_by_side(members: Members, name: str, unrolled: Mapping[str, int]) -> dict[str, int]:
+    """The dims of a stage of which several points are needed at once, where that many are of the output's."""
+    if name == members.output or not unrolled:
+        return dict(unrolled)
+    spans = members.follows[name].items()
+    return {d: s.extent(unrolled[s.var]) for d, s in spans if s.known and s.var is not None and s.var in unrolled}
+
+
+def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: Mapping[str, int]) -> Effective:
     found = {r.producer: r for r in facts.stages[name].reads}
     evaluations: dict[str, float] = {}
     executed: dict[str, float] = {}
@@ -162,7 +179,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
         via = found[max(pending, key=facts.graph.stages.index)]
         pending.remove(via.producer)
         if unrolled:
-            via = _shared(facts, name, via, unrolled)
+            via = _shared(facts, via, unrolled)
         evaluations[via.producer] = via.points
         executed[via.producer] = via.executed
         stage = facts.stages[via.producer]
@@ -174,19 +191,22 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
             elif reached.producer in inlined:
                 pending.append(reached.producer)
             found[reached.producer] = reached
-    return Effective(tuple(r for p, r in found.items() if p not in inlined), evaluations, executed)
+    reads = (r for p, r in found.items() if p not in inlined)
+    if unrolled:
+        reads = (_shared(facts, r, unrolled) for r in reads)
+    return Effective(tuple(reads), evaluations, executed, prod(unrolled.values()))
 
 
-def _shared(facts: Facts, name: str, read: Read, unrolled: Collection[str]) -> Read:
-    """The read with its positions for each point of the stage `name`, where all points along its `unrolled` dims are
-    computed side by side."""
-    stage, producer = facts.stages[name], facts.stages[read.producer]
+def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
+    """The read with its positions for each point of a stage of which so many along its `unrolled` dims are computed
+    side by side."""
+    producer = facts.stages[read.producer]
     positions = 1.0
     for dim, span in zip(producer.dims, read.spans, strict=True):
         if span.known:
-            positions *= span.extent(stage.extent(span.var) if span.var in unrolled and span.var is not None else 1)
+            positions *= span.extent(1 if span.var is None else unrolled.get(span.var, 1))
         elif producer.extent(dim) <= FEW:
             positions *= producer.extent(dim)
         else:
             return read
-    return read.at_most(positions / prod(stage.extent(d) for d in unrolled))
+    return read.at_most(positions / prod(unrolled.values()))

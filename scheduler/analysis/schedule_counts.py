@@ -5,7 +5,7 @@ from __future__ import annotations
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel, combined
 from platforms.model import Platform
-from scheduler.analysis.counts import Levels
+from scheduler.analysis.counts import Levels, in_registers
 from scheduler.analysis.facts import Facts, StageFacts, gather
 from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.nest import Nest, single
@@ -40,7 +40,8 @@ def counts_of_group(facts: Facts, group: Group, threads: int) -> GroupCounts:
         for p in group.placements
         if p.stage not in inlined
     }
-    reads = effective(members, inlined, group.unroll)
+    unrolled = {d: min(output.extent(d), sizes.get(d, output.extent(d))) for d in group.unroll}
+    reads = effective(members, inlined, unrolled, in_registers(levels))
     return worked_counts(members, reads, nest, levels, threads, running_of(facts, group))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from math import ceil, inf, prod
 from typing import NamedTuple
 
+import numpy as np
+
 from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.work import GroupWork, Transfer, Way, Work
@@ -73,6 +75,18 @@ class WorkCounter:
         self.registers = traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
+        self.shares = self._shares()
+
+    def _shares(self) -> dict[str, float]:
+        """Of the loads of each producer that stages of the row of the output ask for, the part that is made: what
+        several of them read in one step is loaded once."""
+        points: dict[str, list[float]] = {}
+        together = [n for n in self.running.stages if n == self.counter.members.output or self._fused(n)]
+        for name in together if len(together) > 1 else ():
+            for read in self.counter.reads[name].reads:
+                if read.producer not in self.registers:
+                    points.setdefault(read.producer, []).append(read.points)
+        return {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
 
     def group(self, stages: Sequence[StageCounts]) -> GroupWork:
         """What is of the whole group."""
@@ -121,7 +135,8 @@ class WorkCounter:
         run = self.running.stages[name]
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
-        key = ("work", counter.keys[name], run, self.row, streamed, made)
+        parts = tuple(self._part(name, r) for r in counter.reads[name].reads) if self.shares else ()
+        key = ("work", counter.keys[name], run, self.row, streamed, made, parts)
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
@@ -141,7 +156,7 @@ class WorkCounter:
             typed,
             loads,
             stores,
-            rows,
+            rows * 0.0 if self._fused(name) else rows,
             steps,
             singles,
             working,
@@ -166,11 +181,18 @@ class WorkCounter:
         members, reads = self.counter.members, self.counter.reads[name]
         known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
         known = members.facts.remembered.setdefault("code", {})
-        key = (name, run, reads, tuple(r.producer in self.registers for r in reads.reads))
+        parts = tuple(self._part(name, r) for r in reads.reads) if self.shares else ()
+        key = (name, run, reads, tuple(r.producer in self.registers for r in reads.reads), parts)
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run)
         return found
+
+    def _part(self, name: str, read: Read) -> float:
+        """The part of what a stage reads that it loads itself."""
+        if not self.shares or not (name == self.counter.members.output or self._fused(name)):
+            return 1.0
+        return self.shares.get(read.producer, 1.0)
 
     def _find_code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         stages, reads = self.counter.members.facts.stages, self.counter.reads[name]
@@ -178,7 +200,11 @@ class WorkCounter:
         typed = facts.typed
         if reads.inlined:
             typed = together([(1, typed), *((n, stages[p].typed) for p, n in reads.executed.items())])
-        loads = tuple(t for read in reads.reads for t in self._transfers(name, run, read))
+        loads = tuple(
+            t._replace(times=t.times * self._part(name, read))
+            for read in reads.reads
+            for t in self._transfers(name, run, read)
+        )
         stores = () if run.registers else self._stores(facts, run)
         for update in facts.updates:
             place: Way = "gathered" if update.looked_up else "aligned"
@@ -188,25 +214,26 @@ class WorkCounter:
 
     def _streams(self, name: str, run: Run) -> float:
         """Rows of memory that are walked side by side."""
-        rows = 0.0 if run.registers else 1.0
+        together = self.counter.reads[name].side_by_side
+        rows = 0.0 if run.registers else float(together)
         for read in self.counter.reads[name].reads:
             if read.producer not in self.registers:
                 width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
-                rows += max(1.0, read.points / (1 + width))
+                rows += max(1.0, read.points * together / (1 + width))
         return rows
 
     def _held(self, name: str, run: Run) -> float:
         """Vectors that are kept in registers for a stage: of each row that it reads there, those of its window."""
-        held = 0.0
+        held, together = 0.0, self.counter.reads[name].side_by_side
         for read in self.counter.reads[name].reads:
             if read.producer in self.registers:
                 width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
-                held += read.points / (1 + width) * (1 + ceil(width / run.lanes))
+                held += together * read.points / (1 + width) * (1 + ceil(width / run.lanes))
         return held
 
     def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
         """Bytes in order that a row walks; infinite where the next row goes on where it ends, as those of the group's
-        own buffers do."""
+        own buffers do, or is asked for ahead."""
         members = self.counter.members
         facts = members.facts.stages[name]
         if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
@@ -216,6 +243,8 @@ class WorkCounter:
             return inf
         axis = self.counter.nest.axes[span.var]
         length = points / largest(rows, 1.0) * facts.bytes_per_point
+        if self._rows_side_by_side(axis.dim):
+            return inf if self.running.prefetch else length
         if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
             return inf
         return chosen(axis.counts > 1, length, inf)
@@ -226,6 +255,13 @@ class WorkCounter:
         span = None if run.row is None else self.counter.members.follows[name][run.row]
         along = span is not None and span.var is not None and nest.inter(span.var) == nest.first_inter
         return nest.first_inter if along else None
+
+    def _rows_side_by_side(self, along: str) -> bool:
+        """Whether a tile has rows along that dim of the output that are walked at once: the one that goes on where one
+        ends is the next tile's."""
+        nest = self.counter.nest
+        inside = (a for a in nest.axes.values() if nest.intra(a.dim) < nest.intra(along))
+        return any(np.any(a.counts > 1) for a in inside)
 
     # rows and vectors
 
@@ -343,6 +379,7 @@ class WorkCounter:
         else:
             level = self._level(name)
             own = None if fused or facts.updates else self._own_row(name, run, reads, points, rows)
+        parts = [self._part(name, r) for r in reads]
         arrays = [self.traffic.array(name, r) for r in reads]
         output = self.traffic.array(name, None)
         stages = counter.members.facts.stages
@@ -354,7 +391,7 @@ class WorkCounter:
             loaded.append(smallest(own[1], everything))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
-            moved = sum((a.moved(at) for a in arrays), 0.0)
+            moved = sum((a.moved(at) * part for a, part in zip(arrays, parts, strict=True)), 0.0)
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
             loaded.append(smallest(moved, everything) if in_places else moved)
             stored.append(0.0 if run.registers else output.moved(at))

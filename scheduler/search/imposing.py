@@ -7,7 +7,7 @@ computed no further in than its consumers, the parallel loop is the outermost on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from scheduler.analysis.facts import Facts
@@ -57,7 +57,9 @@ def _with_loops(facts: Facts, group: Group, fixed: FixedStage, levels: frozenset
     if fixed.parallel not in (None, NONE) and str(fixed.parallel).endswith(".inner") and not dims:
         loops, tiles = tuple(loop for loop in loops if loop.endswith(".inner")), ()
     looped = {dim_of(loop) for loop in named if loop.endswith(".inner") and loop not in fixed.loops}
-    unroll = tuple(d for d in group.unroll if d not in looped)
+    open_again = looped | {d for d, _ in fixed.tiles if d in group.unroll and group.tile(d) is not None}
+    loops = _around_the_row(loops, [inner(d) for d in group.unroll if d in open_again], len(group.unroll))
+    unroll = tuple(d for d in group.unroll if d not in open_again)
     if fixed.unroll is not None:
         unroll = tuple(d for d in stage.storage if d in fixed.unroll)
     if fixed.unroll is not None:
@@ -84,6 +86,13 @@ def _with_loops(facts: Facts, group: Group, fixed: FixedStage, levels: frozenset
         stream=stream,
         prefetch=ahead,
     )
+
+
+def _around_the_row(loops: tuple[str, ...], opened: Sequence[str], unrolled: int) -> tuple[str, ...]:
+    """The loops with those that are no longer unrolled just outside of the innermost one that never was."""
+    rest = [loop for loop in loops if loop not in opened]
+    row = unrolled - len(opened) + 1
+    return (*rest[:row], *opened, *rest[row:])
 
 
 def _vector(vector: Vector | None, row: str | None, storage: tuple[str, ...], fixed: FixedStage) -> Vector | None:

@@ -25,8 +25,9 @@ class Choice:
 @dataclass(frozen=True)
 class LoopOrder:
     """D_m, innermost first: `loops` as the group has them. The first `unrolled` of them are loops of few iterations,
-    which are no level: they are unrolled inside the innermost real loop. Dims of `whole` are those that an update does
-    not keep in place: nothing can be computed inside a loop with one of theirs around it.
+    which are no level: they are unrolled inside the innermost real loop. `rows` has the size of the tiles of those that
+    have any: rows that are computed side by side. Dims of `whole` are those that an update does not keep in place:
+    nothing can be computed inside a loop with one of theirs around it.
 
     `innermost` is the position of the innermost real loop, `least` the first that may be a level; `vectorised` is
     whether the innermost loop that is not unrolled runs along memory.
@@ -36,6 +37,7 @@ class LoopOrder:
     unrolled: int
     whole: frozenset[str] = frozenset()
     vectorised: bool = True
+    rows: tuple[tuple[str, int], ...] = ()
     innermost: int = field(init=False)
     least: int = field(init=False)
     intra_loops: tuple[str, ...] = field(init=False)
@@ -48,10 +50,11 @@ class LoopOrder:
         object.__setattr__(self, "intra_loops", intra)
         object.__setattr__(self, "least", max((innermost, *(n + 1 for n in inside))))
 
-    @property
-    def unrolled_dims(self) -> tuple[str, ...]:
-        """The dims whose loops are unrolled."""
-        return tuple(dim_of(loop) for loop in self.loops[: self.unrolled])
+    def side_by_side(self, output: StageFacts) -> dict[str, int]:
+        """The dims whose loops are unrolled, with their iterations."""
+        rows = dict(self.rows)
+        dims = map(dim_of, self.loops[: self.unrolled])
+        return {d: rows[d] if d in rows else output.extent(d) for d in dims}
 
     def intra(self, dim: str) -> int:
         """Position of the intra-tile loop of `dim`; those inside the innermost real loop count as that."""

@@ -55,7 +55,7 @@ def shapes(
             continue
         fused = fuse_rows(members, choices, order, platform) if kind.fused else choices
         if fused is not None:
-            yield kind, shape_of(members, order, fused, order.unrolled_dims)
+            yield kind, shape_of(members, order, fused)
 
 
 def _levels(choices: dict[str, Choice]) -> dict[str, Levels | None]:
@@ -170,7 +170,7 @@ def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
                     changed[producer] = taken_over(choices[producer], levels, name, order)
         allowed = bounded(members, nested(members, changed, order), order)
         if _rows_together(members, allowed, order):
-            yield shape_of(members, order, allowed, order.unrolled_dims)
+            yield shape_of(members, order, allowed)
 
 
 def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cost_models.counts import GroupCounts, pick
 from cost_models.model import Breakdown, CostModel
 from platforms.model import Platform
-from scheduler.analysis.counts import Levels, group_counts
+from scheduler.analysis.counts import Levels, group_counts, in_registers
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Effective, Members, effective
 from scheduler.analysis.nest import Axis, Nest, axis, single
@@ -143,12 +143,13 @@ class Shape:
         return self.order.intra_loops
 
 
-def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], unrolled: tuple[str, ...] = ()) -> Shape:
-    """The shape with these choices for all stages but the output. Points along `unrolled` share what they read (in the
-    paper's counts they do not)."""
+def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], shared: bool = True) -> Shape:
+    """The shape with these choices for all stages but the output. Points of unrolled loops share what they read, unless
+    not even that is `shared`, as in the paper's counts."""
     levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
-    reads = effective(members, frozenset(choices) - frozenset(levels), unrolled)
-    return Shape(order, choices, reads, levels)
+    unrolled = order.side_by_side(members.facts.stages[members.output]) if shared else {}
+    inlined = frozenset(choices) - frozenset(levels)
+    return Shape(order, choices, effective(members, inlined, unrolled, in_registers(levels)), levels)
 
 
 @dataclass(frozen=True, slots=True)

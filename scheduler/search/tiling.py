@@ -13,7 +13,7 @@ from scheduler.analysis.counts import SMALL_EXTENT
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
 from scheduler.analysis.overlap import FULL
-from scheduler.schedule import inner, outer
+from scheduler.schedule import dim_of, inner, outer
 from scheduler.search.inlining import inline_trivial
 from scheduler.search.levels import LoopOrder, choose_levels, largest_overlaps
 from scheduler.search.sizing import SAME_COST, Axes, Shape, Sized, Sizing, Tiling, shape_of
@@ -133,13 +133,36 @@ def _orders(
     return tuple(found)
 
 
+def side_by_side(members: Members, order: LoopOrder, tiled: tuple[str, ...], rows: int) -> LoopOrder | None:
+    """The order with tiles of so many rows along the loop around the innermost one, unrolled inside it; None where
+    neighbours in that dim share nothing, or points along another one are side by side already."""
+    at = order.innermost + 1
+    dim = dim_of(order.loops[at])
+    if not order.vectorised or order.unrolled or order.loops[at] != inner(dim) or dim not in tiled:
+        return None
+    if members.facts.stages[members.output].extent(dim) < 2 * rows or not shares_along(members, dim):
+        return None
+    loops = (inner(dim), *(loop for loop in order.loops if loop != inner(dim)))
+    return replace(order, loops=loops, unrolled=order.unrolled + 1, rows=((dim, rows),))
+
+
+def shares_along(members: Members, dim: str) -> bool:
+    """Whether neighbours along `dim` of the output read the same of anything."""
+    for name in members.names:
+        stage = members.facts.stages[name]
+        along = {d for d in stage.dims if members.followed(name, d) == dim}
+        if any(d in along for read in stage.reads for d, _ in read.reuse):
+            return True
+    return False
+
+
 def _paper_shape(members: Members, order: LoopOrder, known: dict[tuple[str, ...], Shape]) -> Shape:
     """TACO 2019, Alg. 1 and 2, found once for orders that differ in their inter-tile loops only."""
     found = known.get(order.intra_loops)
     if found is not None:
         return replace(found, order=order)
     choices = inline_trivial(members, choose_levels(members, order), order)
-    found = shape_of(members, order, choices)
+    found = shape_of(members, order, choices, shared=False)
     if all(levels.store <= len(order.intra_loops) for levels in found.levels.values()):
         known[order.intra_loops] = found
     return found

@@ -66,6 +66,18 @@ def test_every_decision_of_a_schedule_can_be_fixed(of: Pipeline) -> None:
                 _decided(of, {p.stage: {"compute": p.compute} if p.compute == INLINE else {"compute": "root"}})
 
 
+def test_tiles_of_another_size_are_no_rows_side_by_side() -> None:
+    """What was unrolled for its few rows is a loop again, around the vectors."""
+    of = scheduler.pipelines.load("blur")
+    assert [g.unroll for g in _default(of).groups] == [("y",)]
+    group = _decided(of, {"blur_y": {"tiles": {"y": 512}}}).schedule.groups[0]
+    assert (group.unroll, group.loops[:2]) == ((), ("x.inner", "y.inner"))
+    assert group.vector is not None
+    rows = _decided(of, {"blur_y": {"tiles": {"y": 4}, "unroll": ["y"]}}).schedule.groups[0]
+    assert (rows.unroll, rows.loops[:2]) == (("y",), ("y.inner", "x.inner"))
+    assert rows.vector is not None
+
+
 def test_one_group_or_another() -> None:
     together = _decided(harris(), {"gray": {"compute": "y.inner"}}).schedule
     assert [g.output for g in together.groups] == ["harris"]
