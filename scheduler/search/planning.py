@@ -275,19 +275,22 @@ class Planner:
         if plan.sized is None or plan.members is None:
             return
         members, shape, sizing = plan.members, plan.sized.shape, self._sizing(plan.members)
-        found: list[Plan] = []
+        kinds: tuple[Kind, ...] = KINDS
         for n in ROWS:
             order = side_by_side(members, shape.order, tiled_dims(members.facts.stages[members.output]), n)
             if order is None or self.expired():
                 continue
             sizes = {**plan.sized.sizes, **dict(order.rows)}
-            for kind, other in shapes(members, order, KINDS, self.platform):
+            found: list[Plan] = []
+            for kind, other in shapes(members, order, kinds, self.platform):
                 if not all(at.registers for at in other.levels.values()):
                     continue  # a band in memory holds little of what the next one reads
                 ahead = self.platform.l2_bytes // AHEAD if self._whole_rows(plan, Sized(other, sizes, inf)) else 0
                 other = replace(other, stream=shape.stream and self._streams(members, other), prefetch=ahead)
                 found.append(Plan(plan.segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), kind))
-        yield from found
+            yield from found
+            if found:
+                kinds = (min(found, key=lambda p: p.total).kind,)
 
     def _past_caches(self, plan: Plan) -> Iterator[Plan]:
         """The output written past the caches, what is read asked for ahead, and both."""
