@@ -313,7 +313,8 @@ def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Mach
         if w.in_output and len(one_loop) > 1 and w.lanes > 1:
             step = of.arithmetic if computes else of.transfers
         step += spilled / held * of.spills if w.held else 0.0
-        found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * of.row)
+        row = of.row - m.row if w.in_output and w is not works[-1] else of.row  # the loop is begun by the output
+        found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return _stacked(found, shape)
 
 

@@ -29,9 +29,9 @@ class Transfer(NamedTuple):
 class Work(NamedTuple):
     """How one stage is run, what is inline in it included.
 
-    Its innermost loop is begun `rows` times (0 where it shares that of the output) and takes `steps` steps of `lanes`
-    points; `singles` are points that are computed one by one: rows shorter than a vector, edges. `operations` are those
-    of a point by element type, `loads` and `stores` what it transfers between registers and the first level.
+    Its innermost loop is begun `rows` times and takes `steps` steps of `lanes` points; `singles` are points that are
+    computed one by one: rows shorter than a vector, edges. `operations` are those of a point by element type, `loads`
+    and `stores` what it transfers between registers and the first level.
 
     Layer conditions: states from the innermost out. What is touched in one iteration of a loop around state j are
     `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all that

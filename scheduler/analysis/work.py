@@ -156,7 +156,7 @@ class WorkCounter:
             typed,
             loads,
             stores,
-            rows * 0.0 if self._fused(name) else rows,
+            rows,
             steps,
             singles,
             working,

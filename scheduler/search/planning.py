@@ -40,6 +40,8 @@ SAME = 0.02
 """Of tile sizes whose predicted times differ by no more the largest is taken."""
 ROWS = (8, 4)
 """Rows that are computed side by side, where that is tried."""
+VECTORS = 16
+"""Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
 LIGHTER = 0.98
 """Rows side by side take fewer instructions for the same bytes: what the model cannot tell apart goes to them."""
 AHEAD = 32
@@ -275,9 +277,12 @@ class Planner:
         if plan.sized is None or plan.members is None:
             return
         members, shape, sizing = plan.members, plan.sized.shape, self._sizing(plan.members)
+        vector, output = self._group(members, shape).vector, self.facts.stages[plan.segment.output]
+        if vector is None or output.extent(vector.dim) < VECTORS * vector.lanes:
+            return
         kinds: tuple[Kind, ...] = KINDS
         for n in ROWS:
-            order = side_by_side(members, shape.order, tiled_dims(members.facts.stages[members.output]), n)
+            order = side_by_side(members, shape.order, tiled_dims(output), n)
             if order is None or self.expired():
                 continue
             sizes = {**plan.sized.sizes, **dict(order.rows)}
