@@ -314,6 +314,8 @@ def _described(
     counted["inline"] = levels.count(None)
     if levels:
         parts.append("members " + ", ".join(f"{n} {where}" for where, n in counted.items() if n))
+    if order.rows:
+        parts.append("rows side by side")
     if stream:
         parts.append("written past the caches")
     if prefetch:

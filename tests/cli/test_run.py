@@ -70,7 +70,7 @@ def test_schedule_prints_the_loop_nest_and_explain_the_decisions():
     printed = tilesmith("schedule", "blur", "--platform", "i7-6700").stdout
     assert printed.startswith("blur for i7-6700 by default, id ")
     assert "blur_x" in printed
-    explained = tilesmith("explain", "blur", "--platform", "i7-6700").stdout
+    explained = tilesmith("explain", "unsharp", "--platform", "i7-6700").stdout
     assert "blur_x" in explained
     assert "Alg. 1" in explained
 
