@@ -72,7 +72,7 @@ class _Drawing:
         self.whole = random.choice((0.1, 0.5, 0.8))
         self.fused = random.choice((0.0, 0.5, 1.0))
         self.inlining = random.choice((inline_trivial, inline_by_cost, None))
-        self.streams, self.prefetch = random.random() < 0.5, random.choice((0, AHEAD))
+        self.streams, self.prefetch = random.random() < 0.5, random.choice((0, platform.l2_bytes // AHEAD))
 
     def schedule(self) -> Schedule:
         facts, r = self.facts, self.r

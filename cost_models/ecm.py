@@ -39,7 +39,9 @@ prefetcher."""
 HIDDEN_MEMORY = 0.6
 """The same of memory, which is further away than prefetchers run ahead, ..."""
 PREFETCHED = 0.95
-"""... and of rows that are asked for early enough by the program."""
+"""... and of rows that are asked for early enough by the program, ..."""
+AHEAD_BYTES = 4096.0
+"""... half as much of the difference where it asks this far ahead: to the page where prefetchers stop."""
 STREAMS = 32.0
 """Rows that prefetchers can follow side by side; of more, in proportion less hides."""
 WORKING_REGISTERS = 8
@@ -203,7 +205,8 @@ def _terms(
         moved[:, together] = transfers[:, together].sum(axis=1, keepdims=True)
     caches, memory = moved[:-1].sum(axis=0), moved[-1]
     long = lines.followed * m.parameters.prefetch_share
-    ahead = PREFETCHED - lines.wasted * (PREFETCHED - HIDDEN_MEMORY) if group.prefetch else HIDDEN_MEMORY
+    asked = group.prefetch / (group.prefetch + AHEAD_BYTES)
+    ahead = HIDDEN_MEMORY + (1.0 - lines.wasted) * asked * (PREFETCHED - HIDDEN_MEMORY)
     added = _beside(_beside(own, caches, HIDDEN * long), memory, ahead * long) - own
     scale = added / np.maximum(caches + memory, 1e-30)
     return np.concatenate([core[None], transfers * scale])
