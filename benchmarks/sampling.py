@@ -130,7 +130,9 @@ class _Drawing:
             if name in members.shared or self.r.random() >= self.changed:
                 continue
             row = order.innermost + 1
-            places: list[Levels | None] = [Levels(tile, tile), order.levels(row, row), order.levels(row, row + 1)]
+            places: list[Levels | None] = [Levels(tile, tile), order.levels(row, row)]
+            if row + 1 < len(order.loops):
+                places.append(order.levels(row, row + 1))
             if needs_memory(members, name) is None:
                 places.append(None)
             result[name] = Choice(self.r.choice(places), "drawn")
