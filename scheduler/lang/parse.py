@@ -10,6 +10,7 @@ import ast
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from scheduler.errors import Problem
@@ -18,8 +19,10 @@ from scheduler.lang.limits import Limits
 REDUCTIONS = frozenset({"sum", "product", "min", "max", "any", "all", "argmin", "argmax"})
 
 _PARSER = threading.Lock()
-"""CPython counts the nesting of a tree that it converts once for all threads, and gives up where two convert at a
-time."""
+"""CPython counts the nesting of a tree that it converts once for all threads, and gives up where two convert at a time:
+a SystemError, though the tree is right."""
+_ATTEMPTS = 100
+"""Others in the process convert trees without the lock, `inspect` for one: then it is done again."""
 _FOREIGN = re.compile(r"""[^A-Za-z0-9_ +\-*/%&|^~<>=!().,\[\]]""")
 _GLUED = re.compile(r"\b[0-9][0-9a-fA-FxXoOjJ_.]*(?:and|else|for|if|in|is|not|or)\b")
 _BRACKETS = re.compile(r"[()\[\]]")
@@ -62,8 +65,7 @@ def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> S
     if found is None:
         try:
             # In brackets of our own: line breaks and indents are plain space, and `col_offset` is the 1-based column.
-            with _PARSER:
-                root = ast.parse(f"({text.translate(_SPACES)})", mode="eval").body
+            root = _tree(f"({text.translate(_SPACES)})")
         except SyntaxError as error:
             found = _syntax_error(error, len(text))
         except (RecursionError, MemoryError):  # the parser's own stack; its memory is returned
@@ -76,6 +78,14 @@ def parse(text: str, pointer: str, limits: Limits, problems: list[Problem]) -> S
     code, message, column, hint = found
     problems.append(Problem(code, pointer, message, hint, column))
     return None
+
+
+def _tree(text: str) -> ast.expr:
+    with _PARSER:
+        for _ in range(_ATTEMPTS):
+            with suppress(SystemError):
+                return ast.parse(text, mode="eval").body
+        return ast.parse(text, mode="eval").body
 
 
 _Found = tuple[str, str, int | None, str | None]
