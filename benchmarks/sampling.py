@@ -26,7 +26,7 @@ from scheduler.search.final import finished, root_group
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments, shared_stages, trivial_shared
 from scheduler.search.inlining import bounded, inline_trivial
 from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
-from scheduler.search.planning import AHEAD
+from scheduler.search.planning import ahead_bytes
 from scheduler.search.separating import Separated, separate
 from scheduler.search.shapes import fuse_rows, inline_by_cost
 from scheduler.search.sizing import Axes, Sized, Sizing, shape_of
@@ -72,7 +72,7 @@ class _Drawing:
         self.whole = random.choice((0.1, 0.5, 0.8))
         self.fused = random.choice((0.0, 0.5, 1.0))
         self.inlining = random.choice((inline_trivial, inline_by_cost, None))
-        self.streams, self.prefetch = random.random() < 0.5, random.choice((0, platform.l2_bytes // AHEAD))
+        self.streams, self.prefetch = random.random() < 0.5, random.choice((0, ahead_bytes(platform)))
 
     def schedule(self) -> Schedule:
         facts, r = self.facts, self.r

@@ -133,8 +133,8 @@ class _Step:
 class _Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
-    microseconds a byte to load, to store, of all threads, and of a thread that waits for
-    it; of `memory` the first and the last two. `latency`: how long memory takes to answer."""
+    microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
+    the last two. `latency`: how long memory takes to answer."""
 
     parameters: EcmParameters
     cycle: float

@@ -72,10 +72,10 @@ class GroupWork(NamedTuple):
     `tiles` those of all inter-tile loops. `fresh_bytes` are the buffers of its output, if that is no output of the
     pipeline, and of all its threads where they are so large that the allocator has them from the system.
     `circulating_bytes` are touched between two uses of what comes from outside of the group, if nothing of it is used
-    before: at least all inputs and outputs of the pipeline. `prefetch`: how many
-    bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
-    stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
-    no state of any stage."""
+    before: at least all inputs and outputs of the pipeline. `prefetch`: how many bytes ahead along a row the
+    group's loops ask for what they read from outside; 0 if they do not. `working`: what all stages inside together
+    touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are no state of any
+    stage."""
 
     parallel: Amount
     tiles: Amount

@@ -42,11 +42,11 @@ ROWS = (8, 4)
 """Rows that are computed side by side, where that is tried."""
 VECTORS = 16
 """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
-LIGHTER = 0.98
-"""Rows side by side take fewer instructions for the same bytes: what the model cannot tell apart goes to them."""
 AHEAD = 32
 """Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
 memory takes to answer, and beyond the end of a page, where hardware stops."""
+MOST_AHEAD = 65536
+"""More is not asked for ahead: it hides no more."""
 KEPT = 8
 """Plans of a segment that are kept for the best k schedules."""
 
@@ -61,11 +61,6 @@ class Plan:
     members: Members | None = None
     sized: Sized | None = None
     kind: Kind = PAPER
-
-    @property
-    def rows(self) -> bool:
-        """Whether several rows are computed side by side."""
-        return self.sized is not None and bool(self.sized.shape.order.rows)
 
     @property
     def key(self) -> Hashable:
@@ -235,7 +230,7 @@ class Planner:
             plans.sort(key=lambda p: p.total)
             plans += [p for sketch in plans[:SIZED] if (p := self._resized(sketch)) is not None]
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
-        return tuple(sorted(different.values(), key=lambda p: p.total * (LIGHTER if p.rows else 1.0))[:KEPT])
+        return tuple(sorted(different.values(), key=lambda p: p.total)[:KEPT])
 
     def _varied(self, plan: Plan) -> Iterator[Plan]:
         if plan.sized is None or plan.members is None:
@@ -290,7 +285,7 @@ class Planner:
             for kind, other in shapes(members, order, kinds, self.platform):
                 if not all(at.registers for at in other.levels.values()):
                     continue  # a band in memory holds little of what the next one reads
-                ahead = self.platform.l2_bytes // AHEAD if self._whole_rows(plan, Sized(other, sizes, inf)) else 0
+                ahead = ahead_bytes(self.platform) if self._whole_rows(plan, Sized(other, sizes, inf)) else 0
                 other = replace(other, stream=shape.stream and self._streams(members, other), prefetch=ahead)
                 found.append(Plan(plan.segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), kind))
             yield from found
@@ -304,7 +299,7 @@ class Planner:
         members, shape, sizes = plan.members, plan.sized.shape, plan.sized.sizes
         if not self._group(members, shape).vector:
             return
-        ahead = self.platform.l2_bytes // AHEAD
+        ahead = ahead_bytes(self.platform)
         for stream in (False, True) if self._streams(members, shape) else (False,):
             for prefetch in (0, ahead) if self._whole_rows(plan, plan.sized) else (0,):
                 if stream or prefetch:
@@ -353,6 +348,11 @@ class Planner:
         if isinstance(found, Sized) and found.shape.prefetch and not self._whole_rows(plan, found):
             return None
         return replace(plan, total=found.total, sized=found) if isinstance(found, Sized) else None
+
+
+def ahead_bytes(platform: Platform) -> int:
+    """How far along a row what it reads is asked for ahead."""
+    return min(platform.l2_bytes // AHEAD, MOST_AHEAD)
 
 
 def tiled_dims(output: StageFacts) -> tuple[str, ...]:

@@ -12,10 +12,10 @@ from scheduler import pipelines
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.schedule import Schedule
-from scheduler.schedule_document import to_document
+from scheduler.schedule_document import from_document, to_document
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.grouping import Segment
-from scheduler.search.planning import Plan
+from scheduler.search.planning import Plan, ahead_bytes
 from scheduler.search.ranking import best_combinations
 
 
@@ -79,3 +79,14 @@ def test_the_best_k_are_in_order_and_differ() -> None:
     found = [tuple(p.total for p in taken) for taken in best_combinations(choices, 5)]
     assert found == [(1, 10, 100), (1, 10.5, 100), (2, 10, 100), (2, 10.5, 100), (9, 10, 100)]
     assert len(list(best_combinations(choices, 100))) == 6
+
+
+@pytest.mark.parametrize("l2_bytes", [0, 1 << 30])
+def test_what_is_asked_for_ahead_waits_in_any_cache(l2_bytes: int) -> None:
+    """Not at all, or no further than a schedule may say."""
+    here = machine()
+    caches = [c.model_copy(update={"size_bytes": l2_bytes}) if c.level >= 2 and l2_bytes else c for c in here.caches]
+    platform = here.model_copy(update={"caches": tuple(c for c in caches if l2_bytes or c.level == 1)})
+    found = autoschedule(pipelines.load("machado_blur"), platform, SearchOptions("default"))
+    assert from_document(to_document(found.schedule)) == found.schedule
+    assert ahead_bytes(platform) <= 65536
