@@ -110,6 +110,7 @@ def test_a_group_tells_its_loops_and_those_of_updates(service):
             "tiles": [{"dim": "x", "size": None}, {"dim": "y", "size": 64}],
             "parallel": "y.outer",
             "vector": vector,
+            "unroll": ["c"],
             "placements": [
                 {**inside, "order": ["x", "y"], "vector": vector, "updates": updates},
                 {"stage": "gone", "compute": "inline", "store": "inline", "storage": "memory"},
@@ -119,7 +120,7 @@ def test_a_group_tells_its_loops_and_those_of_updates(service):
     ]
     text = page(service, f"/schedules/{service.schedule()}").text
     for words in (
-        "tiles of x whole, y 64; 8 lanes along x; threads over y.outer",
+        "tiles of x whole, y 64; 8 lanes along x; c unrolled; threads over y.outer",
         "memory, folded x, y; 8 lanes update 0: x, r, y; 8 lanes along x update 1: s",
         "update 0: y, t; threads over t",
         "inline: gone",
