@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.analysis.index import Index
 from scheduler.emit import c_gathers
+from scheduler.emit.c_neighbours import neighbours
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_tables import lookup
 from scheduler.emit.c_types import scalar
@@ -44,7 +45,7 @@ def address(o: Operands, d: Define) -> str:
             stored = UINT8 if element == BOOL else element
             return f"{o.function(d.op, stored, width)}({place} + {o.symbols.text(first)})"
         case "shuffle":
-            return _shuffle(d)
+            return _shuffle(o, d)
         case "narrow":
             return _narrow(o, d)
         case "lookup":
@@ -100,12 +101,15 @@ def _run(o: Operands, d: Define) -> str:
     return f"{o.function('run', d.result.type, lanes)}({d.attrs[0]}, {ends}, {index})"
 
 
-def _shuffle(d: Define) -> str:
+def _shuffle(o: Operands, d: Define) -> str:
     picks = d.attrs[0]
     assert isinstance(picks, tuple)
     a, b = d.args
     assert isinstance(a, Value)
     assert isinstance(b, Value)
+    found = neighbours(picks, d.result.type)
+    if found and a.lanes == b.lanes == len(picks):
+        return f"{o.function(found, d.result.type, len(picks))}({a.name}, {b.name})"
     return f"__builtin_shufflevector({a.name}, {b.name}, {', '.join(map(str, picks))})"
 
 

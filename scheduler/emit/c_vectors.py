@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from string import Template
 
-from scheduler.emit import c_gathers, c_tables
+from scheduler.emit import c_gathers, c_neighbours, c_tables
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import scalar, short, vector
 from scheduler.lang.types import ScalarType
@@ -433,6 +433,8 @@ class Functions:
             return [*types, *c_tables.types_of(lanes)]
         if c_gathers.is_gather(name):
             return [*types, *c_gathers.types_of(t, lanes)]
+        if c_neighbours.is_neighbours(name):
+            return [*types, *c_neighbours.types_of()]
         if not self.in_vectors(name, t):
             return types
         if name in ("product_log2", "exp2"):
@@ -461,6 +463,8 @@ class Functions:
             return c_tables.definition(name, lanes, function_name(name, t, lanes))
         if c_gathers.is_gather(name):
             return c_gathers.definition(name, t, lanes, function_name(name, t, lanes))
+        if c_neighbours.is_neighbours(name):
+            return c_neighbours.definition(name, t, lanes, function_name(name, t, lanes))
         if name in EXTREMES:
             return _extreme(name, t, lanes)
         return _defined(name, t, lanes) if self.in_vectors(name, t) else _by_lanes(name, t, lanes)

@@ -142,10 +142,41 @@ def test_bools_past_the_caches(fused: bool) -> None:
         assert_right(got, interpret(pipeline, inputs, {}, regions))
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("type_", ["uint8", "uint16", "int32", "float32", "float64"])
+def test_neighbours_are_lanes_of_two_vectors(type_: str, compiler: str) -> None:
+    """As far as a vector reaches to either side; those that are no whole words apart take another instruction."""
+    lanes = 64 // np.dtype(type_).itemsize
+    steps = range(-lanes, lanes + 1, max(lanes // 8 - 1, 1))
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "neighbours",
+            "inputs": [{"name": "input", "type": type_, "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+            "stages": [
+                {"name": "twice", "dims": ["x", "y"], "value": "input(x, y) + input(x, y)"},
+                {"name": "out", "dims": ["x", "y"], "value": " - ".join(f"twice(x + {n}, y)" for n in steps)},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 1024], [0, 64]]},
+        }
+    )
+    schedule = rows("neighbours", "out", (registers("twice", lanes),), lanes=lanes)
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, machine())
+    assert "tilesmith_from" in source.code
+    library = build(source, ("-O1", "-march=native"), compiler)
+    data = np.random.default_rng(7).integers(0, 100, (3, 5 * lanes + 3)).astype(type_)
+    regions = {"out": ((0, 5 * lanes + 3), (0, 3))}
+    status, got = call(library, source, pipeline, {"input": Image(data, (0, 0))}, {}, regions)
+    assert status == 0
+    assert_right(got, interpret(pipeline, {"input": Image(data, (0, 0))}, {}, regions))
+
+
 def test_windows_rotate_and_need_no_memory() -> None:
     source = source_of(loaded("unsharp"), SCHEDULES["unsharp"], machine())
     assert {name for name, _ in source.buffers} == {"gray"}
-    assert "__builtin_shufflevector(blur_y_before_0, " in source.code
+    assert "= tilesmith_from1_f32x16(blur_y_before_0, " in source.code
     assert re.search(r"blur_y_before_0 = blur_y_\d+;|blur_y_before_0 = t_\d+;", source.code)
 
 
