@@ -22,6 +22,7 @@ from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.pairs import paired
 from scheduler.lower.program import Argument, Parameter, Program, Statement
 from scheduler.lower.prune import prune
+from scheduler.lower.shared import carried, every_other
 from scheduler.lower.wide import by_registers
 
 FLAGS = ("-std=gnu11",)
@@ -129,9 +130,9 @@ class _Emitter:
     def run(self) -> str:
         p = self.program
         kept = {x for _, box in p.required for pair in box for x in pair}
-        bounds, body = prune(p.bounds, paired(by_registers(p.body, p.register_bytes)), kept)
+        bounds, body = prune(p.bounds, paired(every_other(by_registers(p.body, p.register_bytes))), kept)
         bound_lines = self._bound_lines(bounds)
-        body_lines = self.statements.block(body, 1)
+        body_lines = self.statements.block(carried(body, p.line_bytes), 1)
         main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
         text = "\n".join([*main, *self._argv_lines()])
         prelude = [

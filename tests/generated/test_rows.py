@@ -67,7 +67,7 @@ def test_rows_of_every_number_and_width(name: str) -> None:
     source = source_of(pipeline, schedule, machine())
     library = build(source, ("-O1", "-march=native"))
     for height in (1, 3, 4, 5, 8, 23):
-        for width in (1, 31, 70):
+        for width in (1, 31, 70, 200):
             region = ((width % 23 - 11, width), (height * 5 % 9 - 4, height), (0, 3))
             regions = {output: region[: len(pipeline.stage(output).dims)] for output in pipeline.outputs}
             p = at_regions(pipeline, regions, use_estimates=False)
@@ -88,6 +88,8 @@ def test_what_rows_share_is_loaded_and_computed_once(name: str) -> None:
     whole = [body for _, body in loop if body.count("= *(const u16x32_at *)(input") == 18 and "for (" not in body]
     assert len(whole) == 1
     assert whole[0].count(" / 3;") == 6 + 4
+    kept = [body for _, body in loop if body.count("_kept = ") == 6]
+    assert [body.count("= *(const u16x32_at *)(input") for body in kept] == ([12] if name == "in registers" else [])
 
 
 def test_the_next_rows_are_asked_for_and_threads_take_neighbours() -> None:

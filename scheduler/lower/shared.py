@@ -1,0 +1,186 @@
+"""Loads that neighbours share: what vectors from memory hold already is not loaded again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from scheduler.analysis.index import Index, const, maximum, sym
+from scheduler.lower.program import Accumulator, Assign, Buffer, Define, If, Loop, Row, Statement, Store, Value
+
+Key = tuple[str, Index, Value, int]
+"""A row, a place in it, what is loaded (without a name), and a number that changes where the row may be written.
+Vectors with the same key differ in how many elements after that place they begin."""
+
+Loads = Mapping[Key, Mapping[int, Define]]
+"""The loads of a block by where they begin."""
+
+Rows = dict[str, Buffer]
+"""The buffers of the rows that are known."""
+
+MOST_CARRIED = 12
+"""How many vectors a loop keeps from one iteration for the next."""
+
+
+def every_other(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """*Before*: every other element from x on is picked of two vectors, and every other from x + 1 on of two more.
+    *After*: both are picked of the same two."""
+
+    def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
+        loads = _loads(statements, rows)
+        return _defined(statements, loads, _paired(statements, loads))
+
+    return _everywhere(body, {}, block)
+
+
+def carried(body: tuple[Statement, ...], line_bytes: int) -> tuple[Statement, ...]:
+    """*Before*: a loop over vectors that are as long as lines loads neighbours one by one, two lines for each. *After*:
+    of such in a row of at least three, every other one is a permutation of the first vector and of that of the next
+    iteration, which is kept for it: the units that load and those that permute share the work. The last iteration,
+    which has no next one, is as before.
+
+    *Legal when* iterations follow each other, the row stays the same, and its buffer is not written in the loop."""
+
+    def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
+        return tuple(x for s in statements for x in (_carrying(s, rows, line_bytes) if isinstance(s, Loop) else (s,)))
+
+    return _everywhere(body, {}, block)
+
+
+def _everywhere(
+    statements: tuple[Statement, ...],
+    rows: Rows,
+    change: Callable[[tuple[Statement, ...], Rows], tuple[Statement, ...]],
+) -> tuple[Statement, ...]:
+    """Changes every block, those inside of it first."""
+    found: list[Statement] = []
+    for s in statements:
+        match s:
+            case Row():
+                rows[s.result] = s.buffer
+                found.append(s)
+            case Loop():
+                found.append(replace(s, body=_everywhere(s.body, rows, change)))
+            case If():
+                inside, otherwise = (_everywhere(b, rows, change) for b in (s.body, s.otherwise))
+                found.append(replace(s, body=inside, otherwise=otherwise))
+            case _:
+                found.append(s)
+    return change(tuple(found), rows)
+
+
+def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
+    found: dict[Key, dict[int, Define]] = defaultdict(dict)
+    stores: dict[int, int] = defaultdict(int)
+    blocks = 0
+    for s in statements:
+        match s:
+            case Store():
+                stores[id(s.buffer)] += 1
+            case Loop() | If():
+                blocks += 1
+            case Define(op="load") if s.result.lanes > 1 and s.attrs[0] in rows:
+                at, row = s.args[0], str(s.attrs[0])
+                assert isinstance(at, Index)
+                key = (row, at - at.const, replace(s.result, name=""), blocks + stores[id(rows[row])])
+                found[key].setdefault(at.const, s)
+            case _:
+                pass
+    return found
+
+
+def _defined(statements: tuple[Statement, ...], loads: Loads, instead: Mapping[str, Define]) -> tuple[Statement, ...]:
+    """With the definitions `instead`: the loads that they are made of come before them."""
+    if not instead:
+        return statements
+    load = {d.result.name: d for starts in loads.values() for d in starts.values()}
+    found: list[Statement] = []
+    done: set[str] = set()
+    for s in statements:
+        if not isinstance(s, Define):
+            found.append(s)
+            continue
+        new = instead.get(s.result.name, s)
+        first = [load[a.name] for a in new.args if isinstance(a, Value) and a.name in load]
+        found += [d for d in dict.fromkeys((*first, new)) if d.result.name not in done]
+        done |= {d.result.name for d in (*first, new)}
+    return tuple(found)
+
+
+def _paired(statements: tuple[Statement, ...], loads: Loads) -> dict[str, Define]:
+    """The permutations that pick every other element, of two vectors for both halves."""
+    place = {d.result.name: (key, at) for key, starts in loads.items() for at, d in starts.items()}
+    halves: dict[Key, dict[int, Define]] = defaultdict(dict)
+    for s in statements:
+        if isinstance(s, Define) and (found := _half(s, place)) is not None:
+            halves[found[0]].setdefault(found[1], s)
+    instead: dict[str, Define] = {}
+    for key, starts in halves.items():
+        n = key[2].lanes
+        for at in sorted(starts):
+            low, high = loads[key].get(at), loads[key].get(at + n)
+            if at + 1 not in starts or starts[at].result.name in instead or low is None or high is None:
+                continue
+            for odd in (0, 1):
+                result = starts[at + odd].result
+                picks = tuple(range(odd, 2 * n, 2))
+                instead[result.name] = Define(result, "shuffle", (low.result, high.result), (picks,))
+    return instead
+
+
+def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | None:
+    """The first of the elements that `s` picks of two loads, if that is every other one."""
+    match s:
+        case Define(op="shuffle", args=(Value() as a, Value() as b), attrs=(tuple() as picks,)):
+            n = a.lanes
+            if a.name not in place or b.name not in place or s.result.lanes != n:
+                return None
+            (key, first), (other, second) = place[a.name], place[b.name]
+            elements = [first + p if p < n else second + p - n for p in picks]
+            if key == other and elements == list(range(elements[0], elements[0] + 2 * n, 2)):
+                return key, elements[0]
+        case _:
+            pass
+    return None
+
+
+def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
+    """`loop` but for its last iteration, with what iterations keep for the next; and that iteration."""
+    plain = loop.step == const(1) and loop.skip is None and loop.last is None and not (loop.first or loop.parallel)
+    if not plain or any(isinstance(s, Loop | If) for s in loop.body):
+        return (loop,)
+    own = {s.result for s in loop.body if isinstance(s, Row)}
+    written = {id(s.buffer) for s in loop.body if isinstance(s, Store)}
+    begin: list[Statement] = []
+    ends: list[Statement] = []
+    instead: dict[str, list[Define]] = {}
+    for (row, at, kind, _), starts in _loads(loop.body, rows).items():
+        n, places = kind.lanes, sorted(starts)
+        near = [p for p in places if p <= places[0] + n]
+        fixed = at - sym(loop.var).scaled(n)
+        stays = row not in own and id(rows[row]) not in written and not fixed.mentions(loop.var)
+        if not stays or kind.mask_bits or n * kind.type.bytes < line_bytes or len(near) < 3:
+            continue
+        first = starts[near[0]]
+        kept, start, following = (
+            replace(first.result, name=f"{first.result.name}_{which}") for which in ("kept", "first", "next")
+        )
+        begin.append(Define(start, "load", (fixed + loop.lo.scaled(n) + near[0],), first.attrs))
+        begin.append(Accumulator(kept, start))
+        ends.append(Assign(kept, following))
+        hand = [Define(first.result, "copy", (kept,)), Define(following, "load", (at + n + near[0],), first.attrs)]
+        instead[first.result.name] = hand
+        for p in near[1::2]:
+            result = starts[p].result
+            picks = tuple(range(p - near[0], p - near[0] + n))
+            instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
+    if not begin or len(ends) > MOST_CARRIED:
+        return (loop,)
+    body: list[Statement] = []
+    for s in loop.body:
+        made = instead.get(s.result.name, [s]) if isinstance(s, Define) else [s]
+        body += [x for x in made if x not in body]
+    most = replace(loop, hi=loop.hi - 1, body=(*body, *ends))
+    final = replace(loop, lo=maximum(loop.lo, loop.hi), comment="the last of them")
+    return If((loop.hi - loop.lo - 1,), (*begin, most)), final
