@@ -126,7 +126,9 @@ def partition_explained(search: PartitionSearch, partition: Partition, paper: Pa
     chosen = f"groups of {', '.join(outputs)}" if count > 1 else "one group"
     tried = len(search.cuts)
     reason = (
-        f"the cheapest of {tried} ways to group that were tried" if tried > 1 else "no other way came into question"
+        f"the cheapest of {tried} ways to group that were tried, each estimated with few sizes of tiles"
+        if tried > 1
+        else "no other way came into question"
     )
     return [Decision("split", name, chosen, reason, "search over the DAG", search.cost(partition), rejected)]
 
