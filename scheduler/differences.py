@@ -33,7 +33,9 @@ class _Places:
         self.groups = {g.output: g for g in schedule.groups}
         self.placements: dict[str, Placement | None] = dict.fromkeys(self.groups)
         for group in schedule.groups:
-            self.placements |= {p.stage: p for p in group.placements}
+            for p in group.placements:  # of a stage in several groups where it is not inline
+                if p.stage not in self.placements or p.compute != INLINE:
+                    self.placements[p.stage] = p
 
     def level(self, stage: str) -> str:
         placement = self.placements.get(stage)

@@ -6,7 +6,7 @@ computes the same values as the reference interpreter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
@@ -27,9 +27,9 @@ def check(pipeline: Pipeline, schedule: Schedule) -> None:
     graph = stage_graph(pipeline)
     if schedule.pipeline != pipeline.name:
         raise IllegalSchedule(f"the schedule is for pipeline '{schedule.pipeline}', not for '{pipeline.name}'")
-    _check_cover(graph, schedule)
-    _check_group_order(graph, schedule)
     stages = {s.name: s for s in pipeline.stages}
+    _check_cover(graph, schedule, {s.name for s in pipeline.stages if s.updates})
+    _check_group_order(graph, schedule)
     for group in schedule.groups:
         _check_group(_Context(pipeline, graph, stages, group, schedule.strict))
 
@@ -61,18 +61,22 @@ class _Context:
         return self.group.loops.index(loop)
 
 
-def _check_cover(graph: StageGraph, schedule: Schedule) -> None:
-    """Every stage is scheduled once; one that is inline may be so in every group that reads it."""
+def _check_cover(graph: StageGraph, schedule: Schedule, updated: Collection[str]) -> None:
+    """Every stage is scheduled: as the output of a group, or in the groups that read it. Each of several computes its
+    own, somewhere or inline."""
     seen: dict[str, bool] = {}
     for group in schedule.groups:
-        placed = [(p.stage, p.compute == INLINE) for p in group.placements]
-        for name, inlined in (*placed, (group.output, False)):
+        placed = [p.stage for p in group.placements]
+        for name in (*placed, group.output):
             if name not in graph.consumers:
                 raise IllegalSchedule(f"stage '{name}': no output of the pipeline needs a stage of this name")
-            if name in seen and not (inlined and seen[name]):
-                raise IllegalSchedule(f"stage '{name}': it is scheduled twice, and not inline both times")
-            seen[name] = inlined
-        if len({name for name, _ in placed}) != len(placed):
+            member = name != group.output
+            if name in seen and not (member and seen[name]):
+                raise IllegalSchedule(f"stage '{name}': it is scheduled twice, and the output of a group")
+            if name in seen and name in updated:
+                raise IllegalSchedule(f"stage '{name}': it is in several groups, but has updates")
+            seen[name] = member
+        if len(set(placed)) != len(placed):
             raise IllegalSchedule(f"group of '{group.output}': a stage has two placements")
     for name in graph.stages:
         if name not in seen:

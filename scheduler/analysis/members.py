@@ -34,11 +34,11 @@ class Members:
     `follows` maps every stage to the span of each of its dims in the output's dims: through the whole chain
     of consumers, whoever of them is inlined. A dim that follows no single dim of the output is UNKNOWN; one that is not
     pure (`StageFacts.pure`) stands for the whole of itself and follows nothing.
-    `consumers` are those inside the group, in topological order. `shared` are stages that other groups read
-    too: they are inline in all of them. `unfolded` are stages whose window is not provable: of readers that go through
-    different clamps one stays behind at an edge, and what is computed for such a stage may be asked for all at once.
-    `lines` are spans in integers, those of all groups of the same facts, and `remembered` is whatever else follows from
-    the group alone, kept as they are made.
+    `consumers` are those inside the group, in topological order. `shared` are stages that other groups have
+    too: each computes its own, inline unless it pays to keep it for a row. `unfolded` are stages whose window is not
+    provable: of readers that go through different clamps one stays behind at an edge, and what is computed for such a
+    stage may be asked for all at once. `lines` are spans in integers, those of all groups of the same facts, and
+    `remembered` is whatever else follows from the group alone, kept as they are made.
     """
 
     facts: Facts

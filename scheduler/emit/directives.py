@@ -9,6 +9,7 @@ the stage is computed at the same loops and what is stored is Halide's choice. N
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -138,6 +139,8 @@ class _Making:
             s.name: [{r.name: DomainVar(s.name, k, n) for n, r in enumerate(u.domain)} for k, u in enumerate(s.updates)]
             for s in self.written.stages
         }
+        placed = Counter(p.stage for g in self.schedule.groups for p in g.placements)
+        self.several = {stage for stage, times in placed.items() if times > 1}
         self.missing = {f.partial for f in self.schedule.factors} | {s.partial for s in self.schedule.separations}
 
     def call(self, stage: str, method: str, *arguments: Argument, update: int | None = None) -> None:
@@ -283,8 +286,10 @@ class _Making:
 
     def _placement(self, members: Members, group: Group, placement: Placement, loops: Mapping[str, Variable]) -> None:
         name = placement.stage
-        if placement.compute == INLINE:
+        if placement.compute == INLINE or name in self.several:
             self.call(name, "compute_inline")
+            if placement.compute != INLINE:  # a Func is computed at one place
+                self.unsaid.append(f"that '{name}' is kept in the group of '{group.output}': it is in others, too")
             return
         compute, store = (self._level(group, loop, loops) for loop in (placement.compute, placement.store))
         at = FuncOf(group.output)

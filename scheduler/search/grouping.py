@@ -31,8 +31,8 @@ takes the one group in any case; but across all levels of a pyramid halos can be
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Stages that are scheduled together: `names` in topological order, the output last. `shared` of them are inline,
-    here and in whatever other segment reads them."""
+    """Stages that are scheduled together: `names` in topological order, the output last. `shared` of them are in
+    whatever other segment reads them, too."""
 
     output: str
     names: tuple[str, ...]

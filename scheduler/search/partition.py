@@ -1,8 +1,9 @@
 """Which stages make a group, beyond TACO 2019: a local search over the whole DAG, priced by the cost model.
 
-A partition is the set of stages that are outputs of groups, and of those that are inline in several. Everything else is
-in the group of the only output that it is read for. The search starts from the groups of the paper and from one group
-for every output of the pipeline, whichever costs less, and then joins and cuts groups as long as that pays.
+A partition is the set of stages that are outputs of groups, and of those that are in several, inline unless one of
+these does better to keep its own for a row. Everything else is in the group of the only output that it is read for. The
+search starts from the groups of the paper and from one group for every output of the pipeline, whichever costs less,
+and then joins and cuts groups as long as that pays.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EFFORT = 3
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Outputs of groups, and stages that are inline in every group that reads them."""
+    """Outputs of groups, and stages that are in every group that reads them, first of all inline."""
 
     outputs: frozenset[str]
     inlined: frozenset[str] = frozenset()

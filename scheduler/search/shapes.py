@@ -141,10 +141,10 @@ def _compute(choice: Choice) -> int | None:
 def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
     """Shapes that differ from `shape` in how the stage `name` is computed: inline instead of kept where that may pay,
     or kept for the row instead of inline; in fused rows also computed again for every row that is read instead of kept
-    in a ring."""
+    in a ring. A stage that other groups have too is no different: each computes its own."""
     order, choices = shape.order, shape.choices
     levels = choices[name].levels
-    if needs_memory(members, name) is not None or name in members.shared:
+    if needs_memory(members, name) is not None:
         return
     row = order.innermost + 1
     fused = any(c.levels is not None and c.levels.registers for c in choices.values())

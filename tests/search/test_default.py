@@ -46,6 +46,15 @@ def test_a_scan_is_computed_in_strips_that_keep_it_and_tables_of_it_where_they_a
     assert table.compute == "inline"
 
 
+def test_of_a_stage_in_several_groups_one_keeps_its_own() -> None:
+    """`gaussian_1` reads each value of `gaussian_0`, found in a table, at two places; the output at one."""
+    found = {g.output: g.placement("gaussian_0") for g in schedule_of(pipelines.load("local_laplacian")).groups}
+    assert {output: p.compute for output, p in found.items() if p is not None} == {
+        "gaussian_1": "y.inner",
+        "output": "inline",
+    }
+
+
 @pytest.mark.parametrize("name", ["harris", "interpolate", "camera_pipe"])
 def test_the_same_question_has_the_same_answer(name: str) -> None:
     first, second = (schedule_of(pipelines.load(name)) for _ in range(2))

@@ -201,7 +201,7 @@ def test_a_member_is_not_read_outside_its_group() -> None:
     _refused(_schedule(b, c), "'c' in the group of 'c': it reads 'a'", two)
 
 
-def test_an_inline_stage_may_be_inline_in_every_group_that_reads_it() -> None:
+def test_every_group_that_reads_a_stage_may_compute_its_own() -> None:
     two = pipeline(
         "blur",
         [stage("a", "xy", F("input")(x, y)), stage("b", "xy", F("a")(x, y)), stage("c", "xy", F("a")(x, y))],
@@ -212,7 +212,10 @@ def test_an_inline_stage_may_be_inline_in_every_group_that_reads_it() -> None:
     b, c = (Group(n, plain, (), None, None, (), (a,)) for n in "bc")
     check(two, _schedule(b, c))
     placed = replace(c, placements=(replace(a, compute="y.inner", store="y.inner"),))
-    _refused(_schedule(b, placed), "'a': it is scheduled twice, and not inline both times", two)
+    check(two, _schedule(b, placed))
+    alone = Group("a", plain, (), None, None, (), ())
+    _refused(_schedule(alone, b, c), "'a': it is scheduled twice, and the output of a group", two)
+    _refused(_schedule(b, placed, alone), "'a': it is scheduled twice, and the output of a group", two)
     _refused(_schedule(b, replace(c, placements=(a, a))), "group of 'c': a stage has two placements", two)
 
 
@@ -310,6 +313,11 @@ def test_a_bad_schedule_of_updates_is_refused(changes: dict[str, object], words:
         check(COLUMNS, _sums(**changes))
 
 
-def test_updates_need_memory() -> None:
+def test_updates_need_memory_and_run_in_one_group() -> None:
     inside = (Placement("twice", INLINE, INLINE), Placement("sums", INLINE, INLINE))
     _refused(_schedule(replace(OUT, placements=inside)), "inline, but it has updates", COLUMNS)
+    other = replace(COLUMNS.stage("out"), name="other")
+    two = replace(COLUMNS, stages=(*COLUMNS.stages, other), outputs=("out", "other"))
+    kept = tuple(replace(p, compute="y.inner", store="y.inner") for p in inside)
+    groups = (replace(OUT, placements=kept), replace(OUT, output="other", placements=kept))
+    _refused(_schedule(*groups), "'sums': it is in several groups, but has updates", two)

@@ -256,17 +256,13 @@ class _Drawing:
     def _placed(self, name: str, readers: set[str]) -> bool:
         """Whether `name` became a member of the groups in `readers`."""
         stage = self.stages[name]
-        if len(readers) == 1:
-            nest = self.nests[next(iter(readers))]
-            placement = self._placement(stage, nest)
-            if placement is not None:
-                nest.placements[name] = placement
-            return placement is not None
-        if not self._inlinable(stage) or not self.chance(0.6):
+        if len(readers) > 1 and (stage.updates or not self.chance(0.6)):
             return False
-        for reader in sorted(readers):
-            self.nests[reader].placements[name] = Placement(name, INLINE, INLINE)
-        return True
+        found = {reader: self._placement(stage, self.nests[reader]) for reader in sorted(readers)}
+        for reader, placement in found.items():
+            if placement is not None and None not in found.values():
+                self.nests[reader].placements[name] = placement
+        return None not in found.values()
 
     def _inlinable(self, stage: Stage) -> bool:
         """Whether `stage` may be inlined, and its value is not written out too often then. Its readers are placed."""
