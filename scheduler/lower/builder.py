@@ -57,6 +57,7 @@ class Builder:
         self.splitting = False  # whether rows may be written once for each remainder of an index
         self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
         self.prefetch = 0  # how many bytes ahead along their rows vectors ask for what they read
+        self.asks_again = False  # and once more, when it comes from the second level of caches
         self.rows_ahead: Mapping[str, Mapping[int, int]] = {}  # and how many rows in dims of what they read
         self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
         self._counts: dict[str, int] = {}

@@ -25,8 +25,11 @@ from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.memory import held_back, store, stream, streams
 from scheduler.lower.nest import iterations
 from scheduler.lower.places import Axis, NotUniformBound
-from scheduler.lower.program import Accumulator, Assign, Buffer, Lane, Loop, Value
+from scheduler.lower.program import Accumulator, Assign, Buffer, Define, Lane, Loop, Value
 from scheduler.lower.streams import Coordinates, Stream, Streams
+
+FOLLOWED = 8
+"""Rows, of rings among them, that prefetchers of the first level are sure to follow in one loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class _Fused:
         self.written: list[Written] = []
         self.reach: dict[str, tuple[int, int] | None] = {}
         self.roomy: frozenset[str] = frozenset()
+        self.many = False
         self.before = frozenset(b.depths)
 
     def run(self) -> None:
@@ -156,7 +160,7 @@ class _Fused:
         b = self.b
         mark = b.mark()
         constraints: list[tuple[int, Index]] = []
-        with b.scope():
+        with b.scope() as body:
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
             evaluator, lane, streams = self._evaluator(k, planning=True, safe=self.clamped)
@@ -179,6 +183,8 @@ class _Fused:
                 if moving == 0:
                     raise NotUniformBound
                 constraints.append((moving, c - sym(k).scaled(moving)))
+            rows = {s.attrs[0] for s in body if isinstance(s, Define) and s.op == "load"}
+            self.many = bool(self.row.rings) and len(rows) > FOLLOWED
         b.rollback(mark)
         return constraints
 
@@ -251,6 +257,7 @@ class _Fused:
             evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe)
             for s in streams:
                 s.current = None
+            b.asks_again = self.many
             at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
             for s in streams:
                 if s.stage.name in self.row.rings:
@@ -268,6 +275,7 @@ class _Fused:
                     value = window[n]
                     assert value is not None
                     b.emit(Assign(s.previous[n], value))
+        b.asks_again = False
         for s in streams:
             for cell in s.previous:
                 b.depths[cell.name] = outside

@@ -13,6 +13,8 @@ from scheduler.lower.program import Buffer, Gathered, Lane, Prefetch, Store, Val
 
 NEAR = 2048
 """What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
+SOON = 1536
+"""From there loops of many rows ask for it this far ahead."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -206,10 +208,18 @@ def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
     shift = unit.base.const + min(unit.pattern)
     key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
     at = unit.base + (min(unit.pattern) + b.prefetch // buffer.type.bytes)
+    soon = unit.base + (min(unit.pattern) + SOON // buffer.type.bytes)
     rows = b.rows_ahead.get(buffer.stage, {})
     for d, ahead in rows.items():
         at = at + buffer.stride[d].scaled(ahead)
-    b.remember(b.depth, key, lambda: b.emit(Prefetch(row, at, far=bool(rows) or b.prefetch > NEAR)))
+    far = bool(rows) or b.prefetch > NEAR
+
+    def ask() -> None:
+        b.emit(Prefetch(row, at, far))
+        if far and b.asks_again:
+            b.emit(Prefetch(row, soon))
+
+    b.remember(b.depth, key, ask)
 
 
 def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:

@@ -72,7 +72,7 @@ SCHEDULES["blur in memory"] = rows(
     "blur", "blur_y", (Placement("blur_x", "y.inner", "x.outer", vector=Vector("x", 32)),), lanes=32
 )
 SCHEDULES |= {
-    f"{name} past the caches": replace(s, groups=(replace(s.groups[0], stream=True, prefetch=2048),))
+    f"{name} past the caches": replace(s, groups=(replace(s.groups[0], stream=True, prefetch=32768),))
     for name, s in SCHEDULES.items()
 }
 
@@ -140,6 +140,18 @@ def test_bools_past_the_caches(fused: bool) -> None:
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
         assert_right(got, interpret(pipeline, inputs, {}, regions))
+
+
+@pytest.mark.parametrize(("name", "soon"), [("blur", False), ("harris", True), ("unsharp", True)])
+def test_loops_of_many_rows_ask_for_them_twice(name: str, soon: bool) -> None:
+    """Far ahead, and again when they come from the second level of caches."""
+    code = source_of(loaded(name), SCHEDULES[f"{name} past the caches"], machine()).code
+    asked = re.findall(r"__builtin_prefetch\(\w+ \+ \(.*\)(, 0, 2)?\);", code)
+    assert ", 0, 2" in asked
+    assert ("" in asked) == soon
+    size = 2 if name == "blur" else 4
+    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\(.* \+ (\d+)\), 0, 2\);", code)]
+    assert min(ahead) >= 32768 // size
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
