@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+_PARSING = threading.RLock()
+_parse = ast.parse
+
+
+def _one_at_a_time(*arguments: Any, **options: Any) -> Any:
+    """CPython cannot convert two trees at a time. pytest parses test modules, and what it shows of a failure, while
+    services that tests have started parse expressions in threads of their own."""
+    with _PARSING:
+        return _parse(*arguments, **options)
+
+
+def pytest_configure() -> None:
+    setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
