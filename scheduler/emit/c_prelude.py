@@ -298,6 +298,14 @@ TILESMITH_INLINE void tilesmith_fence(void) {
 #endif
 }
 """,
+    "tilesmith_ask_ends": """\
+/* The lines that a row begins and ends in, if it does not have the whole of them: their rest is loaded before they are
+   stored, and what goes past the caches waits for that. */
+TILESMITH_INLINE void tilesmith_ask_ends(const void *first, const void *end) {
+    if ((uintptr_t)first % LINE) __builtin_prefetch(first, 1);
+    if ((uintptr_t)end % LINE) __builtin_prefetch(end, 1);
+}
+""",
     "tilesmith_far_sum": """\
 /* A sum of coordinates; where it overflows, `far` says so. */
 TILESMITH_INLINE int64_t tilesmith_far_sum(int64_t a, int64_t b, int *far) {

@@ -14,6 +14,7 @@ from scheduler.lang.types import BOOL, UINT8
 from scheduler.lower.program import (
     Accumulator,
     Allocate,
+    AskEnds,
     Assign,
     Bind,
     Buffer,
@@ -106,6 +107,8 @@ class Statements:
                 return self._copy_out(s)
             case Fence():
                 return ["tilesmith_fence();"]
+            case AskEnds():
+                return [f"tilesmith_ask_ends({s.row} + {text(s.first)}, {s.row} + {text(s.last + 1)});"]
             case Prefetch():
                 return [f"__builtin_prefetch({s.row} + {text(s.index)}{', 0, 2' if s.far else ''});"]
             case _:

@@ -22,7 +22,7 @@ from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
-from scheduler.lower.memory import held_back, store, stream, streams
+from scheduler.lower.memory import ask_ends, held_back, store, stream, streams
 from scheduler.lower.nest import iterations
 from scheduler.lower.places import Axis, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Define, Lane, Loop, Value
@@ -86,6 +86,8 @@ def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
         except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
             b.rollback(mark)
             clamped = True
+        finally:
+            b.asks_again = False
 
 
 class _Fused:
@@ -103,7 +105,6 @@ class _Fused:
         self.written: list[Written] = []
         self.reach: dict[str, tuple[int, int] | None] = {}
         self.roomy: frozenset[str] = frozenset()
-        self.many = False
         self.before = frozenset(b.depths)
 
     def run(self) -> None:
@@ -116,6 +117,7 @@ class _Fused:
         for w in self.written:
             w.before = self._register(self.row.output.name, w.buffer.type)
             w.held = held_back(b, w.buffer, w.at, self.base, lanes)
+            ask_ends(b, w.buffer, w.at, self.lo, self.hi)
             constraints.append((lanes, self.base - w.held - self.lo))
             constraints.append((-lanes, self.hi - self.base + w.held - (lanes - 1)))
         # vectors start at base + lanes * k
@@ -184,7 +186,7 @@ class _Fused:
                     raise NotUniformBound
                 constraints.append((moving, c - sym(k).scaled(moving)))
             rows = {s.attrs[0] for s in body if isinstance(s, Define) and s.op == "load"}
-            self.many = bool(self.row.rings) and len(rows) > FOLLOWED
+            b.asks_again = bool(self.row.rings) and len(rows) > FOLLOWED
         b.rollback(mark)
         return constraints
 
@@ -257,7 +259,6 @@ class _Fused:
             evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe)
             for s in streams:
                 s.current = None
-            b.asks_again = self.many
             at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
             for s in streams:
                 if s.stage.name in self.row.rings:
@@ -275,7 +276,6 @@ class _Fused:
                     value = window[n]
                     assert value is not None
                     b.emit(Assign(s.previous[n], value))
-        b.asks_again = False
         for s in streams:
             for cell in s.previous:
                 b.depths[cell.name] = outside

@@ -9,7 +9,7 @@ from scheduler.analysis.tables import BYTES, FEWEST, MOST_PARTS, PART
 from scheduler.lang.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from scheduler.lower import interleaved
 from scheduler.lower.builder import WIDEST_VECTOR_BYTES, Builder
-from scheduler.lower.program import Buffer, Gathered, Lane, Prefetch, Store, Value
+from scheduler.lower.program import AskEnds, Buffer, Gathered, Lane, Prefetch, Store, Value
 
 NEAR = 2048
 """What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
@@ -227,6 +227,15 @@ def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index,
     each vector that `stream` is given are written with the next."""
     row, hint = _row(b, buffer, lanes), f"{buffer.stage}_held"
     return b.as_index(b.define("held", (start,), INT64, attrs=(buffer.type, width), row=row, hint=hint))
+
+
+def ask_ends(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], first: Index, last: Index) -> None:
+    """Asks for the lines that the next row begins and ends in: the next in the dim whose loop is the innermost one
+    around this."""
+    others = [d for d in range(len(lanes)) if d != buffer.unit]
+    along = max(others, key=lambda d: b.depth_of(lanes[d].base), default=None)
+    ahead = const(0) if along is None else buffer.stride[along]
+    b.emit(AskEnds(_row(b, buffer, lanes), first + ahead, last + ahead))
 
 
 def stream(

@@ -129,6 +129,16 @@ class Prefetch:
 
 
 @dataclass(frozen=True, slots=True)
+class AskEnds:
+    """Asks for the lines of memory that `row[first]` to `row[last]` begin and end in, where they do not have the whole
+    of them: those are loaded before they can be stored."""
+
+    row: str
+    first: Index
+    last: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Gathered:
     """One dim of an address that differs from lane to lane: (lane - origin) * stride, or (lane % ring) * stride.
     `within` clamps the lane's index."""
@@ -313,6 +323,7 @@ Statement: TypeAlias = (
     | CopyOut
     | Fence
     | Prefetch
+    | AskEnds
 )
 
 

@@ -9,6 +9,7 @@ from scheduler.analysis.index import Index
 from scheduler.lower.program import (
     Accumulator,
     Allocate,
+    AskEnds,
     Assign,
     Bind,
     Buffer,
@@ -75,6 +76,8 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
                 roots.update(n for g in s.scatter for n in _gathered_names(g))
                 roots.update(n for x in s.within or () for n in x.symbols())
                 roots.update(n for v in (s.before, s.picks, s.moved) if v is not None for n in _names(v))
+            case AskEnds():
+                roots.update([s.row, *s.first.symbols(), *s.last.symbols()])
             case Prefetch():
                 roots.update([s.row, *s.index.symbols()])
             case Loop():

@@ -149,6 +149,7 @@ def test_loops_of_many_rows_ask_for_them_twice(name: str, soon: bool) -> None:
     asked = re.findall(r"__builtin_prefetch\(\w+ \+ \(.*\)(, 0, 2)?\);", code)
     assert ", 0, 2" in asked
     assert ("" in asked) == soon
+    assert code.count(" tilesmith_ask_ends(output_") == (0 if name == "blur" else 1 if name == "harris" else 3)
     size = 2 if name == "blur" else 4
     ahead = [int(n) for n in re.findall(r"__builtin_prefetch\(.* \+ (\d+)\), 0, 2\);", code)]
     assert min(ahead) >= 32768 // size
