@@ -54,9 +54,12 @@ class Counter:
             name: (found, members.follows[name], name in members.unfolded) for name, found in self.levels.items()
         }
         """What the buffer of each stage of the group that has one follows from."""
+        self.kept_along = {d: tuple(n for n, at in levels.items() if at.store > nest.inter(d)) for d in nest.axes}
+        """The stages that are kept from tile to tile along each dim of the output."""
         self.keys: dict[str, int] = {}
         for name, found in reads.items():
-            key = (name, found, self.made[name], *self.motions[name].values())
+            later = (self.later(name, d) for d, kept in self.kept_along.items() if kept)
+            key = (name, found, self.made[name], *self.motions[name].values(), *later)
             self.keys[name] = self.known.setdefault(key, len(self.known))
 
     def group(self, threads: int, local_loads: bool, whole: bool = True) -> GroupCounts:
@@ -111,12 +114,13 @@ class Counter:
         dims, free = self.by_dim(name)
         points: Amount = float(free)
         for axis in self.nest.axes.values():
-            points = points * self._factor(name, axis, dims.get(axis.dim, ()), self.motions[name][axis.dim])
+            motion, later = self.motions[name][axis.dim], self.later(name, axis.dim)
+            points = points * self._factor(name, axis, dims.get(axis.dim, ()), motion, later)
         return points
 
-    def _factor(self, name: str, axis: Axis, lines: tuple[Line, ...], motion: Motion) -> Amount:
+    def _factor(self, name: str, axis: Axis, lines: tuple[Line, ...], motion: Motion, later: Motion | None) -> Amount:
         """What one dim of the output contributes: extents along it, added up over the iterations of its loops that
-        are not inside the store level of `name`."""
+        are not inside the store level of `name`. `motion` is what is new in an iteration, `later` in a later tile."""
         store = self.levels[name].store
         fixed, tiled = self.nest.intra(axis.dim) >= store, self.nest.inter(axis.dim) >= store
         if not lines:
@@ -127,7 +131,29 @@ class Counter:
             first = float(_product(lines, 1))
             return first * axis.counts + (axis.extent - axis.counts) * motion.points
         full, last, _ = self.extents(axis, lines)
+        if later is not None and len(lines) == 1:
+            return full + later_tiles(axis, lines[0], later)
         return (axis.counts - 1.0) * full + last
+
+    def later(self, name: str, dim: str, read: Read | None = None) -> Motion | None:
+        """What of a stage, or of what it reads, is new in a tile to the tiles before it along `dim`, for its first
+        iteration; None where nothing is kept from tile to tile."""
+        motion = self._later(name, dim)
+        if motion is None or read is None:
+            return motion
+        return through(read, self.members.follows[name], motion, dim, self.members.line)
+
+    def _later(self, name: str, dim: str) -> Motion | None:
+        kept = self.kept_along[dim]
+        if not kept:
+            return None
+        spans = [s for s in self.members.follows[name].values() if s.var == dim]
+        if name == self.members.output or not spans:
+            return ONE
+        if name in kept:
+            return slides(self.members.line(spans[0]))
+        readers = [(n, r) for n, found in self.reads.items() for r in found.reads if r.producer == name]
+        return hulled(self.later(n, dim, r) for n, r in readers) or ONE
 
     def by_dim(self, name: str) -> tuple[dict[str, tuple[Line, ...]], int]:
         """The dims of a stage of the group by the output dim that they follow; see `by_dim`."""
@@ -183,10 +209,11 @@ class Counter:
         for axis in self.nest.axes.values():
             along = dims.get(axis.dim, ())
             motion = self.through(name, read, axis.dim) or ONE
-            factor = self._factor(name, axis, along, motion)
+            later = self.later(name, axis.dim, read)
+            factor = self._factor(name, axis, along, motion, later)
             points = points * factor
             across = row_dims.get(axis.dim, ())
-            runs = runs * (factor if across == along else self._factor(name, axis, across, motion))
+            runs = runs * (factor if across == along else self._factor(name, axis, across, motion, later))
             footprint = footprint * self._extent(name, axis, along, False)
             ring = ring * self._extent(name, axis, along, True)
         size = producer.bytes_per_point
@@ -254,7 +281,8 @@ class Counter:
             kept = kept * self._extent(name, axis, lines, False)
             ring = ring * self._extent(name, axis, lines, True)
         sliding = self._sliding(name)
-        folds = levels.compute <= sliding < self.nest.first_inter and bool(dims.get(self.nest.dim(sliding)))
+        slides = levels.compute <= sliding < self.nest.first_inter or levels.compute == sliding < len(self.nest.loops)
+        folds = slides and bool(dims.get(self.nest.dim(sliding)))
         if levels.registers:
             return False, 0.0, 0.0
         if name in self.members.unfolded:
@@ -327,6 +355,11 @@ def by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tupl
         else:
             free *= stage.extent(dim)
     return moving, free
+
+
+def later_tiles(axis: Axis, line: Line, motion: Motion) -> Amount:
+    """Elements along one dim that are new in the tiles after the first, of which `motion` has those of an iteration."""
+    return (axis.counts - 1.0) * (motion.points - line.rate) + line.rate * (axis.extent - axis.sizes)
 
 
 def _run_dims(stage: StageFacts) -> frozenset[str]:

@@ -140,19 +140,23 @@ def effective(
     inlined: frozenset[str],
     unrolled: Mapping[str, int] = MappingProxyType({}),
     registers: Collection[str] = (),
+    rows: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> dict[str, Effective]:
     """What every stage of the group that is not inlined reads, through those that are.
 
     A stage read inline at several positions, or along several paths, is evaluated once a distinct position:
     work grows with the edges of the graph, not with its paths. So many points of the output as its `unrolled` dims say
-    share what they read; so do those that they need of stages in `registers`.
+    share what they read; so do those that they need of stages in `registers`, and so many `rows` of other stages as
+    are computed together.
     """
     known: dict[tuple[str, tuple[tuple[str, int], ...]], list[Effective]]
     known = members.facts.remembered.setdefault("effective", {})
     result: dict[str, Effective] = {}
     for name in members.names:
         if name not in inlined:
-            apart = _side_by_side(members, name, unrolled) if name == members.output or name in registers else {}
+            apart = dict(rows.get(name, {}))
+            if name == members.output or name in registers:
+                apart = _side_by_side(members, name, unrolled)
             made = known.setdefault((name, tuple(apart.items())), [])
             found = next((e for e in made if e.holds(inlined)), None)
             if found is None:

@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from cost_models.amounts import Amount, largest, smallest
-from scheduler.analysis.counts import SMALL_EXTENT, Counter, by_dim
+from scheduler.analysis.counts import SMALL_EXTENT, Counter, by_dim, later_tiles
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Follows, Members
 from scheduler.analysis.motion import ONE, Motion
@@ -176,7 +176,8 @@ class Traffic:
             if lines:
                 motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim) or ONE
                 pad = shape.pad if dim == shape.along else 0.0
-                factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad))
+                later = counter.later(name, dim, read)
+                factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later))
             else:
                 sliding = name != output and counter.nest.intra(dim) < store
                 point = None if sliding else float(axis.extent)
@@ -184,13 +185,18 @@ class Traffic:
         local = counter.members.is_local(array) and array != output
         return Array(shape.rest, tuple(factors), counter.kept(array) if local else None, self.nest)
 
-    def _factor(self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float) -> _Factor:
-        """`pad`: elements that a row has more, by whole lines."""
+    def _factor(
+        self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float, later: Motion | None
+    ) -> _Factor:
+        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it."""
         full, last, whole = self.counter.extents(axis, lines)
         new = window * axis.counts + (axis.extent - axis.counts) * motion.points
         if pad:
             new, full, last, whole = new + pad * axis.extent, full + pad, last + pad, whole + pad
-        return _Factor((new, (axis.counts - 1) * full + last, whole), (window + pad, full, whole))
+        tiles = (axis.counts - 1) * full + last
+        if later is not None and len(lines) == 1:
+            tiles = full + later_tiles(axis, lines[0], later) + pad * (axis.counts - 1)
+        return _Factor((new, tiles, whole), (window + pad, full, whole))
 
 
 @dataclass(frozen=True, slots=True)

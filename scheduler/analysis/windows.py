@@ -157,8 +157,10 @@ def windows(
     follows: Mapping[str, tuple[frozenset[str], ...]],
     dim: str,
     slid: Mapping[str, int],
+    tile: int | None = None,
 ) -> Windows:
-    """Runs the sliding loop over `dim` symbolically for one period of the spans.
+    """Runs the sliding loop over `dim` symbolically for one period of the spans: over rows, or over tiles of so many,
+    which are not run ahead of the first.
 
     `stages` are the members computed inside the loop and those inlined, in topological order; `slid` maps the
     stages that slide to the index of their moving dim. An iteration computes of a sliding stage the rows after
@@ -180,8 +182,11 @@ def windows(
             warm_up = max(warm_up, -(-(s.width + 1) // s.rate) - 1)
     warm_up = min(warm_up, WARM_UP_LIMIT)
     v = np.arange(period, dtype=np.int64)
-    steady = _alive(output, stages, moving, slid, v, None)
-    filling = _alive(output, stages, moving, slid, v - warm_up, v)
+    step = 1
+    if tile is not None:
+        warm_up, step = 0, tile
+    steady = _alive(output, stages, moving, slid, v, step, None)
+    filling = _alive(output, stages, moving, slid, v - warm_up, step, v)
     rows = {
         name: int(max(steady[name], filling[name]))
         for name in provable
@@ -237,11 +242,12 @@ def _alive(
     moving: Mapping[str, int],
     slid: Mapping[str, int],
     now: Rows,
+    step: int,
     first_row: Rows | None,
 ) -> dict[str, int]:
-    """The most rows of each sliding stage alive in the iterations `now`: in the steady state, or (with
-    `first_row`, the output's first row) in the very first iteration."""
-    high: dict[str, Rows] = {output.name: now}
+    """The most rows of each sliding stage alive in the iterations that begin at rows `now` and have `step` of them: in
+    the steady state, or (with `first_row`, the output's first row) in the very first iteration."""
+    high: dict[str, Rows] = {output.name: now + (step - 1)}
     before: dict[str, Rows] = {output.name: now - 1}
     floor_: dict[str, Rows] = {} if first_row is None else {output.name: first_row}
     low: dict[str, Rows] = {output.name: now if first_row is None else np.maximum(now, first_row)}

@@ -14,6 +14,7 @@ from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_box, variables
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.analysis.neighbours import ROWS_TOGETHER, overlaps
 from scheduler.analysis.spans import Span, compose, variable
 from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
 from scheduler.lang.expr import Var, walk
@@ -22,7 +23,7 @@ from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Sources
 from scheduler.lower.fused import grid_start
 from scheduler.lower.interleaved import expect_channels
-from scheduler.lower.nest import Nest, overlaps, run, shares_loads, values_of
+from scheduler.lower.nest import Nest, run, shares_loads, values_of
 from scheduler.lower.program import Bind, Buffer, Comment, Extents, Fence, If, Loop, Mutable, Scratch, SetIndex
 from scheduler.lower.reductions import has_long_reduction
 from scheduler.lower.rows import joined_row
@@ -38,8 +39,6 @@ SPARE_VECTORS = 4
 """As far ahead as four windows one after the other reach."""
 SIDE_BY_SIDE = 8
 """As many sums in registers hide the latency of an addition."""
-ROWS_TOGETHER = 4
-"""Rows whose windows overlap: of seven rows each, four together load ten instead of 28."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +128,23 @@ class GroupLowering:
         plans = {}
         for n, level in enumerate(self.levels):
             here = {s: d for (s, m), d in slides.items() if m == n and self._foldable(s, n, d)}
-            # ahead of its first row a loop over tiles of one row would have nothing to run inside
-            if here and level.step == 1 and level.name == inner(level.dim):
-                inside = [s for s in self.stages if s.name not in self.members or self._computed_inside(s.name, n)]
-                plans[n] = windows(self.output, inside, self.spans, self.follows, level.dim, here)
+            if not here or level.step is None or (level.name == inner(level.dim) and level.step > 1):
+                continue
+            inside = [s for s in self.stages if s.name not in self.members or self._computed_inside(s.name, n)]
+            # ahead of its first row a loop over tiles would have nothing to run inside: its first iteration fills them
+            rows = None if level.name == inner(level.dim) else level.step
+            plans[n] = windows(self.output, inside, self.spans, self.follows, level.dim, here, rows)
         return slides, plans
 
     def _computed_inside(self, name: str, n: int) -> bool:
         return self.index(self.members[name].compute) >= n
 
     def _foldable(self, name: str, n: int, d: int) -> bool:
-        """A ring along the first loop inside the store level, in a dim that is not read as a vector."""
-        p = self.members[name]
-        return p.fold and self.index(p.store) + 1 == n and d != self._unit(self._stage(name))
+        """A ring along the first loop inside the store level, in a dim that is not read as a vector. Along a loop over
+        tiles there is one of what is computed once a tile."""
+        p, level = self.members[name], self.levels[n]
+        here = level.name == inner(level.dim) or self.index(p.compute) == n
+        return p.fold and here and self.index(p.store) + 1 == n and d != self._unit(self._stage(name))
 
     def _stage(self, name: str) -> Stage:
         return next(s for s in self.stages if s.name == name)
@@ -471,7 +474,7 @@ class GroupLowering:
             if long and self.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE:
                 if shares_loads(stage, d, along, self.sources.inlined):
                     return {d: SIDE_BY_SIDE}
-            elif not long and overlaps(stage, d, along) and self._rows(span, at) >= 2 * ROWS_TOGETHER:
+            elif not long and overlaps(stage, d, along) and self._rows(span, at) >= ROWS_TOGETHER:
                 return {d: ROWS_TOGETHER}
         return {}
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Interval
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
-from scheduler.analysis.spans import Span, hull
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder, TooWide
@@ -367,26 +365,3 @@ def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage
         if len(through) == len(moving) == 1 and shares_loads(inner, through[0], moving[0], inlined):
             return True
     return False
-
-
-def overlaps(stage: Stage, dim: str, along: str) -> bool:
-    """Whether points of `stage` that are neighbours in `dim` read mostly the same vectors along `along`: windows of at
-    least three rows without gaps, each of one vector."""
-    windows: dict[str, list[tuple[Span, Span]]] = {}
-    for a in accesses(stage):
-        row = [s for s in a.spans if s.var == along]
-        if not row:
-            continue
-        column = [s for s in a.spans if s.var == dim]
-        if len(row) != 1 or len(column) != 1 or not row[0].known or not column[0].known:
-            return False
-        windows.setdefault(a.producer, []).append((row[0], column[0]))
-    for reads in windows.values():
-        rows = {s for s, _ in reads}
-        columns = [s for _, s in reads]
-        if len(rows) > 1 or any(s.width for s in rows) or any(s.rate != 1 for s in columns):
-            return False
-        whole = reduce(hull, columns)
-        if not whole.known or whole.width < 2 or sum(s.width + 1 for s in columns) <= whole.width:
-            return False
-    return bool(windows)

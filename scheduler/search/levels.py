@@ -25,9 +25,10 @@ class Choice:
 @dataclass(frozen=True)
 class LoopOrder:
     """D_m, innermost first: `loops` as the group has them. The first `unrolled` of them are loops of few iterations,
-    which are no level: they are unrolled inside the innermost real loop. `rows` has the size of the tiles of those that
-    have any: rows that are computed side by side. Dims of `whole` are those that an update does not keep in place:
-    nothing can be computed inside a loop with one of theirs around it.
+    which are no level: they are unrolled inside the innermost real loop. `rows` has the size of tiles of a few rows: of
+    an unrolled loop they are computed side by side, along any other what is read again is kept from tile to tile. Dims
+    of `whole` are those that an update does not keep in place: nothing can be computed inside a loop with one of theirs
+    around it.
 
     `innermost` is the position of the innermost real loop, `least` the first that may be a level; `vectorised` is
     whether the innermost loop that is not unrolled runs along memory.

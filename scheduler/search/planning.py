@@ -6,12 +6,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from math import inf
 
+import numpy as np
+
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel
 from platforms.model import Platform
 from scheduler.analysis.facts import Facts, Read, StageFacts
 from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import FEW, Members, members_of
+from scheduler.analysis.neighbours import ROWS_TOGETHER
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.schedule_counts import counts_of_group, running_of
 from scheduler.analysis.work import Running, worked_counts
@@ -21,7 +24,7 @@ from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
 from scheduler.search.shapes import KINDS, PAPER, Kind, neighbours, shapes
 from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
-from scheduler.search.tiling import few_iterations, keeps_apart, orders, side_by_side
+from scheduler.search.tiling import few_iterations, in_bands, keeps_apart, orders, side_by_side
 from scheduler.search.trace import Rejected
 
 SIZES = 256
@@ -47,6 +50,8 @@ AHEAD = 32
 memory takes to answer, and beyond the end of a page, where hardware stops."""
 MOST_AHEAD = 65536
 """More is not asked for ahead: it hides no more."""
+WIDTHS = 8
+"""Widths of bands that are tried: the largest that leave every thread some."""
 KEPT = 8
 """Plans of a segment that are kept for the best k schedules."""
 
@@ -228,6 +233,8 @@ class Planner:
             plans.sort(key=lambda p: p.total)
             plans += self._side_by_side(plans[0])
             plans.sort(key=lambda p: p.total)
+            plans += self._in_bands(plans[0])
+            plans.sort(key=lambda p: p.total)
             plans += [p for sketch in plans[:SIZED] if (p := self._resized(sketch)) is not None]
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
         return tuple(sorted(different.values(), key=lambda p: p.total)[:KEPT])
@@ -291,6 +298,24 @@ class Planner:
             yield from found
             if found:
                 kinds = (min(found, key=lambda p: p.total).kind,)
+
+    def _in_bands(self, plan: Plan) -> Iterator[Plan]:
+        """What slides along rows sliding along a few rows at a time, in several widths of what threads share."""
+        if plan.sized is None or plan.members is None:
+            return
+        members, shape, sizing = plan.members, plan.sized.shape, self._sizing(plan.members)
+        output = self.facts.stages[plan.segment.output]
+        found = in_bands(members, shape.order, shape.choices, tiled_dims(output), ROWS_TOGETHER)
+        if found is None:
+            return
+        order, choices = found
+        other = replace(shape_of(members, order, choices), stream=shape.stream)
+        whole = {d: output.extent(d) for d in tiled_dims(output)}
+        shared = sizing.axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
+        enough = np.ravel(shared.sizes)[np.ravel(shared.counts) >= self.platform.threads]
+        for size in enough[:WIDTHS].tolist():
+            sizes = {**whole, **dict(order.rows), shared.dim: size}
+            yield Plan(plan.segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), plan.kind)
 
     def _past_caches(self, plan: Plan) -> Iterator[Plan]:
         """The output written past the caches, what is read asked for ahead, and both."""

@@ -16,8 +16,9 @@ from platforms.model import Platform
 from scheduler.analysis.counts import Levels, group_counts, in_registers
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Effective, Members, effective
+from scheduler.analysis.neighbours import rows_together
 from scheduler.analysis.nest import Axis, Nest, axis, single
-from scheduler.schedule import dim_of
+from scheduler.schedule import dim_of, inner
 from scheduler.search.levels import Choice, LoopOrder
 from scheduler.search.trace import Infeasible, Rejected
 
@@ -149,7 +150,8 @@ def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], sha
     levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
     unrolled = order.side_by_side(members.facts.stages[members.output]) if shared else {}
     inlined = frozenset(choices) - frozenset(levels)
-    return Shape(order, choices, effective(members, inlined, unrolled, in_registers(levels)), levels)
+    rows = rows_together(members, order.loops, {name: at.compute for name, at in levels.items()}) if shared else {}
+    return Shape(order, choices, effective(members, inlined, unrolled, in_registers(levels), rows), levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,8 @@ def _described(
     if levels:
         parts.append("members " + ", ".join(f"{n} {where}" for where, n in counted.items() if n))
     if order.rows:
-        parts.append("rows side by side")
+        unrolled = inner(order.rows[0][0]) in order.loops[: order.unrolled]
+        parts.append("rows side by side" if unrolled else "sliding some rows at a time")
     if stream:
         parts.append("written past the caches")
     if prefetch:

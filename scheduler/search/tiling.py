@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, permutations
 
 from cost_models.model import CostModel
 from platforms.model import Platform
-from scheduler.analysis.counts import SMALL_EXTENT
+from scheduler.analysis.counts import SMALL_EXTENT, Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
+from scheduler.analysis.neighbours import rows_together
 from scheduler.analysis.overlap import FULL
 from scheduler.schedule import dim_of, inner, outer
 from scheduler.search.inlining import inline_trivial
-from scheduler.search.levels import LoopOrder, choose_levels, largest_overlaps
+from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps
 from scheduler.search.sizing import SAME_COST, Axes, Shape, Sized, Sizing, Tiling, shape_of
 from scheduler.search.trace import Infeasible, Rejected
 
@@ -144,6 +145,36 @@ def side_by_side(members: Members, order: LoopOrder, tiled: tuple[str, ...], row
         return None
     loops = (inner(dim), *(loop for loop in order.loops if loop != inner(dim)))
     return replace(order, loops=loops, unrolled=order.unrolled + 1, rows=((dim, rows),))
+
+
+def in_bands(
+    members: Members, order: LoopOrder, choices: Mapping[str, Choice], tiled: tuple[str, ...], rows: int
+) -> tuple[LoopOrder, dict[str, Choice]] | None:
+    """What slides along the outermost intra-tile loop slides along tiles of so many of its rows instead, inside of the
+    tiles of the other dims: rows whose windows overlap are computed together. None where there are none, or nothing
+    slides."""
+    at = len([loop for loop in order.loops if loop == inner(dim_of(loop))]) - 1
+    dim = dim_of(order.loops[at])
+    others = [loop for loop in order.loops[at + 1 :] if loop != outer(dim)]
+    if order.rows or dim not in tiled or not others or at <= order.innermost or order.whole:
+        return None
+    if members.facts.stages[members.output].extent(dim) < 2 * rows:
+        return None
+    result, sliding = {}, False
+    for name, choice in choices.items():
+        levels = choice.levels
+        if levels is not None:
+            if levels.registers or levels.compute != at or levels.store > at + 1:
+                return None
+            sliding = sliding or levels.store > at
+            moved = Levels(at + 1, levels.store + 1)
+            choice = replace(choice, levels=moved, reason=f"{choice.reason}; {rows} rows at a time")
+        result[name] = choice
+    loops = (*order.loops[: at + 1], outer(dim), *others)
+    computed = {name: c.levels.compute for name, c in result.items() if c.levels is not None}
+    if not sliding or not rows_together(members, loops, computed):
+        return None
+    return replace(order, loops=loops, rows=((dim, rows),)), result
 
 
 def shares_along(members: Members, dim: str) -> bool:

@@ -40,13 +40,13 @@ def group_of(reads: Readers) -> tuple[Stage, list[Stage]]:
     return stages[-1], stages[:-1]
 
 
-def planned(reads: Readers, slid: set[str]) -> Windows:
+def planned(reads: Readers, slid: set[str], tile: int | None = None) -> Windows:
     output, members = group_of(reads)
     spans, follows = group_spans(output, members), group_follows(output, members)
-    return windows(output, members, spans, follows, "y", dict.fromkeys(slid, 1))
+    return windows(output, members, spans, follows, "y", dict.fromkeys(slid, 1), tile)
 
 
-def simulated(reads: Readers, slid: set[str], first: int, warm_up: int) -> dict[str, int]:
+def simulated(reads: Readers, slid: set[str], first: int, warm_up: int, step: int = 1) -> dict[str, int]:
     """The most rows of each sliding stage between the oldest that is still read and the newest computed.
 
     An iteration computes of a sliding stage what comes after the last row of the iteration before (and is not
@@ -57,8 +57,8 @@ def simulated(reads: Readers, slid: set[str], first: int, warm_up: int) -> dict[
     done = {name: whole_start(reads, name, first) for name in slid}
     newest: dict[str, int] = {}
     history: dict[str, list[tuple[int, int]]] = {name: [] for name in slid}  # (oldest read, newest computed)
-    for v in range(first - warm_up, first + ITERATIONS):
-        box = {output: (max(v, first), v)}
+    for v in range(first - warm_up, first + ITERATIONS * step, step):
+        box = {output: (max(v, first), v + step - 1)}
         oldest: dict[str, int] = {}
         for name in reversed(reads):
             lo, hi = box[name]
@@ -115,6 +115,26 @@ def test_windows_hold_what_the_loop_needs(chunk: int) -> None:
         plan = planned(reads, slid)
         for first in (0, 1, 5, -7):
             needed = simulated(reads, slid, first, plan.warm_up)
+            for name, rows in plan.rows.items():
+                found += 1
+                exact += needed[name] == rows
+                assert needed[name] <= rows, (seed, name, first)
+    assert found > 300
+    assert exact > 0.6 * found, "windows are larger than they have to be"
+
+
+@pytest.mark.parametrize("tile", [2, 3, 4, 8])
+def test_windows_along_tiles_hold_what_the_loop_needs(tile: int) -> None:
+    found = exact = 0
+    for seed in range(150):
+        reads = drawn(seed)
+        members = list(reads)[:-1]
+        r = Random(-seed)
+        slid = {name for name in members if r.random() < 0.7}
+        plan = planned(reads, slid, tile)
+        assert plan.warm_up == 0
+        for first in (0, 1, 5, -7):
+            needed = simulated(reads, slid, first, 0, tile)
             for name, rows in plan.rows.items():
                 found += 1
                 exact += needed[name] == rows

@@ -52,6 +52,28 @@ def test_blur_computes_every_row_once_a_strip() -> None:
     assert run.elements == {"blur_x": (64, 4)}
 
 
+@pytest.mark.parametrize(("rows", "width", "ring"), [(4, 64, 8), (4, 40, 8), (5, 64, 8), (7, 64, 16)])
+def test_a_window_slides_along_tiles_of_some_rows(rows: int, width: int, ring: int) -> None:
+    """In columns of so many elements every row is computed once; a tile needs two rows more than it has."""
+    columns = ("x.inner", "y.inner", "y.outer", "x.outer")
+    group = Group(
+        "blur_y",
+        columns,
+        (Tile("x", width), Tile("y", rows)),
+        "x.outer",
+        Vector("x", 8),
+        (),
+        (sliding("blur_x", compute="y.outer", store="x.outer"),),
+    )
+    schedule = Schedule("blur", "hand", (group,))
+    check(loaded("blur"), schedule)
+    regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
+    run = counted(loaded("blur"), schedule, regions)
+    tail = 64 % width  # the last vector of a row overlaps the one before
+    assert run.stored["blur_x"] == (64 if tail == 0 else width + -(-tail // 8) * 8) * 98
+    assert run.elements == {"blur_x": (width, ring)}
+
+
 def test_without_a_store_level_further_out_rows_are_computed_again() -> None:
     regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
     run = counted(loaded("blur"), by_hand(loaded("blur"), [sliding("blur_x", store="y.inner")]), regions)

@@ -100,6 +100,16 @@ def test_random_stencils_at_random_levels(seed: int) -> None:
     _compare(of, loops, levels, tiles)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_random_stencils_that_slide_from_tile_to_tile(seed: int) -> None:
+    random = Random(seed)
+    of = _stencils(random)
+    names = gather(of).graph.stages[:-1]
+    levels = {name: Levels(2, 2 + random.choice((0, 1))) for name in names}
+    tiles = {"x": random.randint(2, 9), "y": random.randint(2, 5)}
+    _compare(of, ORDERS[1], levels, tiles)
+
+
 @pytest.mark.parametrize("tiles", [{"x": 8, "y": 5}, {"x": 30, "y": 4}, {"x": 7, "y": 19}], ids=str)
 def test_harris_as_the_method_places_it(tiles: dict[str, int]) -> None:
     sliding = Levels(1, 2)
