@@ -79,6 +79,8 @@ def _collect(
         return
     choices = len(e.args) - 1 if isinstance(e, Call) and e.function == "mux" else 1
     for n, child in enumerate(children(e)):
+        if isinstance(child, Const | Var):
+            continue
         _collect(child, definition, env, reductions, found, share / choices if n else share)
     if isinstance(e, Access):
         key = (definition, e, reductions)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cost_models.counts import Operations
 from cost_models.taco2019 import arithmetic_cost
+from scheduler.analysis.graph import reductions
 from scheduler.analysis.remember import once_per_stage
 from scheduler.lang.expr import (
     Access,
@@ -81,8 +82,7 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool =
 @once_per_stage
 def _constant_operations(stage: Stage) -> tuple[Typed, Typed] | None:
     """As `typed_operations`, both ways, of a stage whose reductions all have constant bounds; None of any other."""
-    inline = (e for value in stage.values for e in walk(value) if isinstance(e, Reduce))
-    constant = all(isinstance(end, Const) for e in inline for r in e.domain for end in (r.lo, r.extent))
+    constant = all(isinstance(end, Const) for e in reductions(stage) for r in e.domain for end in (r.lo, r.extent))
     if not constant:
         return None
     return _operations(stage, constant_trips, False), _operations(stage, constant_trips, True)
@@ -126,20 +126,37 @@ def work_apart(stage: Stage) -> Mapping[str, float]:
     """By every dim the operations of a point of `stage` that differ along its rows, but not along that dim: what a loop
     over the dim inside of one along the row does once for all points. Of random numbers it is the hash of the indices
     before."""
-    moving, changing = _moving(stage.storage[0]), {dim: _changing(dim) for dim in stage.dims}
-    found = dict.fromkeys(stage.dims, 0.0)
+    made = _made_of(stage)
+    row, found = stage.storage[0], dict.fromkeys(stage.dims, 0.0)
     for node in {id(e): e for value in stage.values for e in _outside_indices(value)}.values():
-        if isinstance(node, Access | Const | Var) or not moving(node):
+        moving, dims = made[id(node)]
+        if isinstance(node, Access | Const | Var) or not (moving or row in dims):
             continue
         counts: Tally = {}
         _add(node, 1.0, counts)
         cost = arithmetic_cost(total(_typed(counts)))
-        for dim, changes in changing.items() if cost else ():
-            if not changes(node):
+        for dim in found if cost else ():
+            if dim not in dims:
                 found[dim] += cost
             elif isinstance(node, Call) and node.function == "random":
-                before = node.args[: [changes(a) for a in node.args].index(True)]
-                found[dim] += cost * len(before) / len(node.args) if any(map(moving, before)) else 0.0
+                args = [made[id(a)] for a in node.args]
+                before = args[: [dim in of for _, of in args].index(True)]
+                some = any(reads or row in of for reads, of in before)
+                found[dim] += cost * len(before) / len(node.args) if some else 0.0
+    return found
+
+
+def _made_of(stage: Stage) -> dict[int, tuple[bool, frozenset[str]]]:
+    """Of each part of the stage's values whether it reads anything, and the variables in it."""
+    found: dict[int, tuple[bool, frozenset[str]]] = {}
+    for value in stage.values:
+        for e in reversed(list(walk(value))):
+            if isinstance(e, Var):
+                found[id(e)] = False, frozenset((e.name,))
+            elif id(e) not in found:
+                parts = [found[id(c)] for c in children(e)]
+                reads = isinstance(e, Access) or any(r for r, _ in parts)
+                found[id(e)] = reads, frozenset[str]().union(*(of for _, of in parts))
     return found
 
 
@@ -214,11 +231,6 @@ def _moving(row: str) -> _Made:
     """Which parts differ along a row: what is read, reduction variables, the dim of the row, and what is made of
     these."""
     return _Made(lambda e: isinstance(e, Access | RVar) or (isinstance(e, Var) and e.name == row))
-
-
-def _changing(dim: str) -> _Made:
-    """Which parts have the variable of a dim in them."""
-    return _Made(lambda e: isinstance(e, Var) and e.name == dim)
 
 
 def _count(e: Expr, times: float, counts: Tally, trips: Trips, moving: _Made | None = None) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from math import gcd
 from typing import Literal, TypeAlias
 
@@ -40,7 +41,7 @@ from scheduler.lang.types import INT32, INT64
 
 Sign: TypeAlias = Literal[-1, 0, 1]
 Range: TypeAlias = tuple[int | None, int | None]
-Unknown: TypeAlias = tuple[str, Expr]
+Unknown: TypeAlias = tuple[str, int]
 Row: TypeAlias = tuple[dict[Unknown, int], int]
 
 
@@ -271,6 +272,7 @@ class _System:
     reads: list[tuple[tuple[_Form, ...], dict[str, Range]]]
     ranges: dict[str, Range]
     steps: dict[str, int | None]
+    numbers: dict[Expr, int] = field(default_factory=dict)
     variables: dict[Expr, frozenset[str] | None] = field(default_factory=dict)
     answers: dict[tuple[tuple[str, Sign], ...], bool] = field(default_factory=dict)
 
@@ -291,7 +293,7 @@ class _System:
     def _meet(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
         known: dict[Unknown, Range] = {}
         rows = [self._equation(a, b, local, ahead, known) for a, b in zip(self.at, place, strict=True)]
-        return not any(_impossible(row, known) for row in (*rows, *_eliminated(rows, known)))
+        return not any(_impossible(row, known) for row in chain(rows, _eliminated(rows, known)))
 
     def _equation(
         self, a: _Form, b: _Form, local: dict[str, Range], ahead: Mapping[str, Sign], known: dict[Unknown, Range]
@@ -306,14 +308,15 @@ class _System:
 
         for e in dict.fromkeys((*a.terms, *b.terms)):
             left, right = a.terms.get(e, 0), b.terms.get(e, 0)
+            n = self.numbers.setdefault(e, len(self.numbers))
             if isinstance(e, Var) and e.name in self.ranges:
-                add(("same", e), left - right, self.ranges[e.name])
-                add(("step", e), -right, _step(ahead.get(e.name), self.steps[e.name]))
+                add(("same", n), left - right, self.ranges[e.name])
+                add(("step", n), -right, _step(ahead.get(e.name), self.steps[e.name]))
             elif self._held(e, ahead):
-                add(("same", e), left - right, self._range(e, local))
+                add(("same", n), left - right, self._range(e, local))
             else:
-                add(("left", e), left, self._range(e, local))
-                add(("right", e), -right, self._range(e, local))
+                add(("left", n), left, self._range(e, local))
+                add(("right", n), -right, self._range(e, local))
         return {u: c for u, c in row.items() if c}, a.const - b.const
 
     def _held(self, e: Expr, ahead: Mapping[str, Sign]) -> bool:
@@ -357,22 +360,19 @@ def _impossible(row: Row, known: Mapping[Unknown, Range]) -> bool:
     return (least is not None and least > 0) or (most is not None and most < 0)
 
 
-def _eliminated(rows: list[Row], known: Mapping[Unknown, Range]) -> list[Row]:
+def _eliminated(rows: list[Row], known: Mapping[Unknown, Range]) -> Iterator[Row]:
     """What is left of the rows as one unknown after the other is eliminated, those with the loosest ranges first."""
 
     def looseness(unknown: Unknown) -> tuple[bool, int, int]:
         lo, hi = known[unknown]
         return unknown[0] != "step", (lo is None) + (hi is None), 0 if lo is None or hi is None else hi - lo
 
-    found: list[Row] = []
     rows = [row for row in rows if row[0]]
     for unknown in sorted(known, key=looseness, reverse=True):
         pivot = next((row for row in rows if unknown in row[0]), None)
-        if pivot is None:
-            continue
-        rows = [_without(unknown, row, pivot) for row in rows if row is not pivot]
-        found += rows
-    return found
+        if pivot is not None:
+            rows = [_without(unknown, row, pivot) for row in rows if row is not pivot]
+            yield from rows
 
 
 def _without(unknown: Unknown, row: Row, pivot: Row) -> Row:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduler.lang.expr import Access, Expr, walk
+from scheduler.analysis.remember import once_per_stage
+from scheduler.lang.expr import Access, Expr, Reduce, walk
 from scheduler.lang.pipeline import Pipeline, Stage
 
 
@@ -26,7 +27,7 @@ class StageGraph:
 def stage_graph(pipeline: Pipeline) -> StageGraph:
     """The graph of the stages that the outputs need; dead stages are left out."""
     order = {s.name: n for n, s in enumerate(pipeline.stages)}
-    reads = {s.name: {e.name for e in _accesses(s) if e.name in order and e.name != s.name} for s in pipeline.stages}
+    reads = {s.name: {name for name in _read(s) if name in order and name != s.name} for s in pipeline.stages}
     live: set[str] = set()
     pending = list(pipeline.outputs)
     while pending:
@@ -64,8 +65,13 @@ def expressions(stage: Stage) -> Iterator[Expr]:
         yield from update.values
 
 
-def _accesses(stage: Stage) -> Iterator[Access]:
-    for e in expressions(stage):
-        for node in walk(e):
-            if isinstance(node, Access):
-                yield node
+@once_per_stage
+def _read(stage: Stage) -> frozenset[str]:
+    """Names of all that the stage reads."""
+    return frozenset(e.name for part in expressions(stage) for e in walk(part) if isinstance(e, Access))
+
+
+@once_per_stage
+def reductions(stage: Stage) -> tuple[Reduce, ...]:
+    """The inline reductions of the stage's values."""
+    return tuple(e for value in stage.values for e in walk(value) if isinstance(e, Reduce))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from scheduler.analysis.folding import SHORT_REDUCTION
+from scheduler.analysis.graph import reductions
 from scheduler.lang.expr import Access, Const, Expr, Reduce, RVar, Var, map_children, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage
 
@@ -34,7 +35,7 @@ def ordered(stage: Stage, fastest: Mapping[str, int], strict: bool = False) -> S
             known[id(e)] = _ordered(new, fastest, strict) if isinstance(new, Reduce) else new
         return known[id(e)]
 
-    if not any(isinstance(n, Reduce) for v in stage.values for n in walk(v)):
+    if not reductions(stage):
         return stage
     values = tuple(rewrite(v) for v in stage.values)
     return stage if values == stage.values else replace(stage, values=values)

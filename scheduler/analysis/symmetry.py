@@ -13,7 +13,7 @@ from itertools import permutations
 from math import prod
 
 from scheduler.analysis.folding import REDUCTIONS, joined, substituted
-from scheduler.analysis.graph import expressions, is_plain
+from scheduler.analysis.graph import expressions, is_plain, reductions
 from scheduler.analysis.index import Index, const, sym
 from scheduler.analysis.remember import once_per_stage
 from scheduler.lang.expr import (
@@ -81,10 +81,9 @@ def halved(pipeline: Pipeline, strict: bool = False) -> Pipeline:
 @once_per_stage
 def _read_at_offsets(reader: Stage) -> tuple[str, ...]:
     """What is read at variables of reductions from -n to n."""
-    reductions = (e for v in reader.values for e in walk(v) if isinstance(e, Reduce))
     return tuple(
         a.name
-        for e in reductions
+        for e in reductions(reader)
         for balanced in [{r.name for r in e.domain if _is_balanced(r)}]
         for a in (walk(e.body) if balanced else ())
         if isinstance(a, Access) and any(isinstance(i, Var) and i.name in balanced for i in a.indices)

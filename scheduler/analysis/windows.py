@@ -110,9 +110,14 @@ def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> frozense
 def _moving(stage: Stage) -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
     """Per access of `stage` the producer, and for each of its indices the dims of `stage` that the index's bounds
     depend on: an index that is data has bounds that stay where they are."""
-    return tuple(
-        (a.producer, tuple(_bounds_follow(i, a.reductions, stage) for i in a.access.indices)) for a in accesses(stage)
-    )
+    return tuple((a.producer, tuple(_follows(a, d, stage) for d in range(len(a.spans)))) for a in accesses(stage))
+
+
+def _follows(a: StageAccess, d: int, stage: Stage) -> frozenset[str]:
+    span = a.spans[d]
+    if span.var is not None and span.known and not span.clamps:
+        return frozenset((span.var,))
+    return _bounds_follow(a.access.indices[d], a.reductions, stage)
 
 
 def _bounds_follow(index: Expr, reductions: tuple[RVar, ...], stage: Stage) -> frozenset[str]:

@@ -3,7 +3,7 @@ through the caches. Beside the counts of `analysis.counts`, for all candidate ti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, inf, prod
 from typing import NamedTuple
 
@@ -75,18 +75,26 @@ class WorkCounter:
         self.registers = traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
-        self.shares = self._shares()
+        self.parts = self._parts()
 
-    def _shares(self) -> dict[str, float]:
-        """Of the loads of each producer that stages of the row of the output ask for, the part that is made: what
-        several of them read in one step is loaded once."""
+    def _parts(self) -> dict[str, tuple[float, ...]]:
+        """Of what the stages of the row of the output read the parts that they load themselves, where that is not all:
+        what several of them read in one step is loaded once."""
+        names = [n for n in self.running.stages if n == self.counter.members.output or self._fused(n)]
         points: dict[str, list[float]] = {}
-        together = [n for n in self.running.stages if n == self.counter.members.output or self._fused(n)]
-        for name in together if len(together) > 1 else ():
+        for name in names if len(names) > 1 else ():
             for read in self.counter.reads[name].reads:
                 if read.producer not in self.registers:
                     points.setdefault(read.producer, []).append(read.points)
-        return {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
+        shares = {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
+        if not shares:
+            return {}
+        return {name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in names}
+
+    def _of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
+        """What a stage reads, and the part of it that it loads itself."""
+        reads = self.counter.reads[name].reads
+        return zip(reads, self.parts.get(name) or (1.0,) * len(reads), strict=True)
 
     def group(self, stages: Sequence[StageCounts]) -> GroupWork:
         """What is of the whole group."""
@@ -135,8 +143,7 @@ class WorkCounter:
         run = self.running.stages[name]
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
-        parts = tuple(self._part(name, r) for r in counter.reads[name].reads) if self.shares else ()
-        key = ("work", counter.keys[name], run, self.row, streamed, made, parts)
+        key = ("work", counter.keys[name], run, self.row, streamed, made, self.parts.get(name))
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
@@ -181,18 +188,11 @@ class WorkCounter:
         members, reads = self.counter.members, self.counter.reads[name]
         known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
         known = members.facts.remembered.setdefault("code", {})
-        parts = tuple(self._part(name, r) for r in reads.reads) if self.shares else ()
-        key = (name, run, reads, tuple(r.producer in self.registers for r in reads.reads), parts)
+        key = (name, run, reads, tuple(r.producer in self.registers for r in reads.reads), self.parts.get(name))
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run)
         return found
-
-    def _part(self, name: str, read: Read) -> float:
-        """The part of what a stage reads that it loads itself."""
-        if not self.shares or not (name == self.counter.members.output or self._fused(name)):
-            return 1.0
-        return self.shares.get(read.producer, 1.0)
 
     def _find_code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         stages, reads = self.counter.members.facts.stages, self.counter.reads[name]
@@ -201,8 +201,8 @@ class WorkCounter:
         if reads.inlined:
             typed = together([(1, typed), *((n, stages[p].typed) for p, n in reads.executed.items())])
         loads = tuple(
-            t._replace(times=t.times * self._part(name, read))
-            for read in reads.reads
+            t if part == 1.0 else t._replace(times=t.times * part)
+            for read, part in self._of_reads(name)
             for t in self._transfers(name, run, read)
         )
         stores = () if run.registers else self._stores(facts, run)
@@ -371,7 +371,8 @@ class WorkCounter:
         """The first level of the group's loops that is a state of the stage's; the working set of its own rows, if they
         are one; and of every state bytes loaded and bytes stored."""
         counter, nest = self.counter, self.counter.nest
-        reads = [r for r in counter.reads[name].reads if r.producer not in self.registers]
+        from_memory = [(r, part) for r, part in self._of_reads(name) if r.producer not in self.registers]
+        reads = [r for r, _ in from_memory]
         fused, facts = self._fused(name), counter.members.facts.stages[name]
         own = None
         if name == counter.members.output:
@@ -379,8 +380,7 @@ class WorkCounter:
         else:
             level = self._level(name)
             own = None if fused or facts.updates else self._own_row(name, run, reads, points, rows)
-        parts = [self._part(name, r) for r in reads]
-        arrays = [self.traffic.array(name, r) for r in reads]
+        arrays = [(self.traffic.array(name, r), part) for r, part in from_memory]
         output = self.traffic.array(name, None)
         stages = counter.members.facts.stages
         everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
@@ -391,7 +391,7 @@ class WorkCounter:
             loaded.append(smallest(own[1], everything))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
-            moved = sum((a.moved(at) * part for a, part in zip(arrays, parts, strict=True)), 0.0)
+            moved = sum((array.moved(at) * part for array, part in arrays), 0.0)
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
             loaded.append(smallest(moved, everything) if in_places else moved)
             stored.append(0.0 if run.registers else output.moved(at))

@@ -7,7 +7,8 @@ have the node's type already, conversions are explicit `Cast` nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any, Literal, TypeAlias
 
 from scheduler.lang.types import BOOL, INT32, ScalarType
@@ -156,9 +157,6 @@ class Reduce:
 Expr: TypeAlias = (
     Const | Var | ParamRef | InputBound | Access | Binary | Unary | Compare | Logical | Select | Call | Cast | Reduce
 )
-EXPR_CLASSES = (
-    Const, Var, ParamRef, InputBound, Access, Binary, Unary, Compare, Logical, Select, Call, Cast, Reduce,
-)  # fmt: skip
 
 
 def _parts_of_reduction(e: Reduce) -> tuple[Expr, ...]:
@@ -174,6 +172,19 @@ _PARTS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
     Select: lambda e: (e.condition, e.if_true, e.if_false),
     **dict.fromkeys((Unary, Cast), lambda e: (e.operand,)),
 }
+
+
+_REMADE: dict[type, Callable[..., Expr]] = {
+    Access: lambda e, *parts: Access(e.name, parts, e.component, e.type),
+    Call: lambda e, *parts: Call(e.function, parts, e.type),
+    Binary: lambda e, left, right: Binary(e.op, left, right, e.type),
+    Compare: lambda e, left, right: Compare(e.op, left, right, e.type),
+    Logical: lambda e, left, right: Logical(e.op, left, right, e.type),
+    Select: lambda e, condition, if_true, if_false: Select(condition, if_true, if_false, e.type),
+    Unary: lambda e, operand: Unary(e.op, operand, e.type),
+    Cast: lambda e, operand: Cast(operand, e.type, e.saturate),
+}
+"""By class an expression with other parts."""
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
@@ -195,21 +206,10 @@ def walk(e: Expr) -> Iterator[Expr]:
 
 def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """`e` with every direct subexpression replaced by `f` of it; `e` itself where nothing changes."""
-    match e:
-        case Access():
-            indices = tuple(f(i) for i in e.indices)
-            return e if all(a is b for a, b in zip(indices, e.indices, strict=True)) else replace(e, indices=indices)
-        case Call():
-            args = tuple(f(a) for a in e.args)
-            return e if all(a is b for a, b in zip(args, e.args, strict=True)) else replace(e, args=args)
-        case Reduce():
-            domain = tuple(replace(r, lo=f(r.lo), extent=f(r.extent)) for r in e.domain)
-            where = None if e.where is None else f(e.where)
-            return replace(e, domain=domain, where=where, body=f(e.body))
-        case _:
-            changed = {
-                field.name: new
-                for field in fields(e)
-                if isinstance(old := getattr(e, field.name), EXPR_CLASSES) and (new := f(old)) is not old
-            }
-            return replace(e, **changed) if changed else e  # type: ignore[arg-type]
+    if isinstance(e, Reduce):
+        domain = tuple(replace(r, lo=f(r.lo), extent=f(r.extent)) for r in e.domain)
+        where = None if e.where is None else f(e.where)
+        return replace(e, domain=domain, where=where, body=f(e.body))
+    parts = children(e)
+    made = tuple(map(f, parts))
+    return e if all(map(is_, made, parts)) else _REMADE[type(e)](e, *made)

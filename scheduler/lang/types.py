@@ -17,6 +17,9 @@ class ScalarType:
     kind: Kind
     bits: int
 
+    def __hash__(self) -> int:
+        return hash(self.kind) ^ self.bits
+
     @property
     def name(self) -> str:
         return "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"

@@ -21,7 +21,7 @@ from scheduler.search.explaining import factor_explained, partition_explained, p
 from scheduler.search.factoring import Factored
 from scheduler.search.grouping import AtRoot, Found, Grouping, Segment
 from scheduler.search.partition import Partition, PartitionSearch
-from scheduler.search.planning import Plan, Planner
+from scheduler.search.planning import SIZES, Plan, Planner
 from scheduler.search.ranking import best_combinations
 from scheduler.search.separating import Separated, separate
 from scheduler.search.sizing import Tiling
@@ -58,7 +58,7 @@ def default(
 ) -> tuple[tuple[Candidate, ...], Trace]:
     """The best `top` schedules under `model`, the best first, and the trace of the first."""
     facts = factored.facts
-    paper = Grouping(facts, platform, Taco2019(), deadline.expired)
+    paper = Grouping(facts, platform, Taco2019(), deadline.expired, SIZES)
     papers = partition_of(facts, paper.group())
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
+from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.arithmetic import work_apart
 from scheduler.analysis.counts import Levels
@@ -42,8 +43,8 @@ def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
         tiles=tiles,
         parallel=parallel,
         placements=placements,
-        stream=tiling.stream,
-        prefetch=tiling.prefetch,
+        stream=tiling.best.shape.stream,
+        prefetch=tiling.best.shape.prefetch,
     )
 
 
@@ -131,7 +132,7 @@ def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost:
     along it; None where all that is little."""
     stage = members.facts.stages[name]
     inside = [d for d in dims if d not in outermost and stage.extent(d) > 1]
-    if stage.updates or not inside:
+    if stage.updates or not inside or arithmetic_cost(stage.operations) < MUCH:
         return None
     apart = work_apart(members.facts.definitions[name])
     most, dim = max((apart[d], d) for d in inside)
@@ -172,7 +173,7 @@ def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -
     lanes = min(stored, vector.lanes * MOST_REGISTERS)
     while lanes > vector.lanes and stage.extent(vector.dim) < SHORT_ROW * lanes:
         lanes //= 2
-    return replace(vector, lanes=max(lanes, vector.lanes))
+    return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
 
 
 def root_group(

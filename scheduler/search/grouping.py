@@ -13,7 +13,7 @@ from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import members_of
 from scheduler.search.inlining import is_trivial_shared
 from scheduler.search.levels import read_of
-from scheduler.search.sizing import Tiling
+from scheduler.search.sizing import MAX_CANDIDATES, Tiling
 from scheduler.search.tiling import no_loop_to_tile, tile_group
 from scheduler.search.trace import Decision, Infeasible, Rejected
 from scheduler.search.updates import WORTH_THREADS
@@ -53,12 +53,14 @@ Found = Tiling | Infeasible | AtRoot
 
 @dataclass
 class Grouping:
-    """Groups the stages of a pipeline; segments are scheduled once and cached. `decisions` are added to."""
+    """Groups the stages of a pipeline; segments are scheduled once and cached. So many `candidates` of tile sizes are
+    costed for a loop order. `decisions` are added to."""
 
     facts: Facts
     platform: Platform
     model: CostModel
     expired: Callable[[], bool]
+    candidates: int = MAX_CANDIDATES
     decisions: list[Decision] = field(default_factory=list)
     cache: dict[Segment, Tiling | Infeasible] = field(default_factory=dict)
 
@@ -69,7 +71,7 @@ class Grouping:
             return Infeasible("the deadline came first")
         if found is None:
             members = members_of(self.facts, segment.output, segment.names, segment.shared)
-            found = self.cache[segment] = tile_group(members, self.platform, self.model, self.expired)
+            found = self.cache[segment] = tile_group(members, self.platform, self.model, self.expired, self.candidates)
         return found
 
     def group(self) -> dict[str, Found]:

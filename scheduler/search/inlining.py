@@ -9,7 +9,7 @@ from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
-from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested, read_of
+from scheduler.search.levels import Choice, LoopOrder, choose_levels, needs_memory, nested, read_of
 
 ALG2 = "TACO 2019, Alg. 2"
 MOST_PLACES = 100
@@ -19,6 +19,16 @@ MOST_MEMORY = 2
 MOST_LOADS = 32
 """A stage is not trivial where a point of its consumer would load more than so many elements for it: long reductions,
 and reductions of reductions, are computed once."""
+
+
+def levels_of(members: Members, order: LoopOrder) -> tuple[dict[str, Choice], dict[str, Choice]]:
+    """The levels of Alg. 1, and with the stages of Alg. 2 inline."""
+    known: dict[LoopOrder, tuple[dict[str, Choice], dict[str, Choice]]] = members.remembered.setdefault("levels", {})
+    found = known.get(order)
+    if found is None:
+        levels = choose_levels(members, order)
+        found = known[order] = levels, inline_trivial(members, levels, order)
+    return found
 
 
 def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:

@@ -19,7 +19,7 @@ from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments
 from scheduler.search.inlining import is_trivial_shared, load_points
 from scheduler.search.levels import read_of
-from scheduler.search.planning import PAYS, Plan, Planner
+from scheduler.search.planning import NEGLIGIBLE, PAYS, Plan, Planner
 
 TRIP = 8
 """Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to be
@@ -81,7 +81,8 @@ class PartitionSearch:
 
     def plans(self, partition: Partition) -> tuple[tuple[Plan, ...], ...]:
         """The plans of every group, in the order that they run."""
-        return tuple(self.planner.plans(s) for s in self.segments(partition))
+        least = NEGLIGIBLE * self.cost(partition)
+        return tuple(self.planner.plans(s, least) for s in self.segments(partition))
 
     def settled(self, partition: Partition) -> Partition:
         """The partition with all the outputs that it has, also those that no group could have alone."""
@@ -113,13 +114,9 @@ class PartitionSearch:
                 yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
-            (sketch, costs), least = self.planner.sketch(segment), (1 - PAYS) * self.cost(partition)
-            for counts, cost in zip(sketch.stages, costs.stages, strict=True):
-                if counts.inlined or counts.stage == name or is_special(self.facts.stages[counts.stage]):
-                    continue
-                again = 1 - counts.root_points / max(float(counts.points), 1.0)
-                if float(cost.total) * again > least:
-                    yield _Move("cut", counts.stage)
+            for stage in self.planner.computed_again(segment, (1 - PAYS) * self.cost(partition)):
+                if not is_special(self.facts.stages[stage]):
+                    yield _Move("cut", stage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel
+from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.facts import Facts, Read, StageFacts
 from scheduler.analysis.graph import is_plain
@@ -22,27 +23,30 @@ from scheduler.schedule import Group, Placement, dim_of
 from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
-from scheduler.search.shapes import KINDS, PAPER, Kind, neighbours, shapes
+from scheduler.search.shapes import FUSED_FIRST, KINDS, PAPER, Kind, neighbours, shapes
 from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
 from scheduler.search.tiling import few_iterations, in_bands, keeps_apart, orders, side_by_side
 from scheduler.search.trace import Rejected
+from scheduler.search.updates import WORTH_THREADS
 
 SIZES = 256
 """Combinations of tile sizes that are costed for one shape."""
-SIZED = 2
-"""Shapes of a segment that are given their best tile sizes: those that cost least with the first few."""
 STRIPS = 4
 SHORT = 64
-"""Strips of the first few sizes: one or so many a thread, or so many rows."""
+"""Strips that are among the tile sizes: so many a thread, with which shapes are compared, one, or so many rows."""
+NEGLIGIBLE = 0.005
+"""A group that takes less of the time of all is not looked into further."""
 TRIES = 100
 FEWEST = 4
 """Changes of single stages that are tried in a group: fewer of a large group, where each costs more time."""
 PAYS = 0.995
 """A change is made that leaves at most so much of the cost: less is below what a model can tell."""
-SAME = 0.02
+SAME = 0.01
 """Of tile sizes whose predicted times differ by no more the largest is taken."""
 ROWS = (8, 4)
 """Rows that are computed side by side, where that is tried."""
+FAR = 2.0
+"""Where the first of these cost so many times as much as other shapes, fewer rows are not tried."""
 VECTORS = 16
 """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
 AHEAD = 32
@@ -59,13 +63,14 @@ KEPT = 8
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
-    at root, whole."""
+    at root, whole. `counts`, not as a whole, are those of a plan that was priced alone."""
 
     segment: Segment
     total: float
     members: Members | None = None
     sized: Sized | None = None
     kind: Kind = PAPER
+    counts: GroupCounts | None = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> Hashable:
@@ -110,26 +115,29 @@ class Planner:
         best = {self._sketched(s)[0].kind for s in segments if self._sketched(s)}
         self.kinds = tuple(k for k in KINDS if k in best) or KINDS
 
-    def plans(self, segment: Segment) -> tuple[Plan, ...]:
-        """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group."""
+    def plans(self, segment: Segment, least: float = 0.0) -> tuple[Plan, ...]:
+        """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group. If it
+        costs less than `least`, the first few."""
         found = self.known.get(segment)
         if found is None:
-            found = self.known[segment] = self._sized(segment)
+            found = self.known[segment] = self._sized(segment, self.cost(segment) >= least)
         return found
 
     def cost(self, segment: Segment) -> float:
-        """What the best plan costs, about: only a few tile sizes are tried. Infinite where there is none."""
-        return min((p.total for p in self._sketched(segment)), default=inf)
+        """What the best plan costs, about: one tile size a shape is tried. Infinite where there is none."""
+        return next((p.total for p in self._sketched(segment)), inf)
 
-    def sketch(self, segment: Segment) -> tuple[GroupCounts, Breakdown]:
-        """Counts and costs of the plan of which `cost` tells, those of stages that are inline may be left out. There
-        must be one."""
+    def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
+        """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
         plan = self._sketched(segment)[0]
-        if plan.sized is None or plan.members is None:
-            settled = self.settle(plan)
-            return settled.counts, settled.cost
-        counts = self._sizing(plan.members).counted(plan.sized.shape, plan.sized.sizes, False)
-        return counts, self.model.price(counts, self.platform)
+        if plan.counts is None:
+            return
+        found = {s.stage: 1 - s.root_points / max(float(s.points), 1.0) for s in plan.counts.stages if not s.inlined}
+        if max(found.values()) * plan.total <= least:
+            return
+        for cost in self.model.price(plan.counts, self.platform).stages:
+            if cost.stage != segment.output and float(cost.total) * found[cost.stage] > least:
+                yield cost.stage
 
     def settle(self, plan: Plan) -> Settled:
         """The plan worked out."""
@@ -148,8 +156,15 @@ class Planner:
         output = self.facts.stages[segment.output]
         others = (p for p in self.known.get(segment, ()) if p is not plan)
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
-        tiling = self._sizing(plan.members).settled(plan.sized, rejected)
+        tiling = Tiling(self._sizing(plan.members), plan.sized, rejected)
         return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
+
+    def _plan(
+        self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
+    ) -> Plan:
+        counts = self._sizing(members).counted(shape, sizes, False)
+        total = float(self.model.total(counts, self.platform))
+        return Plan(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
 
     def _sizing(self, members: Members) -> Sizing:
         found = self.sizings.get(id(members))
@@ -160,13 +175,14 @@ class Planner:
     def _new_sizing(self, members: Members) -> Sizing:
         output = self.facts.stages[members.output]
         strips = members.output in self.facts.strips
-        axes = Axes(output, tiled_dims(output), self.platform, largest_overlaps(members), strips, SIZES)
+        axes = Axes(
+            output, tiled_dims(output), self.platform, largest_overlaps(members), strips, SIZES, self._strips_of
+        )
         counting = TimedCounting(members, self.platform, self.strict)
-        # what lies beyond L2 has its price
-        return Sizing(members, self.platform, self.model, axes, counting, SAME, self.platform.llc_bytes)
+        return Sizing(members, self.platform, self.model, axes, counting, SAME, constrained=False)
 
     def _sketched(self, segment: Segment) -> tuple[Plan, ...]:
-        """One plan a shape, with the best of a few tile sizes, best first."""
+        """One plan a shape, in strips, best first."""
         found = self.sketches.get(segment)
         if found is None:
             self.planned += len(segment.names)
@@ -175,26 +191,26 @@ class Planner:
         return found
 
     def _sketch(self, segment: Segment) -> Iterator[Plan]:
-        """All kinds of shape of the first order; of the other orders the best kind."""
+        """All kinds of shape of the first order."""
         output = self.facts.stages[segment.output]
         alone = segment.shared.issuperset(segment.names[:-1])
         if is_special(output) or alone:
-            yield Plan(segment, float(self._settle(Plan(segment, 0.0)).cost.total))
+            settled = self._settle(Plan(segment, 0.0))
+            plan = Plan(segment, float(settled.cost.total))
+            self.settled[id(plan)] = settled
+            yield plan
         if is_special(output) or not tiled_dims(output) or (alone and self.expired()):
             return
-        members = members_of(self.facts, segment.output, segment.names, segment.shared)
-        sizing = self._sizing(members)
-        paper = self.paper.get(segment)
-        if paper is not None:
-            sizes = {d: output.extent(d) if n is None else n for d, n in paper.sizes}
-            shape = shape_of(members, paper.order, paper.choices)
-            yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf))
         if self.expired():
+            yield from self._papers(segment)
             return
+        paper = self.paper.get(segment)
+        parts = (segment.output, segment.names, segment.shared)
+        members = members_of(self.facts, *parts) if paper is None else paper.members
         order = self._first_order(members, output)
-        sizes = self._few_sizes(output, order)[0]
+        sizes = self._strips(members, order)
         for kind, shape in shapes(members, order, self.kinds, self.platform):
-            yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf), kind)
+            yield self._plan(segment, members, shape, sizes, kind)
 
     def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
         """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
@@ -212,98 +228,106 @@ class Planner:
         unrolled = tuple(d for d in few if not keeps_apart(members, d))
         return few_orders(orders(output, tiled_dims(output), few, unrolled))
 
-    def _few_sizes(self, output: StageFacts, order: LoopOrder) -> list[dict[str, int]]:
-        """Strips along the outermost loop: a few for each thread, one, short ones."""
-        dim = dim_of(order.loops[-1])
-        extent, threads = output.extent(dim), self.platform.threads
-        strips = (-(-extent // (threads * STRIPS)), -(-extent // threads), min(extent, SHORT))
-        whole = {d: output.extent(d) for d in tiled_dims(output)}
-        return [{**whole, dim: size} for size in dict.fromkeys(strips)]
+    def _strips_of(self, extent: int) -> tuple[int, ...]:
+        """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
+        return -(-extent // (self.platform.threads * STRIPS)), -(-extent // self.platform.threads), min(extent, SHORT)
 
-    def _sized(self, segment: Segment) -> tuple[Plan, ...]:
-        """The sketches, the best of them in other orders and strips, and the best of these with the best of all tile
-        sizes."""
-        plans = list(self._sketched(segment))
-        if not self.expired():
-            plans += self._varied(plans[0])
+    def _strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
+        """A few strips for each thread along the outermost loop; the whole where that is little work."""
+        output, stages = self.facts.stages[members.output], self.facts.stages
+        sizes = {d: output.extent(d) for d in tiled_dims(output)}
+        work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
+        if work >= WORTH_THREADS:
+            dim = dim_of(order.loops[-1])
+            sizes[dim] = -(-sizes[dim] // (self.platform.threads * STRIPS))
+        return sizes
+
+    def _sized(self, segment: Segment, further: bool) -> tuple[Plan, ...]:
+        """The sketches and the schedule of the paper; and `further` the best of them in other orders, changed, and with
+        the best of all tile sizes."""
+        plans = [*self._sketched(segment), *self._papers(segment)]
+        ways = (self._reordered, self._resized, self._refined, self._past_caches, self._side_by_side, self._in_bands)
+        for varied in ways:
             plans.sort(key=lambda p: p.total)
-            plans += self._refined(plans[0])
-            plans.sort(key=lambda p: p.total)
-            plans += self._past_caches(plans[0])
-            plans.sort(key=lambda p: p.total)
-            plans += self._side_by_side(plans[0])
-            plans.sort(key=lambda p: p.total)
-            plans += self._in_bands(plans[0])
-            plans.sort(key=lambda p: p.total)
-            plans += [p for sketch in plans[:SIZED] if (p := self._resized(sketch)) is not None]
+            if further and plans and not self.expired():
+                plans += varied(plans[0])
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
         return tuple(sorted(different.values(), key=lambda p: p.total)[:KEPT])
 
-    def _varied(self, plan: Plan) -> Iterator[Plan]:
+    def _papers(self, segment: Segment) -> Iterator[Plan]:
+        """What the paper makes of the segment."""
+        paper = self.paper.get(segment)
+        if paper is not None:
+            members, sizes = paper.members, paper.best.sizes
+            shape = shape_of(members, paper.order, paper.choices)
+            yield self._plan(segment, members, shape, sizes)
+
+    def _reordered(self, plan: Plan) -> Iterator[Plan]:
+        """In the other orders of the loops, where strips are too few for the threads, or of more than two dims."""
         if plan.sized is None or plan.members is None:
             return
         members, segment, shape = plan.members, plan.segment, plan.sized.shape
-        output, sizing = self.facts.stages[segment.output], self._sizing(plan.members)
-        for sizes in self._few_sizes(output, shape.order)[1:]:
-            yield Plan(segment, sizing.priced(shape, sizes), members, Sized(shape, sizes, inf), plan.kind)
+        output = self.facts.stages[segment.output]
+        enough = output.extent(dim_of(shape.order.loops[-1])) >= self.platform.threads * STRIPS
+        if enough and len(tiled_dims(output)) <= 2:
+            return
         for order in self._orders(members, output):
             if order.loops == shape.order.loops:
                 continue
             if self.expired():
                 return
-            sizes = self._few_sizes(output, order)[0]
+            sizes = self._strips(members, order)
             for _, other in shapes(members, order, (plan.kind,), self.platform):
-                yield Plan(segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), plan.kind)
+                yield self._plan(segment, members, other, sizes, plan.kind)
 
     def _refined(self, plan: Plan) -> Iterator[Plan]:
         """One stage after the other done differently, as long as that pays."""
         if plan.sized is None or plan.members is None:
             return
-        members, sizes, sizing = plan.members, plan.sized.sizes, self._sizing(plan.members)
-        shape = plan.sized.shape
+        members, shape, sizes = plan.members, plan.sized.shape, plan.sized.sizes
         tries = max(FEWEST, TRIES // len(members.names))
         for name in reversed(members.names[:-1]):
             for other in neighbours(members, shape, name):
                 if tries == 0 or self.expired():
                     return
                 tries -= 1
-                total = sizing.priced(other, sizes)
+                tried = self._plan(plan.segment, members, other, sizes, plan.kind)
                 simpler = other.choices[name].levels is None  # without a buffer: whatever it pays
-                if total < plan.total * (1.0 if simpler else PAYS):
-                    plan = Plan(plan.segment, total, members, Sized(other, sizes, inf), plan.kind)
-                    shape = other
+                if tried.total < plan.total * (1.0 if simpler else PAYS):
+                    plan, shape = tried, other
                     yield plan
 
     def _side_by_side(self, plan: Plan) -> Iterator[Plan]:
         """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
         if plan.sized is None or plan.members is None:
             return
-        members, shape, sizing = plan.members, plan.sized.shape, self._sizing(plan.members)
+        members, shape = plan.members, plan.sized.shape
         vector, output = self._group(members, shape).vector, self.facts.stages[plan.segment.output]
         if vector is None or output.extent(vector.dim) < VECTORS * vector.lanes:
             return
-        kinds: tuple[Kind, ...] = KINDS
         for n in ROWS:
             order = side_by_side(members, shape.order, tiled_dims(output), n)
             if order is None or self.expired():
                 continue
             sizes = {**plan.sized.sizes, **dict(order.rows)}
-            found: list[Plan] = []
-            for kind, other in shapes(members, order, kinds, self.platform):
-                if not all(at.registers for at in other.levels.values()):
-                    continue  # a band in memory holds little of what the next one reads
-                ahead = ahead_bytes(self.platform) if self._whole_rows(plan, Sized(other, sizes, inf)) else 0
-                other = replace(other, stream=shape.stream and self._streams(members, other), prefetch=ahead)
-                found.append(Plan(plan.segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), kind))
-            yield from found
-            if found:
-                kinds = (min(found, key=lambda p: p.total).kind,)
+            # a band in memory holds little of what the next one reads
+            made = shapes(members, order, FUSED_FIRST, self.platform)
+            found = next((m for m in made if all(at.registers for at in m[1].levels.values())), None)
+            if found is None:
+                return
+            kind, other = found
+            ahead = ahead_bytes(self.platform) if self._whole_rows(plan, Sized(other, sizes, inf)) else 0
+            other = replace(other, stream=shape.stream and self._streams(members, other), prefetch=ahead)
+            tried = self._plan(plan.segment, members, other, sizes, kind)
+            yield tried
+            if tried.total > plan.total * FAR:
+                return
 
     def _in_bands(self, plan: Plan) -> Iterator[Plan]:
         """What slides along rows sliding along a few rows at a time, in several widths of what threads share."""
         if plan.sized is None or plan.members is None:
             return
-        members, shape, sizing = plan.members, plan.sized.shape, self._sizing(plan.members)
+        members, shape = plan.members, plan.sized.shape
         output = self.facts.stages[plan.segment.output]
         found = in_bands(members, shape.order, shape.choices, tiled_dims(output), ROWS_TOGETHER)
         if found is None:
@@ -311,26 +335,26 @@ class Planner:
         order, choices = found
         other = replace(shape_of(members, order, choices), stream=shape.stream)
         whole = {d: output.extent(d) for d in tiled_dims(output)}
-        shared = sizing.axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
+        shared = self._sizing(members).axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
         enough = np.ravel(shared.sizes)[np.ravel(shared.counts) >= self.platform.threads]
         for size in enough[:WIDTHS].tolist():
             sizes = {**whole, **dict(order.rows), shared.dim: size}
-            yield Plan(plan.segment, sizing.priced(other, sizes), members, Sized(other, sizes, inf), plan.kind)
+            yield self._plan(plan.segment, members, other, sizes, plan.kind)
 
     def _past_caches(self, plan: Plan) -> Iterator[Plan]:
-        """The output written past the caches, what is read asked for ahead, and both."""
+        """What is read asked for ahead, and the output written past the caches, one after the other."""
         if plan.sized is None or plan.members is None:
             return
         members, shape, sizes = plan.members, plan.sized.shape, plan.sized.sizes
         if not self._group(members, shape).vector:
             return
-        ahead = ahead_bytes(self.platform)
-        for stream in (False, True) if self._streams(members, shape) else (False,):
-            for prefetch in (0, ahead) if self._whole_rows(plan, plan.sized) else (0,):
-                if stream or prefetch:
-                    other = replace(shape, stream=stream, prefetch=prefetch)
-                    total = self._sizing(members).priced(other, sizes)
-                    yield Plan(plan.segment, total, members, Sized(other, sizes, inf), plan.kind)
+        for stream, possible in ((False, self._whole_rows(plan, plan.sized)), (True, self._streams(members, shape))):
+            if possible:
+                other = replace(shape, stream=True) if stream else replace(shape, prefetch=ahead_bytes(self.platform))
+                tried = self._plan(plan.segment, members, other, sizes, plan.kind)
+                yield tried
+                if tried.total < plan.total:
+                    plan, shape = tried, other
 
     def _group(self, members: Members, shape: Shape) -> Group:
         return group_of(members, shape.order, shape.choices, self.platform, self.strict)
@@ -366,13 +390,13 @@ class Planner:
         large = stage.root_points * stage.bytes_per_point > self.platform.llc_bytes
         return large or name in self.facts.graph.outputs
 
-    def _resized(self, plan: Plan) -> Plan | None:
+    def _resized(self, plan: Plan) -> Iterator[Plan]:
+        """With the best of all tile sizes."""
         if plan.sized is None or plan.members is None or plan.sized.shape.order.rows:
-            return None
+            return
         found = self._sizing(plan.members).cheapest(plan.sized.shape)
-        if isinstance(found, Sized) and found.shape.prefetch and not self._whole_rows(plan, found):
-            return None
-        return replace(plan, total=found.total, sized=found) if isinstance(found, Sized) else None
+        if isinstance(found, Sized) and (not found.shape.prefetch or self._whole_rows(plan, found)):
+            yield replace(plan, total=found.total, sized=found)
 
 
 def ahead_bytes(platform: Platform) -> int:

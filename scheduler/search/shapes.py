@@ -13,8 +13,8 @@ from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import Members
 from scheduler.analysis.windows import shifted_along
 from scheduler.search.final import vector_of
-from scheduler.search.inlining import MOST_LOADS, bounded, inline_trivial, load_points, local_producers, taken_over
-from scheduler.search.levels import Choice, LoopOrder, choose_levels, needs_memory, nested, read_of, real_consumers
+from scheduler.search.inlining import MOST_LOADS, bounded, levels_of, load_points, local_producers, taken_over
+from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested, read_of, real_consumers
 from scheduler.search.sizing import Shape, shape_of
 
 STORE = 1.5
@@ -38,23 +38,27 @@ class Kind:
 
 
 PAPER = Kind(False, False)
-KINDS = (PAPER, Kind(True, False), Kind(False, True), Kind(True, True))
+KINDS = (PAPER, Kind(False, True), Kind(True, True), Kind(True, False))
+FUSED_FIRST = (*KINDS[1:3], KINDS[0], KINDS[3])
 
 
 def shapes(
     members: Members, order: LoopOrder, kinds: Collection[Kind], platform: Platform
 ) -> Iterator[tuple[Kind, Shape]]:
-    """The shapes of one loop order from the levels of Alg. 1, each different one once."""
-    levels = choose_levels(members, order)
-    trivial = inline_trivial(members, levels, order)
-    by_cost = inline_by_cost(members, levels, order) if any(k.by_cost for k in kinds) else trivial
-    same = _levels(by_cost) == _levels(trivial)
+    """The shapes of one loop order from the levels of Alg. 1, each different one once; of those inlined by cost
+    that without fused rows only where there is none with them, which has always cost less."""
+    levels, trivial = levels_of(members, order)
+    by_cost: dict[str, Choice] | None = None
+    yielded: list[Kind] = []
     for kind in kinds:
-        choices = by_cost if kind.by_cost else trivial
-        if kind.by_cost and same and len(kinds) > 1:
-            continue
+        choices = trivial
+        if kind.by_cost:
+            choices = by_cost = by_cost or inline_by_cost(members, levels, order)
+            if len(kinds) > 1 and (Kind(True, True) in yielded or _levels(by_cost) == _levels(trivial)):
+                continue
         fused = fuse_rows(members, choices, order, platform) if kind.fused else choices
         if fused is not None:
+            yielded.append(kind)
             yield kind, shape_of(members, order, fused)
 
 
@@ -109,8 +113,7 @@ def fuse_rows(
     facts = members.facts.stages[members.output]
     if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
         return None
-    stages = [definitions[n] for n in members.names[:-1]]
-    shifted = shifted_along(output, stages, members.facts.stages[members.output].storage[0])
+    shifted = _shifted(members)
     result = dict(choices)
     at = order.innermost
     rotating = 0
@@ -134,34 +137,37 @@ def fuse_rows(
     return result if rotating else None
 
 
+def _shifted(members: Members) -> frozenset[str]:
+    """The stages that are read by shifts along the rows of the output."""
+    found: frozenset[str] | None = members.remembered.get("shifted")
+    if found is None:
+        *stages, output = (members.facts.definitions[n] for n in members.names)
+        along = members.facts.stages[members.output].storage[0]
+        found = members.remembered["shifted"] = shifted_along(output, stages, along)
+    return found
+
+
 def _compute(choice: Choice) -> int | None:
     return None if choice.levels is None else choice.levels.compute
 
 
 def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
     """Shapes that differ from `shape` in how the stage `name` is computed: inline instead of kept where that may pay,
-    or kept for the row instead of inline; in fused rows also computed again for every row that is read instead of kept
-    in a ring. A stage that other groups have too is no different: each computes its own."""
+    or kept for the row instead of inline; in fused rows not of what could be in registers. A stage that other groups
+    have too is no different: each computes its own."""
     order, choices = shape.order, shape.choices
     levels = choices[name].levels
     if needs_memory(members, name) is not None:
         return
+    if any(at.registers for at in shape.levels.values()) and name in _shifted(members):
+        return
     row = order.innermost + 1
-    fused = any(c.levels is not None and c.levels.registers for c in choices.values())
     read, again, once = _again(members, name, lambda c: 1.0)
     found: list[tuple[Levels | None, str]] = []
     if levels is None and again > once / DOUBT and read > 1:
         found.append((order.levels(row, row), "kept for a row"))
     if levels is not None and again < once * DOUBT:
         found.append((None, "computed where it is read"))
-    if (
-        levels is not None
-        and fused
-        and levels.compute == order.innermost
-        and not levels.registers
-        and _few_rows(members, name)
-    ):
-        found.append((Levels(order.innermost, row, True), "computed again for every row, in registers"))
     for other, what in found:
         changed = {**choices, name: Choice(other, f"{what}: the model prices it lower", "cost")}
         if other is None and levels is not None and levels.store > levels.compute:

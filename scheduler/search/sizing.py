@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import isqrt, lcm
 from typing import Any, Protocol
 
@@ -30,30 +31,6 @@ NARROWEST = 256
 vectors and halos are cut off at both ends on every level of a pyramid, is none that its model knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tiling:
-    """One loop order of a group with the best tile sizes for it. `sizes` per tiled dim, None the whole extent. `stream`
-    and `prefetch` are those of the group."""
-
-    members: Members
-    order: LoopOrder
-    sizes: tuple[tuple[str, int | None], ...]
-    choices: dict[str, Choice]
-    counts: GroupCounts
-    cost: Breakdown
-    rejected: tuple[Rejected, ...] = ()
-    stream: bool = False
-    prefetch: int = 0
-
-    @property
-    def total(self) -> float:
-        return float(self.cost.total)
-
-    def describe(self) -> str:
-        """The loops and tile sizes as people read them."""
-        return _described(self.order, self.sizes, self.choices, self.stream, self.prefetch)
-
-
 class Axes:
     """The candidate sizes of every dim of the output, as the innermost dim and otherwise; about so many `candidates` of
     all dims together. `strips`: it holds partial results for threads."""
@@ -66,8 +43,9 @@ class Axes:
         overlaps: dict[str, int],
         strips: bool,
         candidates: int = MAX_CANDIDATES,
+        also: Callable[[int], Iterable[int]] = lambda extent: (),
     ) -> None:
-        self.output, self.tiled, self.strips = output, tiled, strips
+        self.output, self.tiled, self.strips, self.also = output, tiled, strips, also
         self.overlaps = overlaps
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
@@ -86,6 +64,7 @@ class Axes:
                 else:
                     least = max(self.overlaps[dim], self.narrowest(dim, innermost))
                     sizes = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
+                    sizes = sorted({*sizes, *self.also(extent)}, reverse=True)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
         return found
@@ -167,8 +146,24 @@ class Sized:
         return tuple((d, None if size >= output.extent(d) else size) for d, size in self.sizes.items())
 
     def describe(self, output: StageFacts) -> str:
-        shape = self.shape
-        return _described(shape.order, self.whole(output), shape.choices, shape.stream, shape.prefetch)
+        """The loops and tile sizes as people read them."""
+        shape, order = self.shape, self.shape.order
+        tiles = ", ".join(f"{d} {'whole' if n is None else n}" for d, n in self.whole(output))
+        parts = [f"loops {' '.join(order.loops)}", f"tiles {tiles or 'none'}"]
+        levels = [choice.levels for choice in shape.choices.values()]
+        registers = sum(found is not None and found.registers for found in levels)
+        counted = {"in memory": len(levels) - registers - levels.count(None), "in registers": registers}
+        counted["inline"] = levels.count(None)
+        if levels:
+            parts.append("members " + ", ".join(f"{n} {where}" for where, n in counted.items() if n))
+        if order.rows:
+            unrolled = inner(order.rows[0][0]) in order.loops[: order.unrolled]
+            parts.append("rows side by side" if unrolled else "sliding some rows at a time")
+        if shape.stream:
+            parts.append("written past the caches")
+        if shape.prefetch:
+            parts.append("read ahead")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +172,8 @@ class _Costed:
 
     nest: Nest
     total: NDArray[np.floating[Any]]
-    fits: NDArray[np.bool_]
-    reasons: tuple[str, ...]
+    fits: NDArray[np.bool_] | np.bool_
+    counts: GroupCounts
 
 
 class Counting(Protocol):
@@ -213,8 +208,8 @@ class PaperCounting:
 
 class Sizing:
     """Finds tile sizes for one shape after the other; the same counts are made once. Costs that differ by less than
-    `same` of the least are taken to be the same. Buffers that do not fold have `unfolded_bytes` at most, by default
-    those of the L2 cache."""
+    `same` of the least are taken to be the same. `constrained`: by memory and threads, as the paper's; a model of time
+    has a price for what lies beyond caches, and for threads without work."""
 
     def __init__(
         self,
@@ -224,12 +219,12 @@ class Sizing:
         axes: Axes,
         counting: Counting | None = None,
         same: float = SAME_COST,
-        unfolded_bytes: int | None = None,
+        constrained: bool = True,
     ) -> None:
         self.members, self.platform, self.model, self.axes = members, platform, model, axes
         self.counting = counting or PaperCounting(members, platform)
         self.same = same
-        self.unfolded_bytes = platform.l2_bytes if unfolded_bytes is None else unfolded_bytes
+        self.constrained = constrained
         self.known: dict[Hashable, _Costed] = {}
         self.nests: dict[Hashable, Nest] = {}
 
@@ -239,13 +234,13 @@ class Sizing:
         order = shape.order
         innermost = dim_of(order.loops[order.innermost])
         outermost = of.nest.axes[dim_of(order.loops[-1])]
-        needed = min(self.platform.threads, self.axes.most_tiles(innermost))
+        needed = min(self.platform.threads, self.axes.most_tiles(innermost)) if self.constrained else 1
         enough = np.asarray(outermost.counts >= needed)
         valid = of.fits & enough
         if not valid.any():
-            reasons = (
-                of.reasons if enough.all() else (*of.reasons, f"fewer than {needed} iterations of the outermost loop")
-            )
+            reasons = list(_reasons(of.counts, self.platform))
+            if not enough.all():
+                reasons.append(f"fewer than {needed} iterations of the outermost loop")
             return Infeasible(f"no tile size is valid: {'; '.join(reasons)}")
         total = np.where(valid, of.total, np.inf)
         least = float(total.min())
@@ -253,20 +248,6 @@ class Sizing:
         index = np.unravel_index(pick, total.shape)
         sizes = {d: int(np.ravel(of.nest.axes[d].sizes)[index[n]]) for n, d in enumerate(self.axes.tiled)}
         return Sized(shape, sizes, float(total[index]))
-
-    def settled(self, best: Sized, rejected: tuple[Rejected, ...] = ()) -> Tiling:
-        """The tiling that was found best: counted again for its sizes alone, and as a whole."""
-        members, shape = self.members, best.shape
-        output = members.facts.stages[members.output]
-        counts = self.counted(best.shape, best.sizes, True)
-        cost = self.model.price(counts, self.platform)
-        sizes = best.whole(output)
-        order, choices, stream, prefetch = shape.order, shape.choices, shape.stream, shape.prefetch
-        return Tiling(members, order, sizes, choices, counts, cost, rejected, stream, prefetch)
-
-    def priced(self, shape: Shape, sizes: Mapping[str, int]) -> float:
-        """What a shape costs with these tile sizes."""
-        return float(self.model.total(self.counted(shape, sizes, False), self.platform))
 
     def counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
         """The counts of a shape with these tile sizes; see Counting."""
@@ -297,53 +278,68 @@ class Sizing:
             axes = self.axes.of(dim_of(order.loops[order.innermost]))
             nest = self.nests[order.loops] = Nest(self.members.output, order.loops, axes)
         counts = self.counting.counts(shape, nest, False)
-        fits, reasons = _fits(counts, nest, self.unfolded_bytes, self.platform)
-        return _Costed(nest, np.asarray(self.model.total(counts, self.platform)), fits, reasons)
+        fits = _fits(counts, nest, self.platform) if self.constrained else np.True_
+        return _Costed(nest, np.asarray(self.model.total(counts, self.platform)), fits, counts)
 
 
-def _described(
-    order: LoopOrder,
-    sizes: tuple[tuple[str, int | None], ...],
-    choices: Mapping[str, Choice],
-    stream: bool,
-    prefetch: int,
-) -> str:
-    tiles = ", ".join(f"{d} {'whole' if n is None else n}" for d, n in sizes)
-    parts = [f"loops {' '.join(order.loops)}", f"tiles {tiles or 'none'}"]
-    levels = [choice.levels for choice in choices.values()]
-    registers = sum(found is not None and found.registers for found in levels)
-    counted = {"in memory": len(levels) - registers - levels.count(None), "in registers": registers}
-    counted["inline"] = levels.count(None)
-    if levels:
-        parts.append("members " + ", ".join(f"{n} {where}" for where, n in counted.items() if n))
-    if order.rows:
-        unrolled = inner(order.rows[0][0]) in order.loops[: order.unrolled]
-        parts.append("rows side by side" if unrolled else "sliding some rows at a time")
-    if stream:
-        parts.append("written past the caches")
-    if prefetch:
-        parts.append("read ahead")
-    return "; ".join(parts)
+@dataclass(frozen=True)
+class Tiling:
+    """A shape of a group with the best tile sizes for it. Its counts, for these sizes alone and as a whole, are made
+    when they are asked for."""
+
+    sizing: Sizing = field(repr=False)
+    best: Sized
+    rejected: tuple[Rejected, ...] = ()
+
+    @property
+    def members(self) -> Members:
+        return self.sizing.members
+
+    @property
+    def order(self) -> LoopOrder:
+        return self.best.shape.order
+
+    @property
+    def choices(self) -> dict[str, Choice]:
+        return self.best.shape.choices
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[str, int | None], ...]:
+        """Per tiled dim, None the whole extent."""
+        return self.best.whole(self.members.facts.stages[self.members.output])
+
+    @cached_property
+    def counts(self) -> GroupCounts:
+        return self.sizing.counted(self.best.shape, self.best.sizes, True)
+
+    @cached_property
+    def cost(self) -> Breakdown:
+        return self.sizing.model.price(self.counts, self.sizing.platform)
+
+    @property
+    def total(self) -> float:
+        return self.best.total
+
+    def describe(self) -> str:
+        """See Sized."""
+        return self.best.describe(self.members.facts.stages[self.members.output])
 
 
-def _fits(
-    counts: GroupCounts, nest: Nest, unfolded_bytes: int, platform: Platform
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Which candidates keep the constraints on memory of TACO 2019, 4.2, and those that some break, with the largest
-    buffers of the candidate that needs least: unfolded buffers fit the L2 cache (or what else they may be), folded ones
+def _fits(counts: GroupCounts, nest: Nest, platform: Platform) -> NDArray[np.bool_]:
+    """Which candidates keep the constraints on memory of TACO 2019, 4.2: unfolded buffers fit the L2 cache, folded ones
     the last-level cache, each for one thread."""
     shape = np.broadcast_shapes(*(np.shape(a.sizes) for a in nest.axes.values()))
-    valid = np.ones(shape, dtype=bool)
-    reasons = []
-    unfolded = "L2" if unfolded_bytes == platform.l2_bytes else "last-level"
-    for folded, limit, cache in ((False, unfolded_bytes, unfolded), (True, platform.llc_bytes, "last-level")):
+    fits = (counts.unfolded_bytes <= platform.l2_bytes) & (counts.folded_bytes <= platform.llc_bytes)
+    return np.broadcast_to(fits, shape)
+
+
+def _reasons(counts: GroupCounts, platform: Platform) -> Iterator[str]:
+    """The constraints that some candidates break, with the largest buffers of the one that needs least."""
+    for folded, limit, cache in ((False, platform.l2_bytes, "L2"), (True, platform.llc_bytes, "last-level")):
         kept = np.asarray(counts.folded_bytes if folded else counts.unfolded_bytes)
-        passed = kept <= limit
-        valid = valid & passed
-        if not passed.all():
+        if (kept > limit).any():
             what = "folded" if folded else "unfolded"
-            reasons.append(f"{what} buffers exceed the {cache} cache{_largest(counts, kept, folded)}")
-    return valid, tuple(reasons)
+            yield f"{what} buffers exceed the {cache} cache{_largest(counts, kept, folded)}"
 
 
 def _largest(counts: GroupCounts, kept: NDArray[Any], folded: bool) -> str:

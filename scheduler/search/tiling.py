@@ -15,9 +15,9 @@ from scheduler.analysis.members import Members
 from scheduler.analysis.neighbours import rows_together
 from scheduler.analysis.overlap import FULL
 from scheduler.schedule import dim_of, inner, outer
-from scheduler.search.inlining import inline_trivial
-from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps
-from scheduler.search.sizing import SAME_COST, Axes, Shape, Sized, Sizing, Tiling, shape_of
+from scheduler.search.inlining import levels_of
+from scheduler.search.levels import Choice, LoopOrder, largest_overlaps
+from scheduler.search.sizing import MAX_CANDIDATES, SAME_COST, Axes, Shape, Sized, Sizing, Tiling, shape_of
 from scheduler.search.trace import Infeasible, Rejected
 
 MAX_UNROLLED = 16
@@ -25,7 +25,11 @@ MAX_ORDERS = 36
 
 
 def tile_group(
-    members: Members, platform: Platform, model: CostModel, expired: Callable[[], bool]
+    members: Members,
+    platform: Platform,
+    model: CostModel,
+    expired: Callable[[], bool],
+    candidates: int = MAX_CANDIDATES,
 ) -> Tiling | Infeasible:
     """TACO 2019, Alg. 3: for every order of the intra-tile and of the inter-tile loops Alg. 1 and 2, then the
     cheapest valid tile sizes; the cheapest of all orders. Equal costs are settled by larger tiles, and by the
@@ -42,7 +46,7 @@ def tile_group(
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
-    axes = Axes(output, tiled, platform, overlaps, members.output in members.facts.strips)
+    axes = Axes(output, tiled, platform, overlaps, members.output in members.facts.strips, candidates)
     sizing = Sizing(members, platform, model, axes)
     shapes: dict[tuple[str, ...], Shape] = {}
     for order in orders(output, tiled, few, unrolled):
@@ -62,7 +66,7 @@ def tile_group(
             beaten.append(Rejected(found.describe(output), "costs no less", found.total))
     if best is None:
         return Infeasible(failed[0].reason)
-    return sizing.settled(best, (*beaten, *failed))
+    return Tiling(sizing, best, (*beaten, *failed))
 
 
 def no_loop_to_tile(output: StageFacts) -> str:
@@ -192,7 +196,7 @@ def _paper_shape(members: Members, order: LoopOrder, known: dict[tuple[str, ...]
     found = known.get(order.intra_loops)
     if found is not None:
         return replace(found, order=order)
-    choices = inline_trivial(members, choose_levels(members, order), order)
+    _, choices = levels_of(members, order)
     found = shape_of(members, order, choices, shared=False)
     if all(levels.store <= len(order.intra_loops) for levels in found.levels.values()):
         known[order.intra_loops] = found
