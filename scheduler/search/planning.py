@@ -54,7 +54,7 @@ AHEAD = 32
 memory takes to answer, and beyond the end of a page, where hardware stops."""
 MOST_AHEAD = 65536
 """More is not asked for ahead: it hides no more."""
-WIDTHS = 8
+WIDTHS = 4
 """Widths of bands that are tried: the largest that leave every thread some."""
 KEPT = 8
 """Plans of a segment that are kept for the best k schedules."""
