@@ -104,13 +104,14 @@ class Index:
     def symbols(self) -> tuple[str, ...]:
         """Every symbol, those inside atoms too."""
         if self._symbols is None:
-            found: list[str] = []
+            found: dict[str, None] = {}
             for a, _ in self.terms:
                 if a.kind == "sym":
-                    found.append(a.key)
+                    found[a.key] = None
                 else:
-                    found.extend(s for arg in a.args for s in arg.symbols())
-            self._symbols = tuple(dict.fromkeys(found))
+                    for arg in a.args:
+                        found.update(dict.fromkeys(arg.symbols()))
+            self._symbols = tuple(found)
         return self._symbols
 
     def mentions(self, name: str) -> bool:

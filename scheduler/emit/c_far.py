@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from scheduler.analysis.bounds import param_symbol
 from scheduler.analysis.index import Atom, Index
 from scheduler.emit.c_types import Symbols
@@ -69,16 +67,16 @@ class Magnitudes:
 class FarSymbols(Symbols):
     """Index expressions whose sums and products set `far` where they overflow."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        super().__init__(names)
-
     def text(self, x: Index) -> str:
+        return self.bare(x) if x.terms else super().text(x)
+
+    def _sum(self, x: Index) -> str:
         out = ""
         for atom, c in x.terms:
             piece = self._term(atom, c)
             out = f"tilesmith_far_sum({out}, {piece}, &far)" if out else piece
         if not out:
-            return super().text(x)
+            return super()._sum(x)
         return f"tilesmith_far_sum({out}, {x.const}, &far)" if x.const else out
 
     def _term(self, atom: Atom, c: int) -> str:

@@ -82,11 +82,23 @@ class Symbols:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
+        self._bare: dict[Index, str] = {}
 
     def text(self, x: Index) -> str:
         """`x` as an int64_t expression, in parentheses where it needs them."""
+        out = self.bare(x)
+        return f"({out})" if " " in out or out.startswith("-") else out
+
+    def bare(self, x: Index) -> str:
+        """As `text`, without outer parentheses."""
+        found = self._bare.get(x)
+        if found is None:
+            found = self._bare[x] = self._sum(x)
+        return found
+
+    def _sum(self, x: Index) -> str:
         if not x.terms:
-            return str(x.const) if x.const >= 0 else f"({x.const})"
+            return str(x.const)
         positive = [t for t in x.terms if t[1] > 0]
         negative = [t for t in x.terms if t[1] < 0]
         out = ""
@@ -98,12 +110,7 @@ class Symbols:
                 out += f" + {piece}" if c > 0 else f" - {piece}"
         if x.const:
             out += f" + {x.const}" if x.const > 0 else f" - {-x.const}"
-        return f"({out})" if " " in out or out.startswith("-") else out
-
-    def bare(self, x: Index) -> str:
-        """As `text`, without outer parentheses."""
-        text = self.text(x)
-        return text[1:-1] if text.startswith("(") and _closes_at_end(text) else text
+        return out
 
     def _term(self, atom: Atom, c: int) -> str:
         text = self._atom(atom)
@@ -126,12 +133,3 @@ class Symbols:
             return f"({self.text(left)} & {right.const - 1})"
         name = "tilesmith_floor_div" if a.kind == "div" else "tilesmith_remainder"
         return f"{name}({self.bare(left)}, {self.bare(right)})"
-
-
-def _closes_at_end(text: str) -> bool:
-    depth = 0
-    for n, c in enumerate(text):
-        depth += (c == "(") - (c == ")")
-        if depth == 0:
-            return n == len(text) - 1
-    return False
