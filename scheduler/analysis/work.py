@@ -66,6 +66,19 @@ def worked_counts(
     return counts._replace(stages=stages, work=worker.group(stages))
 
 
+def circulating_bytes(members: Members) -> float:
+    """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
+    found: float | None = members.remembered.get("circulating")
+    if found is None:
+        facts = members.facts
+        names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
+        names |= {r.producer for name in members.names for r in facts.stages[name].reads}
+        outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
+        found = float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+        members.remembered["circulating"] = found
+    return found
+
+
 class WorkCounter:
     """Counts the work of one group on so many `threads`; `counter` has counted its points. `row` is the level outside
     of the row of the output."""
@@ -116,26 +129,13 @@ class WorkCounter:
         fresh = fresh + chosen(scratch > FRESH_BYTES, scratch, 0.0)
         first = min(s.work.level for s in stages if s.work is not None)
         working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
-        return GroupWork(parallel, tiles, fresh, self._circulating(), self.running.prefetch, working)
+        return GroupWork(parallel, tiles, fresh, circulating_bytes(self.counter.members), self.running.prefetch, working)
 
     def _scratch(self) -> Amount:
         """Bytes of the buffers of all threads, which are one block."""
         inside = (n for n in self.running.stages if n != self.counter.members.output)
         one = sum((self.counter.kept(n) for n in inside), 0.0)
         return one if self.running.parallel is None else one * self.threads
-
-    def _circulating(self) -> float:
-        """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
-        members = self.counter.members
-        found: float | None = members.remembered.get("circulating")
-        if found is None:
-            facts = members.facts
-            names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
-            names |= {r.producer for name in members.names for r in facts.stages[name].reads}
-            outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
-            found = float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
-            members.remembered["circulating"] = found
-        return found
 
     def stage(self, counts: StageCounts) -> StageCounts:
         """The counts of a stage that is not inline, with its work."""

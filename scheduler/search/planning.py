@@ -18,7 +18,7 @@ from scheduler.analysis.members import FEW, Members, members_of
 from scheduler.analysis.neighbours import ROWS_TOGETHER
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.schedule_counts import counts_of_group, running_of
-from scheduler.analysis.work import Running, worked_counts
+from scheduler.analysis.work import Running, circulating_bytes, worked_counts
 from scheduler.schedule import Group, Placement, dim_of
 from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special
@@ -41,12 +41,14 @@ FEWEST = 4
 """Changes of single stages that are tried in a group: fewer of a large group, where each costs more time."""
 PAYS = 0.995
 """A change is made that leaves at most so much of the cost: less is below what a model can tell."""
+STAYS = 0.5
+"""What takes so much of the last level, with all else that circulates, stays there from call to call."""
 SAME = 0.01
 """Of tile sizes whose predicted times differ by no more the largest is taken."""
 ROWS = (8, 4)
 """Rows that are computed side by side, where that is tried."""
 FAR = 2.0
-"""Where the first of these cost so many times as much as other shapes, fewer rows are not tried."""
+"""Where the first of these cost less than other shapes, or so many times as much, fewer rows are not tried."""
 VECTORS = 16
 """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
 AHEAD = 32
@@ -54,8 +56,6 @@ AHEAD = 32
 memory takes to answer, and beyond the end of a page, where hardware stops."""
 MOST_AHEAD = 65536
 """More is not asked for ahead: it hides no more."""
-WIDTHS = 4
-"""Widths of bands that are tried: the largest that leave every thread some."""
 KEPT = 8
 """Plans of a segment that are kept for the best k schedules."""
 
@@ -112,7 +112,7 @@ class Planner:
 
     def keep_kinds(self, segments: Iterable[Segment]) -> None:
         """From now on only the kinds of shape that are the best of any of these segments are sketched."""
-        best = {self._sketched(s)[0].kind for s in segments if self._sketched(s)}
+        best = {self._sketched(s)[0].kind for s in segments if len(s.names) > 1 and self._sketched(s)}
         self.kinds = tuple(k for k in KINDS if k in best) or KINDS
 
     def plans(self, segment: Segment, least: float = 0.0) -> tuple[Plan, ...]:
@@ -307,7 +307,8 @@ class Planner:
             return
         for n in ROWS:
             order = side_by_side(members, shape.order, tiled_dims(output), n)
-            if order is None or self.expired():
+            # of each stage that is kept there a vector is held for each row
+            if order is None or n * len(shape.levels) >= self.platform.vector_registers or self.expired():
                 continue
             sizes = {**plan.sized.sizes, **dict(order.rows)}
             # a band in memory holds little of what the next one reads
@@ -320,11 +321,12 @@ class Planner:
             other = replace(other, stream=shape.stream and self._streams(members, other), prefetch=ahead)
             tried = self._plan(plan.segment, members, other, sizes, kind)
             yield tried
-            if tried.total > plan.total * FAR:
+            if not plan.total * PAYS <= tried.total <= plan.total * FAR:
                 return
 
     def _in_bands(self, plan: Plan) -> Iterator[Plan]:
-        """What slides along rows sliding along a few rows at a time, in several widths of what threads share."""
+        """What slides along rows sliding along a few rows at a time: in bands as wide as they can be shared out evenly,
+        and narrower ones as long as that pays."""
         if plan.sized is None or plan.members is None:
             return
         members, shape = plan.members, plan.sized.shape
@@ -336,10 +338,15 @@ class Planner:
         other = replace(shape_of(members, order, choices), stream=shape.stream)
         whole = {d: output.extent(d) for d in tiled_dims(output)}
         shared = self._sizing(members).axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
-        enough = np.ravel(shared.sizes)[np.ravel(shared.counts) >= self.platform.threads]
-        for size in enough[:WIDTHS].tolist():
+        even = np.ravel(shared.sizes)[np.ravel(shared.counts) % self.platform.threads == 0]
+        least = inf
+        for size in even.tolist():
             sizes = {**whole, **dict(order.rows), shared.dim: size}
-            yield self._plan(plan.segment, members, other, sizes, plan.kind)
+            tried = self._plan(plan.segment, members, other, sizes, plan.kind)
+            yield tried
+            if tried.total >= least:
+                return
+            least = tried.total
 
     def _past_caches(self, plan: Plan) -> Iterator[Plan]:
         """What is read asked for ahead, and the output written past the caches, one after the other."""
@@ -365,7 +372,7 @@ class Planner:
         if vector is None or vector.dim != output.storage[0] or not is_plain(output):
             return False
         size = vector.lanes * members.facts.stages[members.output].bytes_per_point
-        return self._leaves_caches(members.output) and (not shape.order.rows or size >= self.platform.line_bytes)
+        return self._leaves_caches(members) and (not shape.order.rows or size >= self.platform.line_bytes)
 
     def _whole_rows(self, plan: Plan, sized: Sized) -> bool:
         """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
@@ -384,11 +391,12 @@ class Planner:
         spans = zip(producer.dims, read.spans, strict=True)
         return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
 
-    def _leaves_caches(self, name: str) -> bool:
-        """Whether nobody finds the stage in the caches after its group: the caller has it, or it is too large."""
-        stage = self.facts.stages[name]
-        large = stage.root_points * stage.bytes_per_point > self.platform.llc_bytes
-        return large or name in self.facts.graph.outputs
+    def _leaves_caches(self, members: Members) -> bool:
+        """Whether nobody finds the output in the caches after its group: it is too large, or the caller has it, and it
+        does not stay until the next call."""
+        stage, llc = self.facts.stages[members.output], self.platform.llc_bytes
+        large = stage.root_points * stage.bytes_per_point > llc
+        return large or (stage.name in self.facts.graph.outputs and circulating_bytes(members) > llc * STAYS)
 
     def _resized(self, plan: Plan) -> Iterator[Plan]:
         """With the best of all tile sizes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 
@@ -43,10 +43,11 @@ FUSED_FIRST = (*KINDS[1:3], KINDS[0], KINDS[3])
 
 
 def shapes(
-    members: Members, order: LoopOrder, kinds: Collection[Kind], platform: Platform
+    members: Members, order: LoopOrder, kinds: Sequence[Kind], platform: Platform
 ) -> Iterator[tuple[Kind, Shape]]:
     """The shapes of one loop order from the levels of Alg. 1, each different one once; of those inlined by cost
-    that without fused rows only where there is none with them, which has always cost less."""
+    that without fused rows only where there is none with them, which has always cost less. Where only fused rows are
+    wanted, and there are none, it is the shape without them."""
     levels, trivial = levels_of(members, order)
     by_cost: dict[str, Choice] | None = None
     yielded: list[Kind] = []
@@ -57,6 +58,8 @@ def shapes(
             if len(kinds) > 1 and (Kind(True, True) in yielded or _levels(by_cost) == _levels(trivial)):
                 continue
         fused = fuse_rows(members, choices, order, platform) if kind.fused else choices
+        if fused is None and not yielded and kind == kinds[-1]:
+            fused = choices
         if fused is not None:
             yielded.append(kind)
             yield kind, shape_of(members, order, fused)
