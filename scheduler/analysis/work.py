@@ -129,7 +129,9 @@ class WorkCounter:
         fresh = fresh + chosen(scratch > FRESH_BYTES, scratch, 0.0)
         first = min(s.work.level for s in stages if s.work is not None)
         working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
-        return GroupWork(parallel, tiles, fresh, circulating_bytes(self.counter.members), self.running.prefetch, working)
+        return GroupWork(
+            parallel, tiles, fresh, circulating_bytes(self.counter.members), self.running.prefetch, working
+        )
 
     def _scratch(self) -> Amount:
         """Bytes of the buffers of all threads, which are one block."""

@@ -24,6 +24,7 @@ from scheduler.search.partition import Partition, PartitionSearch
 from scheduler.search.planning import SIZES, Plan, Planner
 from scheduler.search.ranking import best_combinations
 from scheduler.search.separating import Separated, separate
+from scheduler.search.shapes import KINDS, Kind
 from scheduler.search.sizing import Tiling
 from scheduler.search.taco2019 import degraded_by
 from scheduler.search.trace import Decision, Rejected, Trace
@@ -62,8 +63,10 @@ def default(
     papers = partition_of(facts, paper.group())
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
 
-    def searched(separated: Separated, start: Partition, known: Mapping[Segment, Tiling]) -> Variant:
-        planner = Planner(separated.facts, platform, model, strict, deadline.expired, known)
+    def searched(
+        separated: Separated, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS
+    ) -> Variant:
+        planner = Planner(separated.facts, platform, model, strict, deadline.expired, known, kinds=kinds)
         search = PartitionSearch(separated.facts, planner)
         return Variant(separated, search, search.best([start]))
 
@@ -71,7 +74,9 @@ def default(
     variants = [plain]
     separated = separate(facts, strict)
     if separated.separations and not deadline.expired():
-        variants.append(searched(separated, plain.partition, {}))
+        # where fused rows are best, they are with more steps to fuse
+        fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
+        variants.append(searched(separated, plain.partition, {}, fused))
     costs = {id(v): v.search.cost(v.partition) for v in variants}
     variants.sort(key=lambda v: costs[id(v)])
     decisions = [*map(factor_explained, factored.factors), *_separations_explained(variants, separated)]

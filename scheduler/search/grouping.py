@@ -130,7 +130,9 @@ class Grouping:
                 )
             )
         result: dict[str, Tiling | Infeasible] = {}
-        for part in parts:
+        for part in reversed(parts):
+            if isinstance(whole, Tiling) and _total(result.values()) >= whole.total:
+                break  # one group is cheaper in any case
             fitted = self.schedule(part)
             if isinstance(fitted, Tiling) or len(part.names) == 1:
                 result[part.output] = fitted

@@ -194,7 +194,7 @@ class Planner:
         """All kinds of shape of the first order."""
         output = self.facts.stages[segment.output]
         alone = segment.shared.issuperset(segment.names[:-1])
-        if is_special(output) or alone:
+        if is_special(output) or (alone and (self.expired() or not tiled_dims(output))):
             settled = self._settle(Plan(segment, 0.0))
             plan = Plan(segment, float(settled.cost.total))
             self.settled[id(plan)] = settled
