@@ -282,7 +282,8 @@ class _System:
         key = tuple(sorted(ahead.items()))
         if key not in self.answers:
             runs = all(self.steps[loop] != 0 for loop, sign in ahead.items() if sign)
-            others = [(self.at, dict[str, Range]()), *self.reads]
+            own = (self.at, dict[str, Range]())
+            others = [own, *(read for read in self.reads if read != own)]
             self.answers[key] = runs and any(self._meet(place, local, ahead) for place, local in others)
         return self.answers[key]
 

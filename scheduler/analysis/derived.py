@@ -8,8 +8,9 @@ stage is computed on no more than what it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, floor
+from typing import NamedTuple
 
 from scheduler.lang import semantics
 from scheduler.lang.bounds import interval
@@ -60,9 +61,12 @@ def with_derived(pipeline: Pipeline) -> Pipeline:
         p = derived[e]
         return ParamRef(p.name, INT32, p.min, p.max)
 
+    def of_params(e: Expr) -> Expr:
+        return rewrite(e) if any(isinstance(n, ParamRef) for n in walk(e)) else e
+
     if not pipeline.params:
         return pipeline
-    stages = tuple(rewritten(s, rewrite, rewrite) for s in pipeline.stages)
+    stages = tuple(rewritten(s, of_params, of_params) for s in pipeline.stages)
     return replace(pipeline, stages=stages, params=(*pipeline.params, *derived.values())) if derived else pipeline
 
 
@@ -84,8 +88,7 @@ def _is_arithmetic(e: Expr) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(NamedTuple):
     """Whether an expression is made of numbers and params alone, of params and of floats among them."""
 
     stands: bool
