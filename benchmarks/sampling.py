@@ -29,7 +29,7 @@ from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_ov
 from scheduler.search.planning import ahead_bytes
 from scheduler.search.separating import Separated, separate
 from scheduler.search.shapes import fuse_rows, inline_by_cost
-from scheduler.search.sizing import Axes, Sized, Sizing, shape_of
+from scheduler.search.sizing import Axes, Sized, Sizing, Tiling, shape_of
 from scheduler.search.tiling import few_iterations, keeps_apart, orders
 
 ATTEMPTS = 400
@@ -103,7 +103,7 @@ class _Drawing:
         axes = Axes(output, tiled, self.platform, largest_overlaps(members), output.name in self.facts.strips, SIZES)
         sizes = {d: self.size([int(n) for n in axes.of(tiled[0])[d].sizes.ravel()]) for d in tiled}
         sized = Sized(shape_of(members, order, choices), sizes, 0.0)
-        group = finished(Sizing(members, self.platform, Taco2019(), axes).settled(sized), self.platform)
+        group = finished(Tiling(Sizing(members, self.platform, Taco2019(), axes), sized), self.platform)
         group = replace(group, stream=self.streams and self.could_stream(group), prefetch=self.prefetch)
         return self.narrower(group) if self.r.random() < 0.07 else group
 
