@@ -66,10 +66,8 @@ def demonstrate(client: Client, out: Path) -> Path:
     code = client.form(schedule["id"], "code.c")
     (out / "harris.c").write_text(code, encoding="utf-8")
     (out / "harris.h").write_text(client.form(schedule["id"], "code.h"), encoding="utf-8")
-    step(
-        "The C", f"{shown(out / 'harris.c')} and harris.h, {len(code.splitlines())} lines; how it computes the stage Ix"
-    )
-    excerpt(code[max(0, code.find("/* Ix: ")) :], indent=12)
+    step("The C", f"{shown(out / 'harris.c')} and harris.h, {len(code.splitlines())} lines; of its loops")
+    excerpt(code[code.index("/* y.outer of output */") :], indent=4)
 
     photograph = out / "photograph.png"
     Image.fromarray(data.astronaut()).save(photograph)
