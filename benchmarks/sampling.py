@@ -26,11 +26,11 @@ from scheduler.search.final import finished, root_group
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments, shared_stages, trivial_shared
 from scheduler.search.inlining import bounded, inline_trivial
 from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
-from scheduler.search.planning import ahead_bytes
 from scheduler.search.separating import Separated, separate
 from scheduler.search.shapes import fuse_rows, inline_by_cost
 from scheduler.search.sizing import Axes, Sized, Sizing, Tiling, shape_of
 from scheduler.search.tiling import few_iterations, keeps_apart, orders
+from scheduler.search.varying import ahead_bytes
 
 ATTEMPTS = 400
 MOST_WORK = 4.0

@@ -19,7 +19,8 @@ from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments
 from scheduler.search.inlining import is_trivial_shared, load_points
 from scheduler.search.levels import read_of
-from scheduler.search.planning import NEGLIGIBLE, PAYS, Plan, Planner
+from scheduler.search.planning import NEGLIGIBLE, Plan, Planner
+from scheduler.search.varying import PAYS
 
 TRIP = 8
 """Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to be

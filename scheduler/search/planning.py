@@ -3,59 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
-
-import numpy as np
 
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel
 from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
-from scheduler.analysis.facts import Facts, Read, StageFacts
-from scheduler.analysis.graph import is_plain
-from scheduler.analysis.members import FEW, Members, members_of
-from scheduler.analysis.neighbours import ROWS_TOGETHER
+from scheduler.analysis.facts import Facts, StageFacts
+from scheduler.analysis.members import Members, members_of
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.schedule_counts import counts_of_group, running_of
-from scheduler.analysis.work import Running, circulating_bytes, worked_counts
+from scheduler.analysis.work import Running, worked_counts
 from scheduler.schedule import Group, Placement, dim_of
 from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
-from scheduler.search.shapes import FUSED_FIRST, KINDS, PAPER, Kind, neighbours, shapes
+from scheduler.search.shapes import KINDS, PAPER, Kind, shapes
 from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
-from scheduler.search.tiling import few_iterations, in_bands, keeps_apart, orders, side_by_side
+from scheduler.search.tiling import few_iterations, keeps_apart, orders, tiled_dims
 from scheduler.search.trace import Rejected
 from scheduler.search.updates import WORTH_THREADS
+from scheduler.search.varying import STRIPS, WAYS
 
 SIZES = 256
 """Combinations of tile sizes that are costed for one shape."""
-STRIPS = 4
 SHORT = 64
-"""Strips that are among the tile sizes: so many a thread, with which shapes are compared, one, or so many rows."""
+"""Strips of so many rows are among the tile sizes."""
 NEGLIGIBLE = 0.005
 """A group that takes less of the time of all is not looked into further."""
-TRIES = 100
-FEWEST = 4
-"""Changes of single stages that are tried in a group: fewer of a large group, where each costs more time."""
-PAYS = 0.995
-"""A change is made that leaves at most so much of the cost: less is below what a model can tell."""
-STAYS = 0.5
-"""What takes so much of the last level, with all else that circulates, stays there from call to call."""
 SAME = 0.01
 """Of tile sizes whose predicted times differ by no more the largest is taken."""
-ROWS = (8, 4)
-"""Rows that are computed side by side, where that is tried."""
-FAR = 2.0
-"""Where the first of these cost less than other shapes, or so many times as much, fewer rows are not tried."""
-VECTORS = 16
-"""Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
-AHEAD = 32
-"""Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
-memory takes to answer, and beyond the end of a page, where hardware stops."""
-MOST_AHEAD = 65536
-"""More is not asked for ahead: it hides no more."""
 KEPT = 8
 """Plans of a segment that are kept for the best k schedules."""
 
@@ -156,17 +134,17 @@ class Planner:
         output = self.facts.stages[segment.output]
         others = (p for p in self.known.get(segment, ()) if p is not plan)
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
-        tiling = Tiling(self._sizing(plan.members), plan.sized, rejected)
+        tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
         return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
 
-    def _plan(
+    def priced(
         self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
     ) -> Plan:
-        counts = self._sizing(members).counted(shape, sizes, False)
+        counts = self.sizing(members).counted(shape, sizes, False)
         total = float(self.model.total(counts, self.platform))
         return Plan(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
 
-    def _sizing(self, members: Members) -> Sizing:
+    def sizing(self, members: Members) -> Sizing:
         found = self.sizings.get(id(members))
         if found is None:
             found = self.sizings[id(members)] = self._new_sizing(members)
@@ -208,13 +186,13 @@ class Planner:
         parts = (segment.output, segment.names, segment.shared)
         members = members_of(self.facts, *parts) if paper is None else paper.members
         order = self._first_order(members, output)
-        sizes = self._strips(members, order)
+        sizes = self.strips(members, order)
         for kind, shape in shapes(members, order, self.kinds, self.platform):
-            yield self._plan(segment, members, shape, sizes, kind)
+            yield self.priced(segment, members, shape, sizes, kind)
 
     def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
         """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
-        orders = list(self._orders(members, output))
+        orders = list(self.orders(members, output))
         stages = (self.facts.stages[n] for n in members.names[:-1])
         updated = [s for s in stages if s.updates and s.dims]
         for order in orders:
@@ -223,7 +201,7 @@ class Planner:
                 return order
         return orders[0]
 
-    def _orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
+    def orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
         few = few_iterations(output)
         unrolled = tuple(d for d in few if not keeps_apart(members, d))
         return few_orders(orders(output, tiled_dims(output), few, unrolled))
@@ -232,7 +210,7 @@ class Planner:
         """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
         return -(-extent // (self.platform.threads * STRIPS)), -(-extent // self.platform.threads), min(extent, SHORT)
 
-    def _strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
+    def strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
         """A few strips for each thread along the outermost loop; the whole where that is little work."""
         output, stages = self.facts.stages[members.output], self.facts.stages
         sizes = {d: output.extent(d) for d in tiled_dims(output)}
@@ -246,11 +224,12 @@ class Planner:
         """The sketches and the schedule of the paper; and `further` the best of them in other orders, changed, and with
         the best of all tile sizes."""
         plans = [*self._sketched(segment), *self._papers(segment)]
-        ways = (self._reordered, self._resized, self._refined, self._past_caches, self._side_by_side, self._in_bands)
-        for varied in ways:
+        for varied in WAYS if further else ():
             plans.sort(key=lambda p: p.total)
-            if further and plans and not self.expired():
-                plans += varied(plans[0])
+            best = plans[0] if plans else None
+            if best is None or best.sized is None or best.members is None or self.expired():
+                break
+            plans += varied(self, best, best.members, best.sized)
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
         return tuple(sorted(different.values(), key=lambda p: p.total)[:KEPT])
 
@@ -260,162 +239,7 @@ class Planner:
         if paper is not None:
             members, sizes = paper.members, paper.best.sizes
             shape = shape_of(members, paper.order, paper.choices)
-            yield self._plan(segment, members, shape, sizes)
-
-    def _reordered(self, plan: Plan) -> Iterator[Plan]:
-        """In the other orders of the loops, where strips are too few for the threads, or of more than two dims."""
-        if plan.sized is None or plan.members is None:
-            return
-        members, segment, shape = plan.members, plan.segment, plan.sized.shape
-        output = self.facts.stages[segment.output]
-        enough = output.extent(dim_of(shape.order.loops[-1])) >= self.platform.threads * STRIPS
-        if enough and len(tiled_dims(output)) <= 2:
-            return
-        for order in self._orders(members, output):
-            if order.loops == shape.order.loops:
-                continue
-            if self.expired():
-                return
-            sizes = self._strips(members, order)
-            for _, other in shapes(members, order, (plan.kind,), self.platform):
-                yield self._plan(segment, members, other, sizes, plan.kind)
-
-    def _refined(self, plan: Plan) -> Iterator[Plan]:
-        """One stage after the other done differently, as long as that pays."""
-        if plan.sized is None or plan.members is None:
-            return
-        members, shape, sizes = plan.members, plan.sized.shape, plan.sized.sizes
-        tries = max(FEWEST, TRIES // len(members.names))
-        for name in reversed(members.names[:-1]):
-            for other in neighbours(members, shape, name):
-                if tries == 0 or self.expired():
-                    return
-                tries -= 1
-                tried = self._plan(plan.segment, members, other, sizes, plan.kind)
-                simpler = other.choices[name].levels is None  # without a buffer: whatever it pays
-                if tried.total < plan.total * (1.0 if simpler else PAYS):
-                    plan, shape = tried, other
-                    yield plan
-
-    def _side_by_side(self, plan: Plan) -> Iterator[Plan]:
-        """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
-        if plan.sized is None or plan.members is None:
-            return
-        members, shape = plan.members, plan.sized.shape
-        vector, output = self._group(members, shape).vector, self.facts.stages[plan.segment.output]
-        if vector is None or output.extent(vector.dim) < VECTORS * vector.lanes:
-            return
-        for n in ROWS:
-            order = side_by_side(members, shape.order, tiled_dims(output), n)
-            # of each stage that is kept there a vector is held for each row
-            if order is None or n * len(shape.levels) >= self.platform.vector_registers or self.expired():
-                continue
-            sizes = {**plan.sized.sizes, **dict(order.rows)}
-            # a band in memory holds little of what the next one reads
-            made = shapes(members, order, FUSED_FIRST, self.platform)
-            found = next((m for m in made if all(at.registers for at in m[1].levels.values())), None)
-            if found is None:
-                return
-            kind, other = found
-            ahead = ahead_bytes(self.platform) if self._whole_rows(plan, Sized(other, sizes, inf)) else 0
-            other = replace(other, stream=shape.stream and self._streams(members, other), prefetch=ahead)
-            tried = self._plan(plan.segment, members, other, sizes, kind)
-            yield tried
-            if not plan.total * PAYS <= tried.total <= plan.total * FAR:
-                return
-
-    def _in_bands(self, plan: Plan) -> Iterator[Plan]:
-        """What slides along rows sliding along a few rows at a time: in bands as wide as they can be shared out evenly,
-        and narrower ones as long as that pays."""
-        if plan.sized is None or plan.members is None:
-            return
-        members, shape = plan.members, plan.sized.shape
-        output = self.facts.stages[plan.segment.output]
-        found = in_bands(members, shape.order, shape.choices, tiled_dims(output), ROWS_TOGETHER)
-        if found is None:
-            return
-        order, choices = found
-        other = replace(shape_of(members, order, choices), stream=shape.stream)
-        whole = {d: output.extent(d) for d in tiled_dims(output)}
-        shared = self._sizing(members).axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
-        even = np.ravel(shared.sizes)[np.ravel(shared.counts) % self.platform.threads == 0]
-        least = inf
-        for size in even.tolist():
-            sizes = {**whole, **dict(order.rows), shared.dim: size}
-            tried = self._plan(plan.segment, members, other, sizes, plan.kind)
-            yield tried
-            if tried.total >= least:
-                return
-            least = tried.total
-
-    def _past_caches(self, plan: Plan) -> Iterator[Plan]:
-        """What is read asked for ahead, and the output written past the caches, one after the other."""
-        if plan.sized is None or plan.members is None:
-            return
-        members, shape, sizes = plan.members, plan.sized.shape, plan.sized.sizes
-        if not self._group(members, shape).vector:
-            return
-        for stream, possible in ((False, self._whole_rows(plan, plan.sized)), (True, self._streams(members, shape))):
-            if possible:
-                other = replace(shape, stream=True) if stream else replace(shape, prefetch=ahead_bytes(self.platform))
-                tried = self._plan(plan.segment, members, other, sizes, plan.kind)
-                yield tried
-                if tried.total < plan.total:
-                    plan, shape = tried, other
-
-    def _group(self, members: Members, shape: Shape) -> Group:
-        return group_of(members, shape.order, shape.choices, self.platform, self.strict)
-
-    def _streams(self, members: Members, shape: Shape) -> bool:
-        """Whether the output may go past the caches: vectors of it, of rows side by side whole lines."""
-        output, vector = members.facts.definitions[members.output], self._group(members, shape).vector
-        if vector is None or vector.dim != output.storage[0] or not is_plain(output):
-            return False
-        size = vector.lanes * members.facts.stages[members.output].bytes_per_point
-        return self._leaves_caches(members) and (not shape.order.rows or size >= self.platform.line_bytes)
-
-    def _whole_rows(self, plan: Plan, sized: Sized) -> bool:
-        """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
-        tile's."""
-        output = self.facts.stages[plan.segment.output]
-        along = output.storage[0]
-        for found in sized.shape.reads.values():
-            for read in found.reads:
-                if read.producer not in plan.segment.names and not self._in_order(read):
-                    return False
-        return self.platform.prefetcher and sized.sizes.get(along, output.extent(along)) >= output.extent(along)
-
-    def _in_order(self, read: Read) -> bool:
-        """Whether no long dim of what is read is gone through anew, or anywhere, for each point."""
-        producer = self.facts.stages[read.producer]
-        spans = zip(producer.dims, read.spans, strict=True)
-        return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
-
-    def _leaves_caches(self, members: Members) -> bool:
-        """Whether nobody finds the output in the caches after its group: it is too large, or the caller has it, and it
-        does not stay until the next call."""
-        stage, llc = self.facts.stages[members.output], self.platform.llc_bytes
-        large = stage.root_points * stage.bytes_per_point > llc
-        return large or (stage.name in self.facts.graph.outputs and circulating_bytes(members) > llc * STAYS)
-
-    def _resized(self, plan: Plan) -> Iterator[Plan]:
-        """With the best of all tile sizes."""
-        if plan.sized is None or plan.members is None or plan.sized.shape.order.rows:
-            return
-        found = self._sizing(plan.members).cheapest(plan.sized.shape)
-        if isinstance(found, Sized) and (not found.shape.prefetch or self._whole_rows(plan, found)):
-            yield replace(plan, total=found.total, sized=found)
-
-
-def ahead_bytes(platform: Platform) -> int:
-    """How far along a row what it reads is asked for ahead."""
-    return min(platform.l2_bytes // AHEAD, MOST_AHEAD)
-
-
-def tiled_dims(output: StageFacts) -> tuple[str, ...]:
-    """The dims of a group's output that are cut into tiles."""
-    few = few_iterations(output)
-    return tuple(d for d in output.storage if d in output.pure and d not in few)
+            yield self.priced(segment, members, shape, sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,12 @@ def few_iterations(output: StageFacts) -> tuple[str, ...]:
     return tuple(d for d in output.storage if d in found)
 
 
+def tiled_dims(output: StageFacts) -> tuple[str, ...]:
+    """The dims of a group's output that are cut into tiles."""
+    few = few_iterations(output)
+    return tuple(d for d in output.storage if d in output.pure and d not in few)
+
+
 def keeps_apart(members: Members, dim: str) -> bool:
     """Whether neighbours along `dim` of the output share nothing in a group of several stages: every stage reads other
     elements for each, but for tables, which move with no dim of the output. Unrolled inside the innermost loop, such a

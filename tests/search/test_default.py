@@ -15,8 +15,9 @@ from scheduler.schedule import Schedule
 from scheduler.schedule_document import from_document, to_document
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.grouping import Segment
-from scheduler.search.planning import Plan, ahead_bytes
+from scheduler.search.planning import Plan
 from scheduler.search.ranking import best_combinations
+from scheduler.search.varying import ahead_bytes
 
 
 def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:

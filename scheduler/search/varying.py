@@ -1,0 +1,199 @@
+"""How the best plan of a group is varied, one way after the other. Each yields the plans that it priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from platforms.model import Platform
+from scheduler.analysis.facts import Read
+from scheduler.analysis.graph import is_plain
+from scheduler.analysis.members import FEW, Members
+from scheduler.analysis.neighbours import ROWS_TOGETHER
+from scheduler.analysis.work import circulating_bytes
+from scheduler.schedule import Group, dim_of
+from scheduler.search.final import group_of
+from scheduler.search.shapes import FUSED_FIRST, neighbours, shapes
+from scheduler.search.sizing import Shape, Sized, shape_of
+from scheduler.search.tiling import in_bands, side_by_side, tiled_dims
+
+if TYPE_CHECKING:
+    from scheduler.search.planning import Plan, Planner
+
+STRIPS = 4
+"""Strips a thread, with which shapes are compared."""
+PAYS = 0.995
+"""A change is made that leaves at most so much of the cost: less is below what a model can tell."""
+TRIES = 100
+FEWEST = 4
+"""Changes of single stages that are tried in a group: fewer of a large group, where each costs more time."""
+STAYS = 0.5
+"""What takes so much of the last level, with all else that circulates, stays there from call to call."""
+ROWS = (8, 4)
+"""Rows that are computed side by side, where that is tried."""
+FAR = 2.0
+"""Where the first of these cost less than other shapes, or so many times as much, fewer rows are not tried."""
+VECTORS = 16
+"""Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
+AHEAD = 32
+"""Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
+memory takes to answer, and beyond the end of a page, where hardware stops."""
+MOST_AHEAD = 65536
+"""More is not asked for ahead: it hides no more."""
+
+
+def reordered(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+    """In the other orders of the loops, where strips are too few for the threads, or of more than two dims."""
+    segment, shape = plan.segment, sized.shape
+    output = planner.facts.stages[segment.output]
+    enough = output.extent(dim_of(shape.order.loops[-1])) >= planner.platform.threads * STRIPS
+    if enough and len(tiled_dims(output)) <= 2:
+        return
+    for order in planner.orders(members, output):
+        if order.loops == shape.order.loops:
+            continue
+        if planner.expired():
+            return
+        sizes = planner.strips(members, order)
+        for _, other in shapes(members, order, (plan.kind,), planner.platform):
+            yield planner.priced(segment, members, other, sizes, plan.kind)
+
+
+def resized(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+    """With the best of all tile sizes."""
+    if sized.shape.order.rows:
+        return
+    found = planner.sizing(members).cheapest(sized.shape)
+    if isinstance(found, Sized) and (not found.shape.prefetch or _whole_rows(planner, plan, found)):
+        yield replace(plan, total=found.total, sized=found)
+
+
+def refined(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+    """One stage after the other done differently, as long as that pays."""
+    shape, sizes = sized.shape, sized.sizes
+    tries = max(FEWEST, TRIES // len(members.names))
+    for name in reversed(members.names[:-1]):
+        for other in neighbours(members, shape, name):
+            if tries == 0 or planner.expired():
+                return
+            tries -= 1
+            tried = planner.priced(plan.segment, members, other, sizes, plan.kind)
+            simpler = other.choices[name].levels is None  # without a buffer: whatever it pays
+            if tried.total < plan.total * (1.0 if simpler else PAYS):
+                plan, shape = tried, other
+                yield plan
+
+
+def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+    """What is read asked for ahead, and the output written past the caches, one after the other."""
+    shape, sizes = sized.shape, sized.sizes
+    if not _group(planner, members, shape).vector:
+        return
+    for stream, possible in ((False, _whole_rows(planner, plan, sized)), (True, _streams(planner, members, shape))):
+        if possible:
+            other = replace(shape, stream=True) if stream else replace(shape, prefetch=ahead_bytes(planner.platform))
+            tried = planner.priced(plan.segment, members, other, sizes, plan.kind)
+            yield tried
+            if tried.total < plan.total:
+                plan, shape = tried, other
+
+
+def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+    """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
+    shape = sized.shape
+    vector, output = _group(planner, members, shape).vector, planner.facts.stages[plan.segment.output]
+    if vector is None or output.extent(vector.dim) < VECTORS * vector.lanes:
+        return
+    for n in ROWS:
+        order = side_by_side(members, shape.order, tiled_dims(output), n)
+        # of each stage that is kept there a vector is held for each row
+        if order is None or n * len(shape.levels) >= planner.platform.vector_registers or planner.expired():
+            continue
+        sizes = {**sized.sizes, **dict(order.rows)}
+        # a band in memory holds little of what the next one reads
+        made = shapes(members, order, FUSED_FIRST, planner.platform)
+        found = next((m for m in made if all(at.registers for at in m[1].levels.values())), None)
+        if found is None:
+            return
+        kind, other = found
+        ahead = ahead_bytes(planner.platform) if _whole_rows(planner, plan, Sized(other, sizes, inf)) else 0
+        other = replace(other, stream=shape.stream and _streams(planner, members, other), prefetch=ahead)
+        tried = planner.priced(plan.segment, members, other, sizes, kind)
+        yield tried
+        if not plan.total * PAYS <= tried.total <= plan.total * FAR:
+            return
+
+
+def bands(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+    """What slides along rows sliding along a few rows at a time: in bands as wide as they can be shared out evenly,
+    and narrower ones as long as that pays."""
+    shape = sized.shape
+    output = planner.facts.stages[plan.segment.output]
+    found = in_bands(members, shape.order, shape.choices, tiled_dims(output), ROWS_TOGETHER)
+    if found is None:
+        return
+    order, choices = found
+    other = replace(shape_of(members, order, choices), stream=shape.stream)
+    whole = {d: output.extent(d) for d in tiled_dims(output)}
+    shared = planner.sizing(members).axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
+    even = np.ravel(shared.sizes)[np.ravel(shared.counts) % planner.platform.threads == 0]
+    least = inf
+    for size in even.tolist():
+        sizes = {**whole, **dict(order.rows), shared.dim: size}
+        tried = planner.priced(plan.segment, members, other, sizes, plan.kind)
+        yield tried
+        if tried.total >= least:
+            return
+        least = tried.total
+
+
+def _group(planner: Planner, members: Members, shape: Shape) -> Group:
+    return group_of(members, shape.order, shape.choices, planner.platform, planner.strict)
+
+
+def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
+    """Whether the output may go past the caches: vectors of it, of rows side by side whole lines."""
+    output, vector = members.facts.definitions[members.output], _group(planner, members, shape).vector
+    if vector is None or vector.dim != output.storage[0] or not is_plain(output):
+        return False
+    size = vector.lanes * members.facts.stages[members.output].bytes_per_point
+    return _leaves_caches(planner, members) and (not shape.order.rows or size >= planner.platform.line_bytes)
+
+
+def _whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
+    """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
+    tile's."""
+    output = planner.facts.stages[plan.segment.output]
+    along = output.storage[0]
+    for found in sized.shape.reads.values():
+        for read in found.reads:
+            if read.producer not in plan.segment.names and not _in_order(planner, read):
+                return False
+    return planner.platform.prefetcher and sized.sizes.get(along, output.extent(along)) >= output.extent(along)
+
+
+def _in_order(planner: Planner, read: Read) -> bool:
+    """Whether no long dim of what is read is gone through anew, or anywhere, for each point."""
+    producer = planner.facts.stages[read.producer]
+    spans = zip(producer.dims, read.spans, strict=True)
+    return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
+
+
+def _leaves_caches(planner: Planner, members: Members) -> bool:
+    """Whether nobody finds the output in the caches after its group: it is too large, or the caller has it, and it
+    does not stay until the next call."""
+    stage, llc = planner.facts.stages[members.output], planner.platform.llc_bytes
+    large = stage.root_points * stage.bytes_per_point > llc
+    return large or (stage.name in planner.facts.graph.outputs and circulating_bytes(members) > llc * STAYS)
+
+
+def ahead_bytes(platform: Platform) -> int:
+    """How far along a row what it reads is asked for ahead."""
+    return min(platform.l2_bytes // AHEAD, MOST_AHEAD)
+
+
+WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, bands)
