@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from random import Random
+from statistics import median
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, note, settings
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 from support.random_cases import case_of, judge
 from support.random_schedules import drawn_schedule
@@ -34,26 +36,28 @@ def test_drawn_cases_compute_what_the_interpreter_does(random: Random, seed: int
         assert judge(case_of(pipeline, schedule, seed), ("-O0", "-march=native")) is None
 
 
-def test_what_is_found_is_made_small() -> None:
-    """Of all pipelines with an update that runs backwards, one with nothing else in it, or hardly: where Hypothesis
-    ends depends on where it starts, and so on the modules that are loaded."""
+def _smallest(start: int) -> dict:
+    """What Hypothesis leaves of a pipeline with an update that runs backwards."""
     found: list[dict] = []
 
-    @settings(FEW, max_examples=300, phases=(Phase.generate, Phase.shrink))
+    @seed(start)
+    @settings(FEW, max_examples=300, derandomize=False, phases=(Phase.generate, Phase.shrink))
     @given(st.randoms(use_true_random=False))
     def search(random: Random) -> None:
         document = updates_document(random, "drawn")
         if any(" - r" in place for s in document["stages"] for u in s.get("updates", ()) for place in u["at"]):
             found.append(document)
-            raise ValueError
+            raise ValueError("one that runs backwards")
 
-    try:
+    with pytest.raises(ValueError, match="backwards"):
         search()
-    except ValueError:
-        smallest = found[-1]
-        assert len(smallest["inputs"]) == 1
-        assert len(smallest["stages"]) <= 3
-        assert len(json.dumps(smallest)) < 900
-        assert len(json.dumps(smallest)) <= min(len(json.dumps(d)) for d in found) + 200
-    else:
-        raise AssertionError("none was found")
+    return found[-1]
+
+
+def test_what_is_found_is_made_small() -> None:
+    """Nothing else is left, or hardly. Where Hypothesis ends depends on where it starts, and on the modules that are
+    loaded: most of several starts end there, not each."""
+    smallest = [_smallest(start) for start in range(3)]
+    assert median(len(d["inputs"]) for d in smallest) == 1
+    assert median(len(d["stages"]) for d in smallest) <= 3
+    assert median(len(json.dumps(d)) for d in smallest) < 600
