@@ -66,7 +66,7 @@ def default(
     def searched(
         separated: Separated, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS
     ) -> Variant:
-        planner = Planner(separated.facts, platform, model, strict, deadline.expired, known, kinds=kinds)
+        planner = Planner(separated.facts, platform, model, strict, deadline.expired, known, kinds=kinds, wanted=top)
         search = PartitionSearch(separated.facts, planner)
         return Variant(separated, search, search.best([start]))
 

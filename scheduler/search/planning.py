@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import inf
 
 from cost_models.counts import GroupCounts
@@ -24,7 +25,7 @@ from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
 from scheduler.search.tiling import few_iterations, keeps_apart, orders, tiled_dims
 from scheduler.search.trace import Rejected
 from scheduler.search.updates import WORTH_THREADS
-from scheduler.search.varying import STRIPS, WAYS
+from scheduler.search.varying import STRIPS, WAYS, whole_rows
 
 SIZES = 256
 """Combinations of tile sizes that are costed for one shape."""
@@ -73,7 +74,8 @@ class Settled:
 class Planner:
     """Plans segments, each once. `paper` has the tilings of the method `taco2019`, which are candidates too. Once the
     deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and cannot be
-    otherwise. `planned` counts the stages of the segments that were looked at."""
+    otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
+    `planned` counts the stages of the segments that were looked at."""
 
     facts: Facts
     platform: Platform
@@ -86,6 +88,7 @@ class Planner:
     sizings: dict[int, Sizing] = field(default_factory=dict)
     settled: dict[int, Settled] = field(default_factory=dict)
     planned: int = 0
+    wanted: int = 1
     kinds: tuple[Kind, ...] = KINDS
 
     def keep_kinds(self, segments: Iterable[Segment]) -> None:
@@ -231,7 +234,20 @@ class Planner:
                 break
             plans += varied(self, best, best.members, best.sized)
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
-        return tuple(sorted(different.values(), key=lambda p: p.total)[:KEPT])
+        kept = sorted(different.values(), key=lambda p: p.total)[:KEPT]
+        missing = self.wanted - len(kept) if further and not self.expired() else 0
+        return tuple(sorted([*kept, *islice(self._other_sizes(kept), max(0, missing))], key=lambda p: p.total))
+
+    def _other_sizes(self, plans: Sequence[Plan]) -> Iterator[Plan]:
+        """The best plan whose tile sizes are free with others, none cheaper."""
+        known = {p.key for p in plans}
+        plan = next((p for p in plans if p.sized is not None and not p.sized.shape.order.rows), None)
+        if plan is None or plan.sized is None or plan.members is None:
+            return
+        for sized in self.sizing(plan.members).dearer(plan.sized, 2 * self.wanted):
+            other = replace(plan, total=sized.total, sized=sized, counts=None)
+            if other.key not in known and (not sized.shape.prefetch or whole_rows(self, plan, sized)):
+                yield other
 
     def _papers(self, segment: Segment) -> Iterator[Plan]:
         """What the paper makes of the segment."""

@@ -245,7 +245,19 @@ class Sizing:
         total = np.where(valid, of.total, np.inf)
         least = float(total.min())
         pick = int(np.argmax(total <= least + self.same * abs(least)))
-        index = np.unravel_index(pick, total.shape)
+        return self._at(shape, total, pick)
+
+    def dearer(self, best: Sized, count: int) -> list[Sized]:
+        """The cheapest other sizes of a shape that do not cost less than `best`, at most `count`."""
+        of = self._of(best.shape)
+        total = np.where(of.fits & (of.total >= best.total), of.total, np.inf)
+        picks = np.argsort(total, axis=None, kind="stable")[: count + 1].tolist()
+        found = (self._at(best.shape, total, pick) for pick in picks if np.isfinite(np.ravel(total)[pick]))
+        return [sized for sized in found if sized.sizes != best.sizes][:count]
+
+    def _at(self, shape: Shape, total: NDArray[np.floating[Any]], pick: int) -> Sized:
+        """The tile sizes at a position of the array of all totals."""
+        of, index = self._of(shape), np.unravel_index(pick, total.shape)
         sizes = {d: int(np.ravel(of.nest.axes[d].sizes)[index[n]]) for n, d in enumerate(self.axes.tiled)}
         return Sized(shape, sizes, float(total[index]))
 

@@ -68,7 +68,7 @@ def resized(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Ite
     if sized.shape.order.rows:
         return
     found = planner.sizing(members).cheapest(sized.shape)
-    if isinstance(found, Sized) and (not found.shape.prefetch or _whole_rows(planner, plan, found)):
+    if isinstance(found, Sized) and (not found.shape.prefetch or whole_rows(planner, plan, found)):
         yield replace(plan, total=found.total, sized=found)
 
 
@@ -93,7 +93,7 @@ def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) ->
     shape, sizes = sized.shape, sized.sizes
     if not _group(planner, members, shape).vector:
         return
-    for stream, possible in ((False, _whole_rows(planner, plan, sized)), (True, _streams(planner, members, shape))):
+    for stream, possible in ((False, whole_rows(planner, plan, sized)), (True, _streams(planner, members, shape))):
         if possible:
             other = replace(shape, stream=True) if stream else replace(shape, prefetch=ahead_bytes(planner.platform))
             tried = planner.priced(plan.segment, members, other, sizes, plan.kind)
@@ -120,7 +120,7 @@ def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Siz
         if found is None:
             return
         kind, other = found
-        ahead = ahead_bytes(planner.platform) if _whole_rows(planner, plan, Sized(other, sizes, inf)) else 0
+        ahead = ahead_bytes(planner.platform) if whole_rows(planner, plan, Sized(other, sizes, inf)) else 0
         other = replace(other, stream=shape.stream and _streams(planner, members, other), prefetch=ahead)
         tried = planner.priced(plan.segment, members, other, sizes, kind)
         yield tried
@@ -164,7 +164,7 @@ def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
     return _leaves_caches(planner, members) and (not shape.order.rows or size >= planner.platform.line_bytes)
 
 
-def _whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
+def whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
     """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
     tile's."""
     output = planner.facts.stages[plan.segment.output]

@@ -28,6 +28,19 @@ def test_the_one_candidate_of_taco2019_is_its_schedule() -> None:
     assert found.candidates[0].predicted is found.predicted
 
 
+@pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
+def test_there_are_as_many_as_are_asked_for(name: str) -> None:
+    """Where few shapes are priced with other sizes of tiles; the best is what it is when nobody asks for more."""
+    document = scheduler.pipelines.load(name)
+    one = autoschedule(document, machine(), SearchOptions())
+    many = autoschedule(document, machine(), SearchOptions(top=10))
+    schedules = [c.schedule for c in many.candidates]
+    assert len(set(schedules)) == 10
+    assert schedules[0] == one.schedule
+    costs = [float(c.predicted.total) for c in many.candidates]
+    assert costs == sorted(costs)
+
+
 def test_figures_of_one_group_follow_from_its_tiles() -> None:
     found = autoschedule(blur(), machine(), PAPER)
     (group,) = found.schedule.groups
