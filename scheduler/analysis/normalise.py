@@ -8,6 +8,7 @@ from dataclasses import replace
 from scheduler.analysis.derived import with_derived
 from scheduler.analysis.folding import folded
 from scheduler.analysis.reduction_order import fastest_dims, ordered
+from scheduler.analysis.specialised import specialised
 from scheduler.analysis.symmetry import halved
 from scheduler.lang.expr import (
     Access,
@@ -32,8 +33,9 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     """*Before*: a checked pipeline. *After*: no input and no stage has a boundary; every access to one that had
     indexes inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one. No stage's
     first update is one that could be part of its value (see `folding`), and the loops of long reductions run along
-    memory (see `reduction_order`). Of what is the same from either end of an offset half is read from both (see
-    `symmetry`). Integers that follow from params by way of floats are params (see `derived`).
+    memory (see `reduction_order`). Scans over a few levels are a stage a level (see `specialised`). Of what is the
+    same from either end of an offset half is read from both (see `symmetry`). Integers that follow from params by way
+    of floats are params (see `derived`).
 
     Computes the same values; floats are added up in the same order if `strict`. Normalising again changes nothing,
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
@@ -43,7 +45,8 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     fastest = fastest_dims(pipeline)
     stages = tuple(ordered(folded(s, strict), fastest, strict) for s in pipeline.stages)
     same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
-    return with_derived(halved(pipeline if same else replace(pipeline, stages=stages), strict))
+    pipeline = specialised(pipeline if same else replace(pipeline, stages=stages), strict)
+    return with_derived(halved(pipeline, strict))
 
 
 def _without_boundaries(pipeline: Pipeline) -> Pipeline:

@@ -3,8 +3,9 @@
 Halide names loops after variables: a dim that is not split has no inter-tile loop there, so that a level at it
 is the next loop further out, or root. A stage with updates has a loop nest for its values and one for each update,
 which all get the tiles of their group: Halide fills a tile with values and updates only where another Func asks for it.
-Updates that were made part of a value are updates still in Halide. Registers as a storage level have no equal there;
-the stage is computed at the same loops and what is stored is Halide's choice. Nor have stores past the caches.
+Updates that were made part of a value are updates still in Halide, and a scan whose levels are stages is one Func.
+Registers as a storage level have no equal there; the stage is computed at the same loops and what is stored is
+Halide's choice. Nor have stores past the caches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TypeAlias
 
 from scheduler.analysis.dependence import free_dims
 from scheduler.analysis.facts import Facts, gather
+from scheduler.analysis.graph import stage_graph
 from scheduler.analysis.members import Members, members_of
 from scheduler.analysis.nest import line
 from scheduler.analysis.normalise import normalise
@@ -118,6 +120,7 @@ def directives(
         making.separation(separation)
     for group in schedule.groups:
         making.group(group)
+    making.whole()
     making.rest()
     return Directives(tuple(making.calls), tuple(making.unsaid))
 
@@ -141,7 +144,7 @@ class _Making:
         }
         placed = Counter(p.stage for g in self.schedule.groups for p in g.placements)
         self.several = {stage for stage, times in placed.items() if times > 1}
-        self.missing = {f.partial for f in self.schedule.factors} | {s.partial for s in self.schedule.separations}
+        self.missing = {s.name for s in whole.stages} - {s.name for s in self.written.stages}
 
     def call(self, stage: str, method: str, *arguments: Argument, update: int | None = None) -> None:
         self.calls.append(Directive(stage, method, arguments, update))
@@ -191,6 +194,22 @@ class _Making:
     def separation(self, s: Separation) -> None:
         """Funcs have their windows whole: no call rewrites a definition."""
         self.unsaid.append(f"the separation '{s.partial}' of '{s.stage}': its window is computed whole")
+
+    def whole(self) -> None:
+        """Scans that are a stage a level here, and the tables that say which level: a Func each, of all of it."""
+        needed, graph = stage_graph(self.written), self.facts.graph
+        for name in needed.stages:
+            scan = bool(self.written.stage(name).updates)
+            if name not in graph.consumers and (scan or not needed.producers[name]):
+                self.call(name, "compute_root")
+                vector = self.schedule.groups[-1].vector
+                if scan and vector is not None:
+                    dim = self.written.stage(name).storage[0]
+                    updates = enumerate(self.written.stage(name).updates)
+                    for k in (None, *(k for k, u in updates if dim in free_dims(self.written.stage(name), u))):
+                        self._vectorize(name, DimVar(dim, name), vector.lanes, k, None)
+                if scan:
+                    self.unsaid.append(f"the levels of '{name}', a stage each: it is computed whole")
 
     def rest(self) -> None:
         """Updates that run as they are defined: Halide wants to hear that this is meant."""

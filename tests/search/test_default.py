@@ -36,14 +36,13 @@ def test_every_candidate_is_legal_and_none_is_before_a_cheaper_one(name: str) ->
     assert found.schedule.degraded is None
 
 
-def test_a_scan_is_computed_in_strips_that_keep_it_and_tables_of_it_where_they_are_read() -> None:
-    """The columns of a tile are computed in it; of the 28 heights of a place a point reads each about twice."""
+def test_a_scan_is_computed_in_rows_of_its_levels_and_tables_of_it_where_they_are_read() -> None:
+    """Of the 28 heights of a place a point reads each about twice."""
     group = schedule_of(pipelines.load("max_filter")).groups[-1]
-    scan, table = group.placement("vert_log"), group.placement("vert")
+    scan, table = group.placement("vert_log_5"), group.placement("vert_18")
     assert scan is not None
     assert table is not None
-    assert group.parallel == "x.outer"
-    assert scan.compute == "c.inner"
+    assert (scan.compute, scan.store) == ("y.inner", "c.inner")
     assert table.compute == "inline"
 
 

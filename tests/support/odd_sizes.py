@@ -84,9 +84,22 @@ TWICE = [
     },
     {"name": "spread", "dims": XY, "value": "acc(x - 1, y) + acc(x + 1, y + 1)"},
 ]
+LEVELS = [
+    {
+        "name": "most",
+        "dims": ["x", "y", "t"],
+        "value": "input(x, y)",
+        "updates": [
+            {"domain": {"r": ["input.min.y - 3", "input.extent.y + 2"], "k": [1, 3]}, "at": ["x", "r", "k"],
+             "value": "max(most(x, r, k - 1), most(x, r + clamp(1 << (k - 1), 0, 4), k - 1))"},
+        ],
+    },
+    {"name": "levels", "dims": XY, "value": "sum(most(x + i, y - i, clamp(i * i, 0, 3)) for i in range(-2, 3))"},
+]  # fmt: skip
 DOCUMENTS = {
     "histogram": document(HISTOGRAM, BYTES),
     "scan": document(SCAN, EDGES),
+    "levels": document(LEVELS, EDGES),
     "tuples": document(TUPLES, EDGES),
     "best": document(BEST, EDGES),
     "pyramid": document(PYRAMID, EDGES),
