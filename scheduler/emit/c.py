@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.emit.c_far import FarSymbols, Magnitudes
+from scheduler.emit.c_gathers import shared_places
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_prelude import (
     ABI,
@@ -131,6 +132,7 @@ class _Emitter:
         p = self.program
         kept = {x for _, box in p.required for pair in box for x in pair}
         bounds, body = prune(p.bounds, paired(every_other(by_registers(p.body, p.register_bytes))), kept)
+        self.operands.shared_places = shared_places(body)
         bound_lines = self._bound_lines(bounds)
         body_lines = self.statements.block(carried(body, p.line_bytes), 1)
         main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from scheduler.analysis.index import Index
+from scheduler.analysis.index import Index, const
 from scheduler.emit import c_gathers
+from scheduler.emit.c_conversions import cast
 from scheduler.emit.c_neighbours import neighbours
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_tables import lookup
 from scheduler.emit.c_types import scalar
-from scheduler.lang.types import BOOL, INT32, UINT8, UINT32, ScalarType
+from scheduler.lang.types import BOOL, INT32, UINT8, ScalarType
 from scheduler.lower.program import Define, Gathered, Lane, Value
 
 OPS = (
@@ -136,21 +137,23 @@ def _gather(o: Operands, d: Define) -> str:
 
 def _gathered_at_once(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> str | None:
     """A gather as one instruction, where one vector of indices says where in a row, or as two, where two vectors say
-    which row and where. With one index and a stride lanes are addressed as fast one by one."""
+    which row and where. With one index and a stride, or one that many gathers share, lanes are addressed as fast one by
+    one."""
     r, found, common = d.result, [], []
     for g in dims:
         index = g.lane.vector
-        if index is None or index.type not in (INT32, UINT32) or index.lanes != r.lanes or g.within is not None:
+        if index is None or index.lanes != r.lanes or g.within is not None:
             return None
-        # no coordinate is beyond 32 bits with a sign
-        name = o.name(index) if index.type == INT32 else f"({o.of(INT32, r.lanes)}){o.name(index)}"
+        name = cast(o, Value(INT32, r.lanes), index, False)  # no coordinate is beyond 32 bits with a sign
+        if g.lane.base != const(0):
+            name = f"(({o.vector('uint', 32, r.lanes)}){name} + (uint32_t){o.symbols.text(g.lane.base)})"
         stride = "1" if g.stride.is_const and g.stride.const == 1 else o.symbols.text(g.stride)
-        found.append((name if g.ring is None else f"({name} & {g.ring - 1})", stride))
+        found.append((name if g.ring is None else f"({o.of(INT32, r.lanes)})({name} & {g.ring - 1})", stride))
         if g.ring is None and (g.origin.terms or g.origin.const):
             common.append(f"{o.symbols.text(g.origin)} * {stride}")
     row = f"{d.attrs[0]} - ({' + '.join(common)})" if common else str(d.attrs[0])
     match found:
-        case [(at, "1")]:
+        case [(at, "1")] if not o.shared_places & {g.lane.vector.name for g in dims if g.lane.vector is not None}:
             return f"{o.function(c_gathers.NEAR, r.type, r.lanes)}({row}, {at})"
         case [(a, step), (b, other)]:
             return f"{o.function(c_gathers.FAR, r.type, r.lanes)}({row}, {a}, {step}, {b}, {other})"
@@ -190,6 +193,7 @@ def _one_offset(o: Operands, g: Gathered, n: int) -> str:
 def lane_index(o: Operands, lane: Lane, n: int) -> str:
     """The index of lane n."""
     if lane.vector is not None:
-        return f"(int64_t){o.lane(lane.vector, n)}"
+        at = f"(int64_t){o.lane(lane.vector, n)}"
+        return f"({at} + {o.symbols.text(lane.base)})" if lane.base != const(0) else at
     shift = lane.pattern[n] if lane.pattern is not None else 0
     return o.symbols.text(lane.base + shift)

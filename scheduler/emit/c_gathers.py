@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from string import Template
 
 from scheduler.emit.c_types import scalar, vector
 from scheduler.lang.types import ScalarType
+from scheduler.lower.program import Define, Gathered, If, Lane, Loop, Statement, Value
 
 VECTOR_BITS, ELEMENT_BITS = 512, 32
 """Bits of the vectors, and of their elements, that are gathered at once: shorter ones are as fast lane by lane."""
 
 NEAR, FAR = "gather", "gather_far"
+SHARED = 3
+"""So many gathers by the same places are faster lane by lane: each lane is taken out of its vector once for all of
+them, and loads run beside what else there is to do, which the instruction does not let them."""
 
 _AT_ONCE = "defined __AVX512F__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__"
 
@@ -52,6 +58,22 @@ def is_gather(name: str) -> bool:
 def is_gathered(t: ScalarType, lanes: int) -> bool:
     """Whether there is such a function for a vector."""
     return t.kind != "bool" and t.bits == ELEMENT_BITS and t.bits * lanes == VECTOR_BITS
+
+
+def shared_places(body: Iterable[Statement]) -> frozenset[str]:
+    """The vectors of indices that many gathers of elements have in common, and by which alone they are addressed."""
+    return frozenset(name for name, times in Counter(_places(body)).items() if times >= SHARED)
+
+
+def _places(body: Iterable[Statement]) -> Iterator[str]:
+    for s in body:
+        match s:
+            case Define(op="gather", attrs=(_, (Gathered(lane=Lane(vector=Value() as at)),))):
+                yield at.name
+            case Loop():
+                yield from _places(s.body)
+            case If():
+                yield from _places((*s.body, *s.otherwise))
 
 
 def types_of(t: ScalarType, lanes: int) -> list[tuple[str, int, int]]:

@@ -19,6 +19,7 @@ class Operands:
         self.symbols = symbols
         self.types: set[tuple[str, int, int]] = set()
         self.functions = Functions(strict)
+        self.shared_places: frozenset[str] = frozenset()  # vectors of indices that many gathers have in common
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
 
     # types ------------------------------------------------------------

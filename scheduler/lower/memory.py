@@ -114,7 +114,7 @@ def load(
         if width < BYTES:  # the other lanes look up the same
             picks = tuple(n % width for n in range(BYTES))
             index = b.define("shuffle", (index, index), UINT16, BYTES, (picks,), hint="at")
-        ends = (origin.scaled(-1), origin + extent - parts * PART)
+        ends = (unit.base - origin, origin + extent - parts * PART - unit.base)
         found = b.define(
             "lookup", (index, *ends), type_, BYTES, (parts,), row=row, hint=hint, pinned=pinned, at_least=at_least
         )

@@ -137,7 +137,9 @@ class Places(ABC):
 
     def _arithmetic(self, e: Binary, frame: Frame) -> Lane:
         a, b = self.lane(e.left, frame), self.lane(e.right, frame)
-        if a.vector is not None or b.vector is not None or (e.op != "%" and self._may_wrap(e, a, b)):
+        if a.vector is not None or b.vector is not None:
+            return self._moved(e, a, b) or self._from_value(e, frame)
+        if e.op != "%" and self._may_wrap(e, a, b):
             return self._from_value(e, frame)
         match e.op:
             case "+" | "-":
@@ -155,6 +157,16 @@ class Places(ABC):
                 if b.pattern is None:
                     return self._split(e, a, b.base, frame)
         return self._from_value(e, frame)
+
+    @staticmethod
+    def _moved(e: Binary, a: Lane, b: Lane) -> Lane | None:
+        """Data plus or minus what is the same in all lanes, which then moves the row: places that differ by it alone
+        share one vector. As values of 32 bits both may wrap, as long as their sum does not."""
+        if e.op == "+" and a.uniform:
+            a, b = b, a
+        if e.op not in ("+", "-") or not b.uniform or e.type != INT32 or not interval(e).bounded:
+            return None
+        return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most)
 
     def _split(self, e: Binary, a: Lane, b: Index, frame: Frame) -> Lane:
         """a // b or a % b for an index that moves from lane to lane."""
@@ -245,7 +257,10 @@ class Places(ABC):
     def position(self, lane: Lane) -> Value:
         """An index as an int32 value."""
         if lane.vector is not None:
-            return self.convert(lane.vector, INT32)
+            data = self.convert(lane.vector, INT32)
+            if lane.base.is_const and lane.base.const == 0:
+                return data
+            return self.builder.define("+", (data, self.position(Lane(lane.base))), INT32, data.lanes)
         if lane.pattern is None:
             if lane.base.is_const:
                 return literal(lane.base.const, INT32)

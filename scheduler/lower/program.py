@@ -26,7 +26,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """An index that may differ from lane to lane: `base` + `pattern[lane]`, or the int32 vector `vector`.
+    """An index that may differ from lane to lane: `base` + `pattern[lane]`, or `base` + `vector[lane]`, of integers.
     Both None: the same in all lanes. With `run` the vector is one of neighbours, clamped: no lane is less than the one
     before it, nor more than one above, where `room` is not negative. `most` is what no lane of a vector that is never
     negative exceeds, if known."""

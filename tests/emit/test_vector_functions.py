@@ -277,6 +277,8 @@ PLACES = {
     "clamp(int32(i(x)) + k, -1, 40), 2": "gather",
     "clamp(int32(i(x)), -1, 40), clamp(int32(i(x + 1)) - k, -3, 20)": "gather_far",
     "x, clamp(int32(i(x)), -3, 20)": None,
+    "clamp(int32(i(x)), -1, 40) - 7 + k, 2": "gather",
+    "k + int32(uint8(i(x))), 2": "gather",
 }
 """Where elements of a table are, and by which function they are gathered."""
 
@@ -320,6 +322,47 @@ def test_places_that_are_data_are_gathered_at_once(places: str, type_: str, comp
         status, got = call(library, source, pipeline, inputs, {"k": k}, regions)
         assert status == 0
         np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {"k": k}, regions)["out"][0])
+
+
+@pytest.mark.parametrize("compiler", sorted(FLAGS))
+@pytest.mark.parametrize(("count", "at_once"), [(2, 2), (3, 0), (5, 0)])
+def test_places_that_differ_by_what_lanes_have_in_common_share_a_vector(
+    count: int, at_once: int, compiler: str
+) -> None:
+    """Many of them are looked up lane by lane."""
+    at = "clamp(int32(i(x) * 30.0), 0, 30)"
+    document = {
+        "format": 1,
+        "name": "offsets",
+        "params": [{"name": "k", "type": "int32", "default": 5, "min": -9, "max": 9}],
+        "inputs": [{"name": "i", "type": "float32", "dims": ["x"]}],
+        "stages": [
+            {"name": "table", "dims": ["x"], "value": "x * 3 + 1"},
+            {
+                "name": "out",
+                "dims": ["x"],
+                "value": " + ".join(f"table({at} - {n} * k) * {n + 1}" for n in range(count)),
+            },
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "i": [[0, 128]]},
+    }
+    pipeline = load(document)
+    groups = (
+        Group("table", ("x.inner",), (), None, None, (), ()),
+        Group("out", ("x.inner",), (), None, Vector("x", 16), (), ()),
+    )
+    source = source_of(pipeline, Schedule("offsets", "by hand", groups), machine())
+    found = re.findall(r"= tilesmith_gather_i32x16\(\w+, (.*)\);", source.code)
+    assert len(found) == at_once
+    assert len(set(found)) <= 1
+    i = np.random.default_rng(8).uniform(-0.2, 1.2, 131).astype(np.float32)
+    library = build(source, FLAGS[compiler], compiler)
+    for k in (-9, 0, 4):
+        inputs, params, regions = {"i": Image(i, (-2,))}, {"k": k}, {"out": ((-2, 131),)}
+        status, got = call(library, source, pipeline, inputs, params, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, params, regions)["out"][0])
 
 
 def test_edges_that_grow_with_a_loop_are_vectors() -> None:

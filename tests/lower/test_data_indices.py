@@ -50,6 +50,11 @@ def _image(type_: str) -> Image:
         ("int32(input(x)) % 9", "int64"),
         ("(input(x) * 2) % 9", "uint32"),
         ("clamp(int64(input(x)) * 3, 0, 8)", "int32"),
+        ("clamp(input(x), 0, 8) - 3 * (x // 16)", "int32"),
+        ("5 - (clamp(input(x), 0, 8) + 2)", "int32"),
+        ("clamp(int64(input(x)), 4294967296, 4294967300) - 4294967296", "int32"),
+        ("(clamp(input(x), 0, 8) - 3) % 5 + 2", "int32"),
+        ("int32(input(x)) - 200 + input.min.x", "uint8"),
     ],
 )
 def test_places_that_data_says(index: str, type_: str, groups: tuple[Group, ...]) -> None:
