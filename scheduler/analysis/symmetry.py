@@ -282,8 +282,8 @@ def _rewritten(reader: Stage, stage: Stage, symmetry: Symmetry) -> Stage:
 
 
 def _half(e: Reduce, read: Access, stage: Stage, symmetry: Symmetry) -> Expr:
-    """Offsets on one side along the dim that is the slowest in memory, each with its opposite; and those on neither.
-    So the fewest rows are kept."""
+    """Offsets on one side along the dim that is the slowest in memory, each with its opposite, so that the fewest rows
+    are kept; and those on neither, of which half again."""
     slowest = max(symmetry.ends, key=lambda o: stage.storage.index(stage.dims[symmetry.ends[o]]))
     variables = {o: i.name for o in symmetry.ends if isinstance(i := read.indices[o], Var)}
     opposite: dict[str, Expr] = {v: Unary("-", Var(v), INT32) for v in variables.values()}
@@ -302,7 +302,14 @@ def _half(e: Reduce, read: Access, stage: Stage, symmetry: Symmetry) -> Expr:
     both = replace(e, body=joined(op, e.body, turned), domain=tuple(one_side if r is across else r for r in e.domain))
     level = _tidy(substituted(e.body, {across.name: Const(0, INT32)}))
     left = tuple(r for r in e.domain if r is not across)
-    return joined(op, both, replace(e, body=level, domain=left) if left else level)
+    if not left:
+        return joined(op, both, level)
+    rest = replace(e, body=level, domain=left)
+    others = {o: end for o, end in symmetry.ends.items() if o != slowest}
+    if others:
+        read = next(n for n in walk(level) if isinstance(n, Access) and n.name == stage.name)
+        return joined(op, both, _half(rest, read, stage, Symmetry(others)))
+    return joined(op, both, rest)
 
 
 def _tidy(e: Expr) -> Expr:

@@ -16,6 +16,7 @@ from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
 from scheduler.analysis.neighbours import ROWS_TOGETHER, overlaps
 from scheduler.analysis.spans import Span, compose, variable
+from scheduler.analysis.unread import Half
 from scheduler.analysis.windows import Windows, group_follows, group_spans, windows
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
@@ -72,6 +73,7 @@ class GroupLowering:
     stages: tuple[Stage, ...]
     root: Mapping[str, Box]
     expected: Callable[[str, str], tuple[int, int]]
+    halves: Mapping[str, Half]
     spans: dict[str, tuple[Span, ...]] = field(init=False)
     follows: dict[str, tuple[frozenset[str], ...]] = field(init=False)
     levels: tuple[Level, ...] = field(init=False)
@@ -437,13 +439,15 @@ class GroupLowering:
         updates: tuple[UpdateLoops, ...],
         box: Box,
     ) -> None:
-        """A box of a stage: its values, then its updates."""
+        """A box of a stage, or what is read of it: its values, then its updates."""
         b = self.builder
         past = (buffers[0], stage.dims) if self.group.stream and stage is self.output else None
+        half, lanes = self.halves.get(stage.name), {*unroll, *blocks, *(() if vector is None else (vector.dim,))}
+        half = None if half is None or lanes & {half.slow, half.fast} else half
         body = values_of(b, stage, buffers)
         for part in left_to_values(b, sources, stage, updates, box):
             bounds = dict(zip(stage.dims, part, strict=True))
-            run(b, sources, Nest(stage.name, body, bounds, order, vector, unroll, blocks, past=past))
+            run(b, sources, Nest(stage.name, body, bounds, order, vector, unroll, blocks, past=past, half=half))
         run_updates(b, sources, stage, buffers, updates, box, {d: self.expected(stage.name, d) for d in stage.dims})
 
     def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:

@@ -10,6 +10,7 @@ from scheduler.analysis.bounds import Box, bound_symbol, param_symbol, required_
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import Index, const, maximum, sym
 from scheduler.analysis.reach import Held, reach
+from scheduler.analysis.unread import halves
 from scheduler.lang.pipeline import Input, Param, Pipeline, Stage
 from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Evaluator, Sources
@@ -50,6 +51,7 @@ class _Lowering:
         self.platform = platform
         self.builder = Builder(schedule.strict, platform.vector_bytes)
         self.stages = {s.name: s for s in self.pipeline.stages}
+        self.halves = halves(self.pipeline)
         self.params = {p.name: self.builder.fresh(p.name) for p in pipeline.params}
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
@@ -198,7 +200,7 @@ class _Lowering:
         def expected(name: str, dim: str) -> tuple[int, int]:
             return self._expected(boxes[name][self.stages[name].dims.index(dim)])
 
-        lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes, expected)
+        lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes, expected, self.halves)
         for extents in lowering.run():
             self.declared.append((extents.buffer.stage, extents, True))
         if arguments and not direct:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Interval
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
+from scheduler.analysis.unread import Half
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
 from scheduler.lower.builder import Builder, TooWide
@@ -34,7 +35,7 @@ class Nest:
     many iterations are computed side by side. `name` is the stage's.
 
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
-    with its dims, that vectors go to past the caches.
+    with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Nest:
     own: str = ""
     once: bool = False
     past: tuple[Buffer, tuple[str, ...]] | None = None
+    half: Half | None = None
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -156,6 +158,16 @@ def _nest(
     align: int,
 ) -> None:
     """`dims` are the loops still to open, outermost first; `envs` the variables of those that are open."""
+    if nest.half is not None and nest.half.slow not in dims and nest.half.fast not in dims:
+        inside = replace(nest, half=None)
+        read = {nest.half.at(env[nest.half.slow].base, env[nest.half.fast].base) for env in envs}
+        if len(read) > 1 or all(at.is_const and at.const >= 0 for at in read):
+            _nest(b, sources, inside, envs, dims, vector, align)
+            return
+        with b.condition() as body:
+            _nest(b, sources, inside, envs, dims, vector, align)
+        b.emit(If(tuple(read), tuple(body)))
+        return
     if not dims:
         nest.body(Evaluator(b, sources, None, own=nest.own), envs)
         return
@@ -164,10 +176,10 @@ def _nest(
         by_remainder(b, lambda: _row(b, sources, nest, envs, rest, vector, align))
         return
 
-    def inside(opened: list[dict[str, Lane]]) -> None:
+    def opened_inside(opened: list[dict[str, Lane]]) -> None:
         _nest(b, sources, nest, opened, rest, vector, align)
 
-    _open(b, nest, envs, dim, inside)
+    _open(b, nest, envs, dim, opened_inside)
 
 
 def _open(

@@ -70,7 +70,7 @@ def test_the_pair_is_read_from_both_ends() -> None:
     of = pipeline_of(total=total)
     assert to_text(normalise(of).stage("out").values[0]) == (
         "sum(alike(x, y, i, j) + alike(x - i, y - j, i, j) for i in range(-2, 3) for j in range(-1, 0))"
-        " + sum(alike(x, y, i, 0) for i in range(-2, 3))"
+        " + (sum(alike(x, y, i, 0) + alike(x - i, y, i, 0) for i in range(-2, 0)) + alike(x, y, 0, 0))"
     )
 
 
