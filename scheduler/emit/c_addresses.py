@@ -10,11 +10,11 @@ from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_tables import lookup
 from scheduler.emit.c_types import scalar
 from scheduler.lang.types import BOOL, INT32, UINT8, ScalarType
-from scheduler.lower.program import Define, Gathered, Lane, Value
+from scheduler.lower.program import Define, Gathered, Lane, Value, told_by_vectors
 
 OPS = (
-    "load", "near", "held", "beyond", "lookup", "run", "gather", "pairs", "shuffle", "narrow", "lanes", "from_index",
-    "to_index",
+    "load", "near", "held", "beyond", "lookup", "run", "gather", "pairs", "fours", "shuffle", "narrow", "lanes",
+    "from_index", "to_index",
 )  # fmt: skip
 
 
@@ -55,6 +55,8 @@ def address(o: Operands, d: Define) -> str:
             return _run(o, d)
         case "pairs":
             return _pairs(o, d)
+        case "fours":
+            return _fours(o, d)
     return _gather(o, d)
 
 
@@ -139,25 +141,41 @@ def _gathered_at_once(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> str
     """A gather as one instruction, where one vector of indices says where in a row, or as two, where two vectors say
     which row and where. With one index and a stride, or one that many gathers share, lanes are addressed as fast one by
     one."""
-    r, found, common = d.result, [], []
-    for g in dims:
-        index = g.lane.vector
-        if index is None or index.lanes != r.lanes or g.within is not None:
-            return None
-        name = cast(o, Value(INT32, r.lanes), index, False)  # no coordinate is beyond 32 bits with a sign
-        if g.lane.base != const(0):
-            name = f"(({o.vector('uint', 32, r.lanes)}){name} + (uint32_t){o.symbols.text(g.lane.base)})"
-        stride = "1" if g.stride.is_const and g.stride.const == 1 else o.symbols.text(g.stride)
-        found.append((name if g.ring is None else f"({o.of(INT32, r.lanes)})({name} & {g.ring - 1})", stride))
-        if g.ring is None and (g.origin.terms or g.origin.const):
-            common.append(f"{o.symbols.text(g.origin)} * {stride}")
-    row = f"{d.attrs[0]} - ({' + '.join(common)})" if common else str(d.attrs[0])
+    r = d.result
+    if not told_by_vectors(dims, r.lanes):
+        return None
+    row, found = _told(o, d, dims)
     match found:
         case [(at, "1")] if not o.shared_places & {g.lane.vector.name for g in dims if g.lane.vector is not None}:
             return f"{o.function(c_gathers.NEAR, r.type, r.lanes)}({row}, {at})"
         case [(a, step), (b, other)]:
             return f"{o.function(c_gathers.FAR, r.type, r.lanes)}({row}, {a}, {step}, {b}, {other})"
     return None
+
+
+def _told(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> tuple[str, list[tuple[str, str]]]:
+    """The row that a gather begins in, and the vectors that tell its places, each with its stride."""
+    r, found, common = d.result, [], []
+    for g in dims:
+        assert g.lane.vector is not None
+        name = cast(o, Value(INT32, r.lanes), g.lane.vector, False)  # no coordinate is beyond 32 bits with a sign
+        if g.lane.base != const(0):
+            name = f"(({o.vector('uint', 32, r.lanes)}){name} + (uint32_t){o.symbols.text(g.lane.base)})"
+        stride = "1" if g.stride.is_const and g.stride.const == 1 else o.symbols.text(g.stride)
+        found.append((name if g.ring is None else f"({o.of(INT32, r.lanes)})({name} & {g.ring - 1})", stride))
+        if g.ring is None and (g.origin.terms or g.origin.const):
+            common.append(f"{o.symbols.text(g.origin)} * {stride}")
+    return f"{d.attrs[0]} - ({' + '.join(common)})" if common else str(d.attrs[0]), found
+
+
+def _fours(o: Operands, d: Define) -> str:
+    """A fourth of the lanes of a gather, each with the three that follow it in memory."""
+    r, dims, part = d.result, d.attrs[1], d.attrs[2]
+    assert isinstance(dims, tuple)
+    row, found = _told(o, d, dims)
+    found += [(f"({o.of(INT32, r.lanes)}){{0}}", "0")] * (2 - len(found))
+    places = ", ".join(f"{at}, {step}" for at, step in found)
+    return f"{o.function(c_gathers.FOURS, r.type, r.lanes)}({row}, {places}, {part})"
 
 
 def _pairs(o: Operands, d: Define) -> str:

@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from string import Template
 
-from scheduler.emit.c_types import scalar, vector
-from scheduler.lang.types import ScalarType
+from scheduler.emit.c_integers import widening
+from scheduler.emit.c_types import function_name, scalar, vector
+from scheduler.lang.types import INT32, INT64, ScalarType
 from scheduler.lower.program import Define, Gathered, If, Lane, Loop, Statement, Value
 
 VECTOR_BITS, ELEMENT_BITS = 512, 32
 """Bits of the vectors, and of their elements, that are gathered at once: shorter ones are as fast lane by lane."""
 
-NEAR, FAR = "gather", "gather_far"
+_LANES, _HALF = VECTOR_BITS // ELEMENT_BITS, VECTOR_BITS // ELEMENT_BITS // 2
+
+NEAR, FAR, FOURS = "gather", "gather_far", "fours"
 SHARED = 3
 """So many gathers by the same places are faster lane by lane: each lane is taken out of its vector once for all of
 them, and loads run beside what else there is to do, which the instruction does not let them."""
@@ -35,11 +38,9 @@ _FAR = """\
 /* Elements at places that two vectors tell, each with what its steps are long. */
 TILESMITH_INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step) {
 #if $at_once
-    typedef long long places __attribute__((vector_size(64)));
-    const places first = __builtin_convertvector(__builtin_shufflevector(a, a, $low), places) * a_step
-        + __builtin_convertvector(__builtin_shufflevector(b, b, $low), places) * b_step;
-    const places second = __builtin_convertvector(__builtin_shufflevector(a, a, $high), places) * a_step
-        + __builtin_convertvector(__builtin_shufflevector(b, b, $high), places) * b_step;
+    typedef long long longs __attribute__((vector_size(64)));
+    const longs first = (longs)($first);
+    const longs second = (longs)($second);
     const $H x = __builtin_ia32_gatherdiv16$suffix(($H){0}, row, first, -1, sizeof *row);
     const $H y = __builtin_ia32_gatherdiv16$suffix(($H){0}, row, second, -1, sizeof *row);
     return ($T)__builtin_shufflevector(x, y, $low, $high);
@@ -49,10 +50,23 @@ TILESMITH_INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_s
 }
 """
 
+_FOURS = """\
+/* Of every fourth place that two vectors tell, from `part` on, four neighbours. */
+TILESMITH_INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step, int part) {
+    const $L first = $first;
+    const $L second = $second;
+    const $Q v = *(const ${Q}_at *)(row + first[part]), w = *(const ${Q}_at *)(row + first[part + 4]);
+    const $Q x = *(const ${Q}_at *)(row + second[part]), y = *(const ${Q}_at *)(row + second[part + 4]);
+    const $O vw = __builtin_shufflevector(v, w, $low), xy = __builtin_shufflevector(x, y, $low);
+    return __builtin_shufflevector(vw, xy, $low, $high);
+}
+"""
+"""The parts are calls of their own: what they share compilers compute once."""
+
 
 def is_gather(name: str) -> bool:
     """Whether a function of vectors is one of these."""
-    return name in (NEAR, FAR)
+    return name in (NEAR, FAR, FOURS)
 
 
 def is_gathered(t: ScalarType, lanes: int) -> bool:
@@ -76,30 +90,49 @@ def _places(body: Iterable[Statement]) -> Iterator[str]:
                 yield from _places((*s.body, *s.otherwise))
 
 
-def types_of(t: ScalarType, lanes: int) -> list[tuple[str, int, int]]:
+def called(name: str) -> list[tuple[str, ScalarType, int]]:
+    """The functions that they are written with."""
+    return [] if name == NEAR else [(widening(INT32), INT64, _HALF)]
+
+
+def types_of(name: str, t: ScalarType) -> list[tuple[str, int, int]]:
     """The vector types (kind, bits, lanes) that they are written with."""
     kind = "float" if t.is_float else "int"
-    return [(t.kind, t.bits, lanes), ("int", 32, lanes), (kind, t.bits, lanes), (kind, t.bits, lanes // 2)]
+    types = [(t.kind, t.bits, _LANES), ("int", 32, _LANES), (kind, t.bits, _LANES)]
+    if name != NEAR:
+        types += [(kind, t.bits, _HALF), ("int", 32, _HALF), ("int", 64, _HALF)]
+    if name == FOURS:
+        types += [(t.kind, t.bits, _HALF // 2), (t.kind, t.bits, _HALF)]
+    return types
 
 
-def definition(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
+def definition(name: str, t: ScalarType, c_name: str) -> str:
     """The C of one of them."""
-    kind, half = "float" if t.is_float else "int", lanes // 2
+    kind = "float" if t.is_float else "int"
     at = "a[{0}] * a_step + b[{0}] * b_step" if name == FAR else "at[{0}]"
+    low, high = (", ".join(map(str, part)) for part in (range(_HALF), range(_HALF, _LANES)))
+    wide = function_name(widening(INT32), INT64, _HALF)
+    half = wide + "(__builtin_shufflevector({0}, {0}, {1})) * {0}_step"
+    first, second = (f"{half.format('a', part)} + {half.format('b', part)}" for part in (low, high))
     words = {
         "name": c_name,
         "E": scalar(t),
-        "T": vector(t.kind, t.bits, lanes),
-        "I": vector("int", 32, lanes),
-        "H": vector(kind, t.bits, half),
+        "T": vector(t.kind, t.bits, _LANES),
+        "I": vector("int", 32, _LANES),
+        "L": vector("int", 64, _HALF),
+        "H": vector(kind, t.bits, _HALF),
+        "O": vector(t.kind, t.bits, _HALF),
+        "Q": vector(t.kind, t.bits, _HALF // 2),
         "suffix": "sf" if t.is_float else "si",
         "at_once": _AT_ONCE,
-        "low": ", ".join(map(str, range(half))),
-        "high": ", ".join(map(str, range(half, lanes))),
-        "elements": ", ".join(f"row[{at.format(n)}]" for n in range(lanes)),
+        "first": first,
+        "second": second,
+        "low": low,
+        "high": high,
+        "elements": ", ".join(f"row[{at.format(n)}]" for n in range(_LANES)),
     }
-    text = _FAR if name == FAR else _NEAR
+    text = {NEAR: _NEAR, FAR: _FAR, FOURS: _FOURS}[name]
     if t.kind == "uint":
         text = text.replace("($T){0}", "($G){0}")
-        words["G"] = vector("int", t.bits, lanes)
+        words["G"] = vector("int", t.bits, _LANES)
     return Template(text).substitute(words)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scheduler.emit.c_integers import widening
-from scheduler.emit.c_types import Symbols, literal, scalar, unaligned, vector
-from scheduler.emit.c_vectors import Functions, function_name
+from scheduler.emit.c_types import Symbols, function_name, literal, scalar, unaligned, vector
+from scheduler.emit.c_vectors import Functions
 from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.program import Value
 

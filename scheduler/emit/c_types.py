@@ -38,6 +38,11 @@ def unaligned(kind: str, bits: int, lanes: int) -> str:
     return vector(kind, bits, lanes) + "_at"
 
 
+def function_name(name: str, t: ScalarType, lanes: int) -> str:
+    """The C name of a function of vectors of `t`."""
+    return f"tilesmith_{name}_{short(t)}x{lanes}"
+
+
 def literal(value: int | float | bool, t: ScalarType) -> str:
     """A C literal of exactly that value and type."""
     if t.is_float:

@@ -14,7 +14,7 @@ from string import Template
 
 from scheduler.emit import c_gathers, c_neighbours, c_tables
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
-from scheduler.emit.c_types import scalar, short, vector
+from scheduler.emit.c_types import function_name, scalar, vector
 from scheduler.lang.types import ScalarType
 
 FLOAT_FUNCTIONS = {
@@ -401,11 +401,6 @@ _EXTREME_INSTRUCTIONS = {
 """By bytes: where there is an instruction, and the compilers' name for it."""
 
 
-def function_name(name: str, t: ScalarType, lanes: int) -> str:
-    """The C name of a function of vectors of `t`."""
-    return f"tilesmith_{name}_{short(t)}x{lanes}"
-
-
 def is_function_name(c_name: str) -> bool:
     """Whether a function of vectors may have that name."""
     return re.fullmatch(r"tilesmith_\w+_[iuf]\d+x\d+(_t)?", c_name) is not None
@@ -432,7 +427,10 @@ class Functions:
         if c_tables.is_lookup(name):
             return [*types, *c_tables.types_of(lanes)]
         if c_gathers.is_gather(name):
-            return [*types, *c_gathers.types_of(t, lanes)]
+            types += c_gathers.types_of(name, t)
+            for function in c_gathers.called(name):
+                types += self.ask(*function)
+            return types
         if c_neighbours.is_neighbours(name):
             return [*types, *c_neighbours.types_of()]
         if not self.in_vectors(name, t):
@@ -462,7 +460,7 @@ class Functions:
         if c_tables.is_lookup(name):
             return c_tables.definition(name, lanes, function_name(name, t, lanes))
         if c_gathers.is_gather(name):
-            return c_gathers.definition(name, t, lanes, function_name(name, t, lanes))
+            return c_gathers.definition(name, t, function_name(name, t, lanes))
         if c_neighbours.is_neighbours(name):
             return c_neighbours.definition(name, t, lanes, function_name(name, t, lanes))
         if name in EXTREMES:

@@ -16,6 +16,7 @@ from scheduler.lower.builder import Builder
 from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.group import GroupLowering
 from scheduler.lower.interleaved import expect_channels
+from scheduler.lower.pixels import laid_out
 from scheduler.lower.program import (
     Allocate,
     Argument,
@@ -46,7 +47,7 @@ def lower(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> Program
 class _Lowering:
     def __init__(self, pipeline: Pipeline, schedule: Schedule, platform: Platform) -> None:
         self.original = pipeline
-        self.pipeline = prepared(pipeline, schedule)
+        self.pipeline = laid_out(prepared(pipeline, schedule), schedule)
         self.schedule = schedule
         self.platform = platform
         self.builder = Builder(schedule.strict, platform.vector_bytes)

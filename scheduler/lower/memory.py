@@ -295,9 +295,13 @@ def store_channels(b: Builder, stores: Sequence[tuple[Buffer, tuple[Lane, ...], 
     pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
     for buffer, lanes, value in stores:
         channel = interleaved.channel_of(b, buffer, lanes)
-        if channel is None or value.lanes == 1:
+        if channel is None:
             store(b, buffer, lanes, value)
             continue
+        if value.lanes == 1:  # what all pixels have is a channel of theirs, too
+            width = len(lanes[buffer.pixels].pattern or ())
+            mask = 8 if value.type.kind == "bool" else 0
+            value = b.define("broadcast", (value,), value.type, width, mask_bits=mask)
         others = tuple((x.base, x.pattern) for d, x in enumerate(lanes) if d != buffer.unit)
         pixels.setdefault((id(buffer), others), {})[channel] = (buffer, lanes, value)
     for found in pixels.values():

@@ -3,6 +3,7 @@ straight-line code in static single assignment over scalars and explicit vectors
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -148,6 +149,11 @@ class Gathered:
     origin: Index
     ring: int | None
     within: tuple[Index, Index] | None = None
+
+
+def told_by_vectors(dims: Sequence[Gathered], lanes: int) -> bool:
+    """Whether vectors tell where the lanes of a gather are, each of them as it is."""
+    return all(g.within is None and g.lane.vector is not None and g.lane.vector.lanes == lanes for g in dims)
 
 
 @dataclass(frozen=True, slots=True)
