@@ -40,4 +40,6 @@ def chosen(condition: Truth, a: Amount, b: Amount) -> Amount:
 
 def clipped(a: Amount, least: float, most: float) -> Amount:
     """`a` within these ends."""
-    return smallest(largest(a, least), most)
+    if isinstance(a, np.ndarray):
+        return np.minimum(np.maximum(a, least), most)
+    return least if a < least else most if a > most else a

@@ -17,16 +17,16 @@ as on cores whose prefetchers run ahead.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from math import isinf
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cost_models.amounts import Amount, ceiling, chosen, clipped, largest
+from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
 from cost_models.counts import GroupCounts, Operations
 from cost_models.model import Breakdown, StageCost, Term
 from cost_models.work import GroupWork, Transfer, Work
@@ -59,8 +59,6 @@ SHARP = 0.3
 between, part of it does."""
 TABLE_BYTES = 64
 """Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
-Amounts: TypeAlias = NDArray[np.floating[Any]]
-Shape: TypeAlias = tuple[int, ...]
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 
 
@@ -83,7 +81,7 @@ class Ecm:
         found, start, fresh = self._priced(counts, machine, platform.threads)
         names = ("in core", *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
-        terms = {stage: tuple(map(Term, names, found[:, n])) for n, stage in enumerate(run)}
+        terms = {stage: tuple(map(Term, names, amounts)) for stage, amounts in zip(run, found, strict=True)}
         stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
         last, extra = stages[-1], (Term("start", start), Term("fresh memory", fresh))
         return Breakdown(self.name, self.unit, (*stages[:-1], StageCost(last.stage, last.group, (*last.terms, *extra))))
@@ -91,18 +89,16 @@ class Ecm:
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
         """The same, all of it together."""
         found, start, fresh = self._priced(counts, _machine(platform), platform.threads)
-        each = found.sum(axis=0)
-        stages: list[Amount] = list(each) if each.ndim > 1 else each.tolist()
-        stages[-1] = stages[-1] + start + fresh
-        return sum(stages, 0.0)
+        return sum((sum(terms, 0.0) for terms in found), 0.0) + start + fresh
 
-    def _priced(self, counts: GroupCounts, m: _Machine, threads: int) -> tuple[Amounts, Amount, Amount]:
-        """Terms x stages x candidates, and what the group adds: its start, and its fresh memory."""
+    def _priced(
+        self, counts: GroupCounts, m: _Machine, threads: int
+    ) -> tuple[list[tuple[Amount, ...]], Amount, Amount]:
+        """The terms of every stage, and what the group adds: its start, and its fresh memory."""
         assert counts.work is not None
         works = [s.work for s in counts.stages if s.work is not None]
         share = _share(counts.work, threads)
-        shape = np.broadcast_shapes(*(size.shape for _, size in counts.tile_sizes if isinstance(size, np.ndarray)))
-        found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share, shape)
+        found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share)
         return found, *_group(counts.work, m, share, threads)
 
     def _step(self, work: Work, m: _Machine) -> _Step:
@@ -139,10 +135,10 @@ class _Machine:
     parameters: EcmParameters
     cycle: float
     vector_bytes: int
-    inside: Amounts
+    inside: tuple[float, ...]
     of_all: tuple[float, ...]
     names: tuple[str, ...]
-    outer: Amounts
+    outer: tuple[tuple[float, float, float, float], ...]
     memory: tuple[float, float, float]
     row: float
     registers: int
@@ -160,21 +156,24 @@ def _machine(platform: Platform) -> _Machine:
         of_all.append(inside[-1] * platform.cores)
     under_way = p.memory_parallelism * platform.line_bytes
     latencies = {c.level: c.latency_cycles for c in platform.caches}
-    outer = [
-        [cycle / level.load_bytes_per_cycle for level in p.levels],
-        [cycle / level.store_bytes_per_cycle for level in p.levels],
-        [cycle / level.all_threads_bytes_per_cycle for level in p.levels],
-        [cycle * latencies.get(level.level, 0.0) / under_way for level in p.levels],
-    ]
+    outer = tuple(
+        (
+            cycle / level.load_bytes_per_cycle,
+            cycle / level.store_bytes_per_cycle,
+            cycle / level.all_threads_bytes_per_cycle,
+            cycle * latencies.get(level.level, 0.0) / under_way,
+        )
+        for level in p.levels
+    )
     memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s, 1e-3 * platform.memory_latency_ns / under_way)
     return _Machine(
         p,
         cycle,
         max(1, platform.vector_bytes),
-        np.array(inside),
+        tuple(inside),
         tuple(of_all),
         tuple(f"L{level.level}" for level in p.levels),
-        np.array(outer),
+        outer,
         memory,
         p.row_start_ns * 1e-3,
         platform.vector_registers,
@@ -190,111 +189,120 @@ def _share(work: GroupWork, threads: int) -> Amount:
 
 
 def _terms(
-    works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount, shape: Shape
-) -> Amounts:
-    """Of every stage the time in the core, and what each level adds to it: terms x stages x candidates."""
+    works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount
+) -> list[tuple[Amount, ...]]:
+    """Of every stage the time in the core, and what each level adds to it."""
     times = [_times(w, works) for w in works]
-    core = _in_core(works, steps, times, m, shape) * share
-    together = [n for n, w in enumerate(works) if w.in_output]  # they share a loop
-    lines = _lines(works, times, together, group, m, shape)
-    transfers = _transfer_times(works, group, m, share, lines, shape)
-    own, moved = core, transfers
-    if len(together) > 1:  # what one waits for hides behind the others
-        own, moved = core.copy(), transfers.copy()
-        own[together] = core[together].sum(axis=0)
-        moved[:, together] = transfers[:, together].sum(axis=1, keepdims=True)
-    caches, memory = moved[:-1].sum(axis=0), moved[-1]
-    long = lines.followed * m.parameters.prefetch_share
+    core = [amount * share for amount in _in_core(works, steps, times, m)]
+    lines = _lines(works, times, group, m)
+    caches = _caches(works, group, m)
+    transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
+    together = [n for n, w in enumerate(works) if w.in_output]  # they share a loop: what one waits for hides behind all
+    shared = sum((core[n] for n in together), 0.0), *(sum(part, 0.0) for part in zip(*(transfers[n] for n in together)))
     asked = group.prefetch / (group.prefetch + AHEAD_BYTES)
-    ahead = HIDDEN_MEMORY + (1.0 - lines.wasted) * asked * (PREFETCHED - HIDDEN_MEMORY)
-    added = _beside(_beside(own, caches, HIDDEN * long), memory, ahead * long) - own
-    scale = added / np.maximum(caches + memory, 1e-30)
-    return np.concatenate([core[None], transfers * scale])
-
-
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """Shares of each stage's lines: that prefetchers can follow, that are loaded and stored late since none has asked
-    for them, and that the program asks for ahead beyond the end of a row."""
-
-    followed: Amounts
-    late_loads: Amounts
-    late_stores: Amounts
-    wasted: Amounts
-
-
-def _lines(
-    works: list[Work], times: list[float], together: list[int], group: GroupWork, m: _Machine, shape: Shape
-) -> _Lines:
-    """What comes beyond the end of a row is of use where the next tile goes on with it, and what is touched before that
-    stays in the cache that prefetchers fill."""
-    runs, stores = [], []
-    for w in works:
-        stores.append(w.run_bytes)
-        if w.next is None or len(m.inside) < 2:
-            runs.append(w.run_bytes)
-        else:
-            gone = 1.0 - _fits(group.working[w.next], m.inside[1])
-            runs.append(w.run_bytes / largest(gone, 1e-9))
-    loads = _stacked(runs, shape)
-    followed = 1.0 - 1.0 / (1.0 + loads / RUN_BYTES)
-    streams = np.array([w.streams * t for w, t in zip(works, times, strict=True)])
-    if len(together) > 1:
-        followed[together] = followed[together[-1]]
-        streams[together] = streams[together].sum()
-    followed *= np.minimum(1.0, STREAMS / streams).reshape(-1, *(1,) * len(shape))
-    late_stores = 1.0 / (1.0 + _stacked(stores, shape) / LATE_STORE_BYTES)
-    return _Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, np.minimum(1.0, group.prefetch / loads))
-
-
-def _beside(a: Amounts, b: Amounts, hidden: Amounts) -> Amounts:
-    """The time of two things at once, of which this share of the shorter one hides behind the longer one."""
-    total: Amounts = np.maximum(a, b) + (1.0 - hidden) * np.minimum(a, b)
-    return total
-
-
-def _transfer_times(
-    works: list[Work], group: GroupWork, m: _Machine, share: Amount, lines: _Lines, shape: Shape
-) -> Amounts:
-    """Times of what each level beyond the first, and memory, gives and takes: levels x stages x candidates."""
-    states = max(len(w.loaded) for w in works)
-    rows = [row for w in works for row in (w.loaded, w.stored, (*w.working, *group.working[w.level :]))]
-    amounts = _stacked([a for row in rows for a in (*row, *(row[-1],) * (states - len(row)))], shape)
-    amounts = amounts.reshape(len(works), 3, states, *shape)  # of a stage with fewer states the last one again
-    moved, working = amounts[:, :2].swapaxes(0, 1), amounts[:, 2]
-    np.minimum.accumulate(moved, axis=2, out=moved)
-    caches = m.inside.reshape(-1, *(1,) * working.ndim)
-    stays = np.multiply.accumulate(_fits(working[None, :, :-1], caches), axis=2)
-    passed = moved[:, None, :, 0] + (stays * (moved[:, :, 1:] - moved[:, :, :-1])[:, None]).sum(axis=3)
-    around = np.array([1.0 - _fits(group.circulating_bytes, size) for size in m.of_all])
-    passed *= around.reshape(caches[:, 0].shape)
-    served = np.maximum(passed[:, :-1] - passed[:, 1:], 0.0)
-    load, store, together, late = m.outer.reshape(4, -1, *(1,) * (served.ndim - 2))
-    served[0, -1:] *= 1.0 + lines.wasted
-    loads = load + lines.late_loads * np.maximum(late - load, 0.0)
-    alone = served[0] * loads + served[1] * (store + lines.late_stores * late)
-    levels = np.maximum(alone * share, (served[0] + served[1]) * together)
-    p, (one, all_threads, late_one) = m.parameters, m.memory
-    read, written = passed[0, -1] * (1.0 + lines.wasted), passed[1, -1]
-    beyond, waiting = read + written * p.write_allocate_factor, read * lines.late_loads * max(late_one - one, 0.0)
-    waiting += written * lines.late_stores * late_one
-    for n, w in enumerate(works):
-        if w.streamed_bytes:
-            beyond[n] += w.streamed_bytes * p.streaming_store_factor
-            late_bytes = w.streamed_bytes * lines.late_stores[n]
-            waiting[n] += (late_bytes * late_one + w.torn * m.latency) * around[-1]
-    memory = np.maximum((beyond * one + waiting) * share, beyond * all_threads)
-    return np.concatenate([levels, memory[None]])
-
-
-def _stacked(amounts: Sequence[Amount], shape: Shape) -> Amounts:
-    """One row an amount, each with a number a candidate."""
-    if not shape:
-        return np.array(amounts)
-    found = np.empty((len(amounts), *shape))
-    for n, amount in enumerate(amounts):
-        found[n] = amount
+    found = []
+    for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
+        own, *levels, memory = shared if w.in_output else (alone, *moved)
+        inside = sum(levels, 0.0)
+        long = of.followed * m.parameters.prefetch_share
+        ahead = HIDDEN_MEMORY + (1.0 - of.wasted) * (asked * (PREFETCHED - HIDDEN_MEMORY))
+        added = _beside(_beside(own, inside, HIDDEN * long), memory, ahead * long) - own
+        scale = added / largest(inside + memory, 1e-30)
+        found.append((alone, *(time * scale for time in moved)))
     return found
+
+
+class _Lines(NamedTuple):
+    """Shares of a stage's lines: that prefetchers can follow, that are loaded and stored late since none has asked for
+    them, and that the program asks for ahead beyond the end of a row."""
+
+    followed: Amount
+    late_loads: Amount
+    late_stores: Amount
+    wasted: Amount
+
+
+def _lines(works: list[Work], times: list[float], group: GroupWork, m: _Machine) -> list[_Lines]:
+    """What comes beyond the end of a row is of use where the next tile goes on with it, and what is touched before that
+    stays in the cache that prefetchers fill. Of stages that share the loop of the output its rows are followed."""
+    streams = [w.streams * t for w, t in zip(works, times, strict=True)]
+    shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
+    found: list[_Lines] = []
+    for w, own in zip(reversed(works), reversed(streams), strict=True):
+        loads = w.run_bytes
+        if w.next is not None and len(m.inside) > 1:
+            gone = 1.0 - _fits(group.working[w.next], m.inside[1])
+            loads = loads / largest(gone, 1e-9)
+        late_stores = 1.0 / (1.0 + w.run_bytes / LATE_STORE_BYTES)
+        if w.in_output and found:
+            followed = found[0].followed
+        else:
+            many = shared if w.in_output else own
+            followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * min(1.0, STREAMS / max(many, 1.0))
+        wasted = smallest(1.0, group.prefetch / loads)
+        found.append(_Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, wasted))
+    return found[::-1]
+
+
+def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
+    """The time of two things at once, of which this share of the shorter one hides behind the longer one."""
+    return largest(a, b) + (1.0 - hidden) * smallest(a, b)
+
+
+class _Cache(NamedTuple):
+    """What stays in one cache while a group runs: the part of each of its working sets that does, as far as any stage
+    has them as states, and of what comes from outside the part that does not."""
+
+    size: float
+    stays: list[Amount]
+    comes: Amount
+
+
+def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
+    first = min(w.level for w in works)
+    found = []
+    for size, of_all in zip(m.inside, m.of_all, strict=True):
+        stays: list[Amount] = [0.0] * first
+        stays += [_fits(working, size) for working in group.working[first:]]
+        found.append(_Cache(size, stays, 1.0 - _fits(group.circulating_bytes, of_all)))
+    return found
+
+
+def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, lines: _Lines) -> list[Amount]:
+    """Times of what each level beyond the first, and memory, gives a stage and takes of it."""
+    loaded, stored = list(accumulate(w.loaded, smallest)), list(accumulate(w.stored, smallest))
+    loads, stores = [], []
+    for cache in caches:
+        stays = [*(_fits(working, cache.size) for working in w.working), *cache.stays[w.level :]]
+        loads.append(_passed(loaded, stays) * cache.comes)
+        stores.append(_passed(stored, stays) * cache.comes)
+    more = 1.0 + lines.wasted
+    found = []
+    for n, (load, store, together, late) in enumerate(m.outer):
+        served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
+        if n == len(m.outer) - 1:
+            served = served * more
+        rate = load + lines.late_loads * max(late - load, 0.0)
+        alone = served * rate + taken * (store + lines.late_stores * late)
+        found.append(largest(alone * share, (served + taken) * together))
+    p, (one, all_threads, late) = m.parameters, m.memory
+    read, written = loads[-1] * more, stores[-1]
+    beyond, waiting = read + written * p.write_allocate_factor, read * lines.late_loads * max(late - one, 0.0)
+    waiting = waiting + written * lines.late_stores * late
+    if w.streamed_bytes:
+        beyond = beyond + w.streamed_bytes * p.streaming_store_factor
+        waiting = waiting + (w.streamed_bytes * lines.late_stores * late + w.torn * m.latency) * caches[-1].comes
+    return [*found, largest((beyond * one + waiting) * share, beyond * all_threads)]
+
+
+def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:
+    """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
+    its own parts."""
+    passed = moved[-1]
+    for n in range(len(moved) - 2, -1, -1):
+        inside = moved[n]
+        passed = inside + stays[n] * (passed - inside)
+    return passed
 
 
 def _fits(working: Amount, cache: Amount) -> Amount:
@@ -303,7 +311,7 @@ def _fits(working: Amount, cache: Amount) -> Amount:
     return clipped(inside, 0.0, 1.0)
 
 
-def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine, shape: Shape) -> Amounts:
+def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine) -> list[Amount]:
     """Time of one thread for all of each stage, were all data in the first level. Arithmetic of one stage runs beside
     loads and stores of another in the same loop: of these the same limits all."""
     held = sum(w.held * t for w, t in zip(works, times, strict=True))
@@ -318,7 +326,7 @@ def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Mach
         step += spilled / held * of.spills if w.held else 0.0
         row = of.row - m.row if w.in_output and w is not works[-1] else of.row  # the loop is begun by the output
         found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
-    return _stacked(found, shape)
+    return found
 
 
 def _indices(work: Work, m: _Machine) -> float:
