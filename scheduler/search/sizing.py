@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from math import isqrt, lcm
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from math import isinf, isqrt, lcm
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,8 +63,8 @@ class Axes:
                     found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
                 else:
                     least = max(self.overlaps[dim], self.narrowest(dim, innermost))
-                    sizes = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
-                    sizes = sorted({*sizes, *self.also(extent)}, reverse=True)
+                    listed = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
+                    sizes = sorted({*listed, *self.also(extent)}, reverse=True)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
         return found
@@ -87,7 +87,8 @@ class Axes:
         return dim == innermost == self.output.storage[0] and not self.strips
 
 
-def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> tuple[int, ...]:
     """Tile sizes worth costing, largest first: for every number of tiles the smallest size that gives it, rounded
     up to `multiple`; and the whole extent. Costs depend on the number of tiles and buffers grow with the size,
     so that the others of the same number are never better. At most about `limit` of them, evenly thinned.
@@ -99,9 +100,8 @@ def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> list[int]:
     rounded = {-(-n // multiple) * multiple for n in sizes if n >= least}
     found = sorted({n for n in rounded if n < extent} | {extent}, reverse=True)
     if len(found) > limit:
-        kept = np.unique(np.linspace(0, len(found) - 1, limit).astype(int))
-        found = [found[n] for n in kept]
-    return found
+        found = [found[n * (len(found) - 1) // (limit - 1)] for n in range(limit)]
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +168,14 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class _Costed:
-    """All tile sizes of a shape: what they cost, and whether their buffers fit."""
+    """All tile sizes of a shape: what they cost, and whether their buffers fit. `picked`: the best of them, by the dim
+    of the outermost loop."""
 
     nest: Nest
     total: NDArray[np.floating[Any]]
-    fits: NDArray[np.bool_] | np.bool_
+    fits: NDArray[np.bool_] | bool
     counts: GroupCounts
+    picked: dict[str, Sized | Infeasible] = field(default_factory=dict)
 
 
 class Counting(Protocol):
@@ -230,27 +232,29 @@ class Sizing:
 
     def cheapest(self, shape: Shape) -> Sized | Infeasible:
         """The cheapest valid tile sizes of a shape, the largest of equal ones."""
-        of = self._of(shape)
-        order = shape.order
-        innermost = dim_of(order.loops[order.innermost])
-        outermost = of.nest.axes[dim_of(order.loops[-1])]
+        of, outermost = self._of(shape), dim_of(shape.order.loops[-1])
+        found = of.picked.get(outermost)
+        if found is None:
+            found = of.picked[outermost] = self._pick(shape, of, outermost)
+        return found if isinstance(found, Infeasible) else replace(found, shape=shape)
+
+    def _pick(self, shape: Shape, of: _Costed, outermost: str) -> Sized | Infeasible:
+        innermost = dim_of(shape.order.loops[shape.order.innermost])
         needed = min(self.platform.threads, self.axes.most_tiles(innermost)) if self.constrained else 1
-        enough = np.asarray(outermost.counts >= needed)
-        valid = of.fits & enough
-        if not valid.any():
+        enough = of.nest.axes[outermost].counts >= needed
+        total = np.where(of.fits & enough, of.total, np.inf)
+        least = float(total.min())
+        if isinf(least):
             reasons = list(_reasons(of.counts, self.platform))
-            if not enough.all():
+            if not np.all(enough):
                 reasons.append(f"fewer than {needed} iterations of the outermost loop")
             return Infeasible(f"no tile size is valid: {'; '.join(reasons)}")
-        total = np.where(valid, of.total, np.inf)
-        least = float(total.min())
-        pick = int(np.argmax(total <= least + self.same * abs(least)))
-        return self._at(shape, total, pick)
+        return self._at(shape, total, int(np.argmax(total <= least + self.same * abs(least))))
 
     def dearer(self, best: Sized, count: int) -> list[Sized]:
         """The cheapest other sizes of a shape that do not cost less than `best`, at most `count`."""
         of = self._of(best.shape)
-        total = np.where(of.fits & (of.total >= best.total), of.total, np.inf)
+        total = np.where(of.total >= best.total, of.total, np.inf)
         picks = np.argsort(total, axis=None, kind="stable")[: count + 1].tolist()
         found = (self._at(best.shape, total, pick) for pick in picks if np.isfinite(np.ravel(total)[pick]))
         return [sized for sized in found if sized.sizes != best.sizes][:count]
@@ -290,8 +294,10 @@ class Sizing:
             axes = self.axes.of(dim_of(order.loops[order.innermost]))
             nest = self.nests[order.loops] = Nest(self.members.output, order.loops, axes)
         counts = self.counting.counts(shape, nest, False)
-        fits = _fits(counts, nest, self.platform) if self.constrained else np.True_
-        return _Costed(nest, np.asarray(self.model.total(counts, self.platform)), fits, counts)
+        fits = _fits(counts, self.platform) if self.constrained else True
+        many = tuple(np.size(nest.axes[d].sizes) for d in self.axes.tiled)
+        total = np.broadcast_to(self.model.total(counts, self.platform), many)
+        return _Costed(nest, total, fits, counts)
 
 
 @dataclass(frozen=True)
@@ -337,12 +343,10 @@ class Tiling:
         return self.best.describe(self.members.facts.stages[self.members.output])
 
 
-def _fits(counts: GroupCounts, nest: Nest, platform: Platform) -> NDArray[np.bool_]:
+def _fits(counts: GroupCounts, platform: Platform) -> NDArray[np.bool_] | bool:
     """Which candidates keep the constraints on memory of TACO 2019, 4.2: unfolded buffers fit the L2 cache, folded ones
     the last-level cache, each for one thread."""
-    shape = np.broadcast_shapes(*(np.shape(a.sizes) for a in nest.axes.values()))
-    fits = (counts.unfolded_bytes <= platform.l2_bytes) & (counts.folded_bytes <= platform.llc_bytes)
-    return np.broadcast_to(fits, shape)
+    return (counts.unfolded_bytes <= platform.l2_bytes) & (counts.folded_bytes <= platform.llc_bytes)
 
 
 def _reasons(counts: GroupCounts, platform: Platform) -> Iterator[str]:

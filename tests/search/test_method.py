@@ -168,10 +168,10 @@ def test_eq_15_is_the_largest_overlap_along_a_dim() -> None:
 
 
 def test_tile_sizes() -> None:
-    assert tile_sizes(10, 1, 1, 100) == [10, 5, 4, 3, 2, 1]
-    assert tile_sizes(10, 1, 3, 100) == [10, 5, 4, 3]
-    assert tile_sizes(100, 16, 1, 100) == [100, 64, 48, 32, 16]
-    assert tile_sizes(8, 16, 1, 100) == [8]
+    assert tile_sizes(10, 1, 1, 100) == (10, 5, 4, 3, 2, 1)
+    assert tile_sizes(10, 1, 3, 100) == (10, 5, 4, 3)
+    assert tile_sizes(100, 16, 1, 100) == (100, 64, 48, 32, 16)
+    assert tile_sizes(8, 16, 1, 100) == (8,)
     sizes = tile_sizes(2560, 1, 1, 1000)
     assert {-(-2560 // n) for n in sizes} == {-(-2560 // n) for n in range(1, 2561)}
     assert len(tile_sizes(100_000, 1, 1, 30)) <= 30
