@@ -17,10 +17,9 @@ class StageAccess:
     `definition` is 0 for the pure value and n for the nth update. `spans` has one span per dim of the
     producer, in terms of the stage's own dims (and an update's domain variables); reduction variables with
     constant bounds are widened into lo and hi already; `reductions` are the variables around the access,
-    outermost first, those of the update's domain included. `points` counts how many different elements of the
-    producer the access reads at one point of the stage (the product of its reduction trip counts; None when
-    a trip count is known at run time only). `share` is less than 1 for what a `mux` picks from: one alternative is
-    computed.
+    outermost first, those of the update's domain included. `used` has the names of the variables in each index, and
+    `data` is whether the index is made of what is read. `share` is less than 1 for what a `mux` picks from: one
+    alternative is computed.
     """
 
     producer: str
@@ -28,7 +27,8 @@ class StageAccess:
     definition: int
     access: Access
     spans: tuple[Span, ...]
-    points: int | None
+    used: tuple[frozenset[str], ...]
+    data: tuple[bool, ...]
     reductions: tuple[RVar, ...]
     share: float = 1.0
 
@@ -86,18 +86,9 @@ def _collect(
         key = (definition, e, reductions)
         known = found.get(key)
         if known is None:
-            spans, points = tuple(span_of(i, env) for i in e.indices), _points(e, reductions)
-            found[key] = StageAccess(e.name, e.component, definition, e, spans, points, reductions, share)
+            spans, parts = tuple(span_of(i, env) for i in e.indices), [tuple(walk(i)) for i in e.indices]
+            used = tuple(frozenset(n.name for n in nodes if isinstance(n, Var)) for nodes in parts)
+            data = tuple(any(isinstance(n, Access) for n in nodes) for nodes in parts)
+            found[key] = StageAccess(e.name, e.component, definition, e, spans, used, data, reductions, share)
         elif known.share < 1:
             found[key] = replace(known, share=min(1.0, known.share + share))
-
-
-def _points(e: Access, reductions: tuple[RVar, ...]) -> int | None:
-    used = {v.name for i in e.indices for v in walk(i) if isinstance(v, Var)}
-    points = 1
-    for r in reductions:
-        if r.name in used:
-            if not isinstance(r.extent, Const):
-                return None
-            points *= max(int(r.extent.value), 0)
-    return points

@@ -18,7 +18,7 @@ from scheduler.analysis.normalise import normalise
 from scheduler.analysis.overlap import overlap_in
 from scheduler.analysis.regions import Estimates, Region, estimates
 from scheduler.analysis.spans import Span, compose, constant, hull, span_of, variable
-from scheduler.lang.expr import Access, Expr, Var, walk
+from scheduler.lang.expr import Access, Expr, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
 
@@ -245,17 +245,14 @@ class _Reader:
         for a in those:
             spans = self._spans(a)
             rough = self._rough(a, spans) if a.producer in self.wholes or not all(s.known for s in spans) else ()
-            looked_up = any(_has_data(i) and self._along_memory(i) for i in a.access.indices)
+            along_memory = {*self.stage.storage[:1]}
+            looked_up = any(data and not along_memory.isdisjoint(of) for data, of in zip(a.data, a.used, strict=True))
             points = self._points(a)
             skipped = points * (1 - a.share)
             here = Read(producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
             read = here if read is None else together(read, here)
         assert read is not None
         return replace(read, reuse=self._reuse(read, those))
-
-    def _along_memory(self, index: Expr) -> bool:
-        """Whether the index differs between neighbours of the stage in memory."""
-        return any(isinstance(v, Var) and v.name in self.stage.storage[:1] for v in walk(index))
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -277,7 +274,7 @@ class _Reader:
         whole = self.wholes.get(a.producer, {})
         found = []
         for d, (dim, span) in enumerate(zip(self.at.dims[a.producer], spans, strict=True)):
-            here = {v.name for v in walk(a.access.indices[d]) if isinstance(v, Var)} & regions.keys()
+            here = a.used[d] & regions.keys()
             if dim not in whole and (span.known or not here):
                 found.append(span)
                 continue
@@ -302,8 +299,7 @@ class _Reader:
         return span._replace(clamps=()) if span.clamps else span
 
     def _points(self, a: StageAccess) -> float:
-        used = {v.name for i in a.access.indices for v in walk(i) if isinstance(v, Var)}
-        points = float(prod(self.at.trips(r) for r in a.reductions if r.name in used))
+        points = float(prod(self.at.trips(r) for r in a.reductions if any(r.name in used for used in a.used)))
         if a.definition == 0:
             return points
         loops = dict(self.updates[a.definition - 1].loops)

@@ -16,7 +16,7 @@ from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index import sym
 from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import UNKNOWN, Rational, Span, compose, hull, variable
-from scheduler.lang.expr import Expr, RVar, Var, walk
+from scheduler.lang.expr import Expr, RVar
 from scheduler.lang.pipeline import Stage
 
 Rows = NDArray[np.int64]
@@ -117,13 +117,10 @@ def _follows(a: StageAccess, d: int, stage: Stage) -> frozenset[str]:
     span = a.spans[d]
     if span.var is not None and span.known and not span.clamps:
         return frozenset((span.var,))
-    return _bounds_follow(a.access.indices[d], a.reductions, stage)
+    return _bounds_follow(a.access.indices[d], a.reductions, stage) if a.used[d] else frozenset()
 
 
 def _bounds_follow(index: Expr, reductions: tuple[RVar, ...], stage: Stage) -> frozenset[str]:
-    used = {v.name for v in walk(index) if isinstance(v, Var)}
-    if not used:
-        return frozenset()
     ends = {d: (sym(f"{d}.lo"), sym(f"{d}.hi")) for d in stage.dims}
     env = {**ends}
     add_domain(reductions, env)

@@ -60,13 +60,7 @@ def group_of(
     along memory, the outermost inter-tile loop is run by threads. Updates: see `search.updates`. `known`: placements
     that were worked out for other shapes of the same members, added to."""
     known = {} if known is None else known
-    output = members.facts.stages[members.output]
-    inlined = {name for name, choice in choices.items() if choice.levels is None}
-    fused = _fused(order, choices)
-    size = max(_computed_bytes(members, name, inlined) for name in (output.name, *fused))
-    vector = None
-    if dim_of(order.loops[order.unrolled]) == output.storage[0]:
-        vector = (vector_of if fused else wide_vector_of)(output, size, platform)
+    inlined, fused, size = _in_row(members, order, choices)
     placements = []
     for name in members.names[:-1]:
         levels = choices[name].levels
@@ -81,11 +75,30 @@ def group_of(
         order.loops,
         (),
         order.loops[-1],
-        vector,
+        output_vector(members, order, choices, platform),
         tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
         tuple(placements),
         update_loops(members.facts, members.output, size, platform, strict),
     )
+
+
+def output_vector(
+    members: Members, order: LoopOrder, choices: Mapping[str, Choice], platform: Platform
+) -> Vector | None:
+    """The vector of the group of a shape."""
+    output = members.facts.stages[members.output]
+    if dim_of(order.loops[order.unrolled]) != output.storage[0]:
+        return None
+    _, fused, size = _in_row(members, order, choices)
+    return (vector_of if fused else wide_vector_of)(output, size, platform)
+
+
+def _in_row(members: Members, order: LoopOrder, choices: Mapping[str, Choice]) -> tuple[set[str], frozenset[str], int]:
+    """The stages that are inline, those in the row of the output, and bytes of the widest type that this computes
+    with."""
+    inlined = {name for name, choice in choices.items() if choice.levels is None}
+    fused = _fused(order, choices)
+    return inlined, fused, max(_computed_bytes(members, name, inlined) for name in (members.output, *fused))
 
 
 def _fused(order: LoopOrder, choices: Mapping[str, Choice]) -> frozenset[str]:

@@ -15,8 +15,8 @@ from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import FEW, Members
 from scheduler.analysis.neighbours import ROWS_TOGETHER
 from scheduler.analysis.work import circulating_bytes
-from scheduler.schedule import Group, dim_of
-from scheduler.search.final import group_of
+from scheduler.schedule import Vector, dim_of
+from scheduler.search.final import output_vector
 from scheduler.search.shapes import FUSED_FIRST, neighbours, shapes
 from scheduler.search.sizing import Shape, Sized, shape_of
 from scheduler.search.tiling import in_bands, side_by_side, tiled_dims
@@ -91,7 +91,7 @@ def refined(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Ite
 def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
     """What is read asked for ahead, and the output written past the caches, one after the other."""
     shape, sizes = sized.shape, sized.sizes
-    if not _group(planner, members, shape).vector:
+    if _vector(planner, members, shape) is None:
         return
     for stream, possible in ((False, whole_rows(planner, plan, sized)), (True, _streams(planner, members, shape))):
         if possible:
@@ -105,7 +105,7 @@ def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) ->
 def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
     """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
     shape = sized.shape
-    vector, output = _group(planner, members, shape).vector, planner.facts.stages[plan.segment.output]
+    vector, output = _vector(planner, members, shape), planner.facts.stages[plan.segment.output]
     if vector is None or output.extent(vector.dim) < VECTORS * vector.lanes:
         return
     for n in ROWS:
@@ -151,13 +151,13 @@ def bands(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Itera
         least = tried.total
 
 
-def _group(planner: Planner, members: Members, shape: Shape) -> Group:
-    return group_of(members, shape.order, shape.choices, planner.platform, planner.strict)
+def _vector(planner: Planner, members: Members, shape: Shape) -> Vector | None:
+    return output_vector(members, shape.order, shape.choices, planner.platform)
 
 
 def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
     """Whether the output may go past the caches: vectors of it, of rows side by side whole lines."""
-    output, vector = members.facts.definitions[members.output], _group(planner, members, shape).vector
+    output, vector = members.facts.definitions[members.output], _vector(planner, members, shape)
     if vector is None or vector.dim != output.storage[0] or not is_plain(output):
         return False
     size = vector.lanes * members.facts.stages[members.output].bytes_per_point
