@@ -300,6 +300,8 @@ def _is_small_power(of: ScalarType, k: float) -> bool:
 
 def _count_index(index: Expr, times: float, counts: Tally) -> None:
     """Adds what of an index is not an address to be formed from loop variables."""
+    if isinstance(index, Var | Const):
+        return
     own: Tally = {}
     for node in walk(index):
         if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):

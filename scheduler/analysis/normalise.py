@@ -70,10 +70,11 @@ def _without_boundaries(pipeline: Pipeline) -> Pipeline:
 
         return rewrite
 
+    stages = (rewritten(s, rewriter(None), rewriter(s.name)) for s in pipeline.stages)
     return replace(
         pipeline,
         inputs=tuple(replace(i, boundary=None) for i in pipeline.inputs),
-        stages=tuple(replace(rewritten(s, rewriter(None), rewriter(s.name)), boundary=None) for s in pipeline.stages),
+        stages=tuple(s if s.boundary is None else replace(s, boundary=None) for s in stages),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
+from operator import is_
 
 from scheduler.analysis.folding import SHORT_REDUCTION
 from scheduler.analysis.graph import reductions
@@ -37,8 +38,8 @@ def ordered(stage: Stage, fastest: Mapping[str, int], strict: bool = False) -> S
 
     if not reductions(stage):
         return stage
-    values = tuple(rewrite(v) for v in stage.values)
-    return stage if values == stage.values else replace(stage, values=values)
+    values = tuple(map(rewrite, stage.values))
+    return stage if all(map(is_, values, stage.values)) else replace(stage, values=values)
 
 
 def _ordered(e: Reduce, fastest: Mapping[str, int], strict: bool) -> Reduce:

@@ -115,7 +115,7 @@ def _moving(stage: Stage) -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
 
 def _follows(a: StageAccess, d: int, stage: Stage) -> frozenset[str]:
     span = a.spans[d]
-    if span.var is not None and span.known and not span.clamps:
+    if span.var is not None and span.known:
         return frozenset((span.var,))
     return _bounds_follow(a.access.indices[d], a.reductions, stage) if a.used[d] else frozenset()
 

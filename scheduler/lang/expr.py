@@ -7,7 +7,7 @@ have the node's type already, conversions are explicit `Cast` nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import is_
 from typing import Any, Literal, TypeAlias
 
@@ -174,6 +174,13 @@ _PARTS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
 }
 
 
+def _remade_reduction(e: Reduce, *parts: Expr) -> Reduce:
+    *ends, body = parts
+    where = None if e.where is None else ends.pop()
+    domain = tuple(RVar(r.name, *ends[2 * n : 2 * n + 2]) for n, r in enumerate(e.domain))
+    return Reduce(e.op, body, domain, where, e.component, e.type)
+
+
 _REMADE: dict[type, Callable[..., Expr]] = {
     Access: lambda e, *parts: Access(e.name, parts, e.component, e.type),
     Call: lambda e, *parts: Call(e.function, parts, e.type),
@@ -183,6 +190,7 @@ _REMADE: dict[type, Callable[..., Expr]] = {
     Select: lambda e, condition, if_true, if_false: Select(condition, if_true, if_false, e.type),
     Unary: lambda e, operand: Unary(e.op, operand, e.type),
     Cast: lambda e, operand: Cast(operand, e.type, e.saturate),
+    Reduce: _remade_reduction,
 }
 """By class an expression with other parts."""
 
@@ -206,10 +214,6 @@ def walk(e: Expr) -> Iterator[Expr]:
 
 def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """`e` with every direct subexpression replaced by `f` of it; `e` itself where nothing changes."""
-    if isinstance(e, Reduce):
-        domain = tuple(replace(r, lo=f(r.lo), extent=f(r.extent)) for r in e.domain)
-        where = None if e.where is None else f(e.where)
-        return replace(e, domain=domain, where=where, body=f(e.body))
     parts = children(e)
     made = tuple(map(f, parts))
     return e if all(map(is_, made, parts)) else _REMADE[type(e)](e, *made)

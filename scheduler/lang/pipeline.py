@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Literal
 
 from scheduler.lang.expr import Expr, RVar
@@ -86,20 +87,23 @@ class Stage:
 
 
 def rewritten(stage: Stage, value: Callable[[Expr], Expr], update: Callable[[Expr], Expr]) -> Stage:
-    """`stage` with the expressions of its values and of its updates replaced."""
-    return replace(
-        stage,
-        values=tuple(value(v) for v in stage.values),
-        updates=tuple(
-            Update(
-                domain=tuple(replace(r, lo=update(r.lo), extent=update(r.extent)) for r in u.domain),
-                where=None if u.where is None else update(u.where),
-                at=tuple(update(e) for e in u.at),
-                values=tuple(update(e) for e in u.values),
-            )
-            for u in stage.updates
-        ),
-    )
+    """`stage` with the expressions of its values and of its updates replaced; the stage itself where nothing
+    changes."""
+    values = tuple(map(value, stage.values))
+    updates = tuple(_rewritten(u, update) for u in stage.updates)
+    same = all(map(is_, (*values, *updates), (*stage.values, *stage.updates)))
+    return stage if same else replace(stage, values=values, updates=updates)
+
+
+def _rewritten(u: Update, change: Callable[[Expr], Expr]) -> Update:
+    ends = tuple((change(r.lo), change(r.extent)) for r in u.domain)
+    where = None if u.where is None else change(u.where)
+    at, values = tuple(map(change, u.at)), tuple(map(change, u.values))
+    before = (*(end for r in u.domain for end in (r.lo, r.extent)), u.where, *u.at, *u.values)
+    if all(map(is_, (*(end for both in ends for end in both), where, *at, *values), before)):
+        return u
+    domain = tuple(replace(r, lo=lo, extent=extent) for r, (lo, extent) in zip(u.domain, ends, strict=True))
+    return Update(domain, where, at, values)
 
 
 @dataclass(frozen=True, slots=True)
