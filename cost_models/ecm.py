@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
+from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, same, smallest
 from cost_models.counts import GroupCounts, Operations
 from cost_models.model import Breakdown, StageCost, Term
 from cost_models.work import GroupWork, Transfer, Work
@@ -263,7 +263,7 @@ def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
     found = []
     for size, of_all in zip(m.inside, m.of_all, strict=True):
         stays: list[Amount] = [0.0] * first
-        stays += [_fits(working, size) for working in group.working[first:]]
+        stays += [same(_fits(working, size)) for working in group.working[first:]]
         found.append(_Cache(size, stays, 1.0 - _fits(group.circulating_bytes, of_all)))
     return found
 
@@ -300,8 +300,11 @@ def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:
     its own parts."""
     passed = moved[-1]
     for n in range(len(moved) - 2, -1, -1):
-        inside = moved[n]
-        passed = inside + stays[n] * (passed - inside)
+        inside, stay = moved[n], stays[n]
+        if isinstance(stay, np.ndarray) or 0.0 < stay < 1.0:
+            passed = inside + stay * (passed - inside)
+        elif stay == 0.0:
+            passed = inside
     return passed
 
 
