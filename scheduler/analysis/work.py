@@ -13,7 +13,7 @@ from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.work import GroupWork, Transfer, Way, Work
 from scheduler.analysis.arithmetic import Typed, together
-from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels
+from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels, in_registers
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
@@ -58,12 +58,22 @@ def worked_counts(
     """The counts of a group (see `analysis.counts.group_counts`) with its work, as models of time need it. `running`
     has the output and all stages of `levels`. If not as a `whole`, loads and the stages that are inline are counted as
     part of the work only."""
-    counter = Counter(members, reads, nest, levels)
-    counts = counter.group(threads, local_loads=False, whole=whole)
-    registers = frozenset(name for name, run in running.stages.items() if run.registers)
-    worker = WorkCounter(counter, running, Traffic(counter, registers), threads)
+    traffic = _traffic(members, reads, nest, levels)
+    counts = traffic.counter.group(threads, local_loads=False, whole=whole)
+    worker = WorkCounter(traffic, running, threads)
     stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
     return counts._replace(stages=stages, work=worker.group(stages))
+
+
+def _traffic(members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]) -> Traffic:
+    """The footprints of a group, for whatever else of its running differs."""
+    known: dict[tuple[int, int], tuple[object, object, Traffic]]
+    known = members.remembered.setdefault(("traffic", nest), {})
+    found = known.get((id(reads), id(levels)))
+    if found is None:
+        traffic = Traffic(Counter(members, reads, nest, levels), in_registers(levels))
+        found = known[id(reads), id(levels)] = reads, levels, traffic
+    return found[2]
 
 
 def circulating_bytes(members: Members) -> float:
@@ -80,12 +90,11 @@ def circulating_bytes(members: Members) -> float:
 
 
 class WorkCounter:
-    """Counts the work of one group on so many `threads`; `counter` has counted its points. `row` is the level outside
-    of the row of the output."""
+    """Counts the work of one group on so many `threads`. `row` is the level outside of the row of the output."""
 
-    def __init__(self, counter: Counter, running: Running, traffic: Traffic, threads: int) -> None:
-        self.counter, self.running, self.traffic, self.threads = counter, running, traffic, threads
-        self.registers = traffic.registers
+    def __init__(self, traffic: Traffic, running: Running, threads: int) -> None:
+        self.counter, self.running, self.traffic, self.threads = traffic.counter, running, traffic, threads
+        counter, self.registers = traffic.counter, traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
         self.parts = self._parts()
