@@ -197,12 +197,12 @@ def _terms(
     lines = _lines(works, times, group, m)
     caches = _caches(works, group, m)
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
-    together = [n for n, w in enumerate(works) if w.in_output]  # they share a loop: what one waits for hides behind all
-    shared = sum((core[n] for n in together), 0.0), *(sum(part, 0.0) for part in zip(*(transfers[n] for n in together)))
+    each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
+    together = [sum(amounts, 0.0) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
     asked = group.prefetch / (group.prefetch + AHEAD_BYTES)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
-        own, *levels, memory = shared if w.in_output else (alone, *moved)
+        own, *levels, memory = together if w.in_output else (alone, *moved)
         inside = sum(levels, 0.0)
         long = of.followed * m.parameters.prefetch_share
         ahead = HIDDEN_MEMORY + (1.0 - of.wasted) * (asked * (PREFETCHED - HIDDEN_MEMORY))
