@@ -12,7 +12,7 @@ from typing import Any
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
 from scheduler.analysis.nest import Line, Nest, line
 from scheduler.analysis.spans import Span, hull, variable
-from scheduler.analysis.windows import group_spans
+from scheduler.analysis.windows import group_spans, read_otherwise
 
 FEW = 16
 """Positions of a dim that are all taken to be read, where it is not known which."""
@@ -104,6 +104,8 @@ def _unfolded(
 ) -> frozenset[str]:
     """Stages that clamps keep from following the output (see `windows`), and what is computed for them."""
     *others, output = (facts.definitions[n] for n in names)
+    if all(read_otherwise(facts.definitions[n]).isdisjoint(names) for n in names):
+        return frozenset()
     strict = group_spans(output, others)
     found: set[str] = set()
     for name in reversed(names[:-1]):

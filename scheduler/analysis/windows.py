@@ -59,6 +59,13 @@ def _forms(stage: Stage) -> tuple[tuple[str, tuple[tuple[Span, ...], ...]], ...]
     )
 
 
+@once_per_stage
+def read_otherwise(stage: Stage) -> frozenset[str]:
+    """What the stage reads through clamps, or at places that are not known: all else moves as its spans say."""
+    reads = ((producer, s) for producer, found in _forms(stage) for forms in found for s in forms)
+    return frozenset(producer for producer, s in reads if s.clamps or not s.known)
+
+
 def _through(found: Sequence[Span], via: Mapping[str, Span]) -> Span:
     """The span of all indices `found` of a stage whose own indices are `via`."""
     each = reduce(hull, (compose(s, via[s.var]) if s.var is not None and s.var in via else s for s in found))
