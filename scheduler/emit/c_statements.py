@@ -211,7 +211,7 @@ class Statements:
         if s.last is not None:
             name, last = s.last
             at = f"tilesmith_max({s.var}, {s.first})" if s.first else s.var
-            lines.append(f"    const int64_t {name} = {s.var} < {last} ? {at} : {last};")
+            lines.append(f"    const int64_t {name} = {f'{s.var} < {last} ? {at} : {last}' if last else at};")
         before = self._numbers(s)
         lines += [*self._inner(s.body), "}"]
         for lanes, _ in before:

@@ -229,7 +229,8 @@ class VectorSplit:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). `last` clamps the variable that
-    the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it. `first`
+    the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it; with an
+    empty `last` none has to be. `first`
     clamps it too, where the loop begins before the row. Of a `parallel` loop threads take one
     iteration at a time, or with `shares` some that follow each other."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from scheduler.analysis.index import Index, const, maximum, sym
-from scheduler.lower.program import Accumulator, Assign, Buffer, Define, If, Loop, Row, Statement, Store, Value
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
+from scheduler.lower.program import Accumulator, Assign, Buffer, Define, If, Let, Loop, Row, Statement, Store, Value
 
 Key = tuple[str, Index, Value, int]
 """A row, a place in it, what is loaded (without a name), and a number that changes where the row may be written.
@@ -39,6 +39,10 @@ def carried(body: tuple[Statement, ...], line_bytes: int) -> tuple[Statement, ..
     of such in a row of at least three, every other one is a permutation of the first vector and of that of the next
     iteration, which is kept for it: the units that load and those that permute share the work. The last iteration,
     which has no next one, is as before.
+
+    Where a loop that moves its last vector back onto the row reads more such rows than it could keep vectors of, all
+    but the first neighbour are permutations of that one and the vector after it, which is loaded, too, as long as there
+    is a whole one: loads are most of what such a loop does.
 
     *Legal when* iterations follow each other, the row stays the same, and its buffer is not written in the loop."""
 
@@ -147,22 +151,19 @@ def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | 
 
 def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
     """`loop` but for its last iteration, with what iterations keep for the next; and that iteration."""
+    if loop.last is not None:
+        return _beside(loop, rows, line_bytes)
     plain = loop.step == const(1) and loop.skip is None and loop.last is None and not (loop.first or loop.parallel)
     if not plain or any(isinstance(s, Loop | If) for s in loop.body):
         return (loop,)
-    own = {s.result for s in loop.body if isinstance(s, Row)}
-    written = {id(s.buffer) for s in loop.body if isinstance(s, Store)}
     begin: list[Statement] = []
     ends: list[Statement] = []
     instead: dict[str, list[Define]] = {}
-    for (row, at, kind, _), starts in _loads(loop.body, rows).items():
-        n, places = kind.lanes, sorted(starts)
-        near = [p for p in places if p <= places[0] + n]
+    for (_, at, kind, _), starts, near in _neighbours(loop, rows, line_bytes):
+        n, first = kind.lanes, starts[near[0]]
         fixed = at - sym(loop.var).scaled(n)
-        stays = row not in own and id(rows[row]) not in written and not fixed.mentions(loop.var)
-        if not stays or kind.mask_bits or n * kind.type.bytes < line_bytes or len(near) < 3:
+        if fixed.mentions(loop.var):
             continue
-        first = starts[near[0]]
         kept, start, following = (
             replace(first.result, name=f"{first.result.name}_{which}") for which in ("kept", "first", "next")
         )
@@ -177,10 +178,56 @@ def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
             instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
     if not begin or len(ends) > MOST_CARRIED:
         return (loop,)
-    body: list[Statement] = []
-    for s in loop.body:
-        made = instead.get(s.result.name, [s]) if isinstance(s, Define) else [s]
-        body += [x for x in made if x not in body]
-    most = replace(loop, hi=loop.hi - 1, body=(*body, *ends))
+    most = replace(loop, hi=loop.hi - 1, body=(*_instead(loop.body, instead), *ends))
     final = replace(loop, lo=maximum(loop.lo, loop.hi), comment="the last of them")
     return If((loop.hi - loop.lo - 1,), (*begin, most)), final
+
+
+def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, Mapping[int, Define], list[int]]]:
+    """The loads of a loop, of vectors as long as lines, from rows that stay and are not written, where three or more
+    begin within a vector; and where these do."""
+    own = {s.result for s in loop.body if isinstance(s, Row)}
+    written = {id(s.buffer) for s in loop.body if isinstance(s, Store)}
+    for key, starts in _loads(loop.body, rows).items():
+        row, _, kind, _ = key
+        near = [p for p in sorted(starts) if p <= min(starts) + kind.lanes]
+        stays = row not in own and id(rows[row]) not in written
+        if stays and not kind.mask_bits and kind.lanes * kind.type.bytes >= line_bytes and len(near) >= 3:
+            yield key, starts, near
+
+
+def _instead(statements: tuple[Statement, ...], instead: Mapping[str, list[Define]]) -> tuple[Statement, ...]:
+    """With those definitions in place of others, each once."""
+    found: list[Statement] = []
+    for s in statements:
+        made = instead.get(s.result.name, [s]) if isinstance(s, Define) else [s]
+        found += [x for x in made if x not in found]
+    return tuple(found)
+
+
+def _beside(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
+    """`loop` where a vector follows, with neighbours permuted, which moves nothing; and the rest of it."""
+    assert loop.last is not None
+    if loop.skip is not None or loop.parallel or any(isinstance(s, Loop | If) for s in loop.body):
+        return (loop,)
+    found = [x for x in _neighbours(loop, rows, line_bytes) if const(x[0][2].lanes) == loop.step]
+    if len(found) <= MOST_CARRIED:
+        return (loop,)
+    instead: dict[str, list[Define]] = {}
+    for (_, at, kind, _), starts, near in found:
+        first = starts[near[0]]
+        following = replace(first.result, name=f"{first.result.name}_next")
+        hand = [first, Define(following, "load", (at + kind.lanes + near[0],), first.attrs)]
+        instead[first.result.name] = hand
+        for p in near[1:]:
+            picks = tuple(range(p - near[0], p - near[0] + kind.lanes))
+            result = starts[p].result
+            instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
+    name, last = loop.last
+    lanes, start, end = loop.step.const, f"{loop.var}_whole", f"{loop.var}_rest"
+    begins = loop.lo + (minimum(const(1), sym(loop.first) - loop.lo).scaled(lanes) if loop.first else const(0))
+    whole = maximum(divide(sym(last) - sym(start), lanes), const(0)).scaled(lanes)
+    body = _instead(loop.body, instead)
+    most = replace(loop, lo=sym(start), hi=sym(end) - 1, last=(name, ""), first="", body=body)
+    rest = replace(loop, skip=(start, end), comment="where none follows")
+    return Let(start, begins), Let(end, sym(start) + whole), most, rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,14 +53,14 @@ def loads_of_loops(code: str) -> list[int]:
     return [n for _, body in loops if "for (" not in body and (n := len(LOAD.findall(body)))]
 
 
-def assert_right(pipeline: Pipeline, schedule: Schedule, vector_bytes: int, most: int) -> None:
+def assert_right(pipeline: Pipeline, schedule: Schedule, vector_bytes: int, most: int, rows: int = 10) -> None:
     """For rows of several lengths, in images that end where the rows do."""
     source = source_of(pipeline, schedule, machine(vector_bytes=vector_bytes))
     library = build(source, ("-O1",))
     type_ = pipeline.inputs[0].type.numpy
     for width in (5, 40, 64, 97, 200, 333):
         low = 2
-        a = (np.random.default_rng(width).random((10, most * width + low + 8)) * 50).astype(type_)
+        a = (np.random.default_rng(width).random((rows, most * width + low + 8)) * 50).astype(type_)
         inputs, regions = {"a": Image(a, (-low, 0))}, {"out": ((0, width), (0, 9))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
@@ -105,3 +106,15 @@ def test_even_and_odd_elements_are_of_the_same_vectors(value: str, loads: int) -
     found = loads_of_loops(source_of(pipeline, schedule, machine(vector_bytes=32)).code)
     assert found == [2 * loads]  # of two rows
     assert_right(pipeline, schedule, 32, 2)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("rows", "loads"), [(11, [36]), (12, [26, 39])])
+def test_of_many_rows_neighbours_are_of_two_vectors(rows: int, loads: list[int], stream: bool) -> None:
+    """More rows than vectors could be kept of: two loads a row instead of three, and as before where a row ends."""
+    pipeline = pipeline_of(f"sum(a(x, y + r) + a(x + 1, y + r) * 3 + a(x + 8, y + r) for r in range(0, {rows}))")
+    schedule = schedule_of(16, inline=True)
+    schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=stream),))
+    check(pipeline, schedule)
+    assert loads_of_loops(source_of(pipeline, schedule, machine(vector_bytes=64)).code) == loads
+    assert_right(pipeline, schedule, 64, 1, rows + 10)
