@@ -214,17 +214,20 @@ def _terms(
 
 class _Lines(NamedTuple):
     """Shares of a stage's lines: that prefetchers can follow, that are loaded and stored late since none has asked for
-    them, and that the program asks for ahead beyond the end of a row."""
+    them, that the program asks for ahead beyond the end of a row, and of these that are gone before the tile that they
+    are of comes."""
 
     followed: Amount
     late_loads: Amount
     late_stores: Amount
     wasted: Amount
+    lost: Amount
 
 
 def _lines(works: list[Work], times: list[float], group: GroupWork, m: _Machine) -> list[_Lines]:
     """What comes beyond the end of a row is of use where the next tile goes on with it, and what is touched before that
-    stays in the cache that prefetchers fill. Of stages that share the loop of the output its rows are followed."""
+    stays in the cache that prefetchers fill; or in the last level, which is nearer than memory. Of stages that share
+    the loop of the output its rows are followed."""
     streams = [w.streams * t for w, t in zip(works, times, strict=True)]
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
     found: list[_Lines] = []
@@ -239,8 +242,10 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: _Machine)
         else:
             many = shared if w.in_output else own
             followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * min(1.0, STREAMS / max(many, 1.0))
-        wasted = smallest(1.0, group.prefetch / loads)
-        found.append(_Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, wasted))
+        wasted = lost = smallest(1.0, group.prefetch / loads)
+        if group.prefetch and w.next is not None and len(m.inside) > 1:
+            lost = wasted * (1.0 - _fits(group.working[w.next], m.inside[-1]))
+        found.append(_Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, wasted, lost))
     return found[::-1]
 
 
@@ -276,22 +281,22 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
         stays = [*(_fits(working, cache.size) for working in w.working), *cache.stays[w.level :]]
         loads.append(_passed(loaded, stays) * cache.comes)
         stores.append(_passed(stored, stays) * cache.comes)
-    more = 1.0 + lines.wasted
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
         if n == len(m.outer) - 1:
-            served = served * more
+            served = served * (1.0 + lines.wasted)
         rate = load + lines.late_loads * max(late - load, 0.0)
         alone = served * rate + taken * (store + lines.late_stores * late)
         found.append(largest(alone * share, (served + taken) * together))
     p, (one, all_threads, late) = m.parameters, m.memory
-    read, written = loads[-1] * more, stores[-1]
-    beyond, waiting = read + written * p.write_allocate_factor, read * lines.late_loads * max(late - one, 0.0)
+    read, written = loads[-1], stores[-1]
+    beyond = read * (1.0 + lines.lost) + written * p.write_allocate_factor
+    waiting = read * (1.0 - lines.wasted + lines.lost) * lines.late_loads * max(late - one, 0.0)
     waiting = waiting + written * lines.late_stores * late
     if w.streamed_bytes:
         beyond = beyond + w.streamed_bytes * p.streaming_store_factor
-        waiting = waiting + (w.streamed_bytes * lines.late_stores * late + w.torn * m.latency) * caches[-1].comes
+        waiting = waiting + w.streamed_bytes * lines.late_stores * late * caches[-1].comes + w.torn * 2 * m.latency
     return [*found, largest((beyond * one + waiting) * share, beyond * all_threads)]
 
 

@@ -40,8 +40,8 @@ class Work(NamedTuple):
 
     Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
     `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
-    `torn` of their rows end inside of lines. `held` are vectors that it reads from registers, `streams` rows of memory
-    that it walks side by side.
+    the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before. `held`
+    are vectors that it reads from registers, `streams` rows of memory that it walks side by side.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.

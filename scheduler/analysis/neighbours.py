@@ -1,4 +1,4 @@
-"""Neighbouring rows of a stage that read mostly the same: computed together they load it once."""
+"""Neighbouring points of a stage that read mostly the same: computed together they load it once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,26 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from scheduler.analysis.accesses import accesses
-from scheduler.analysis.members import Members
+from scheduler.analysis.members import FEW, Members
 from scheduler.analysis.spans import Span, hull
 from scheduler.lang.pipeline import Stage
 from scheduler.schedule import dim_of, inner
 
 ROWS_TOGETHER = 4
 """Rows whose windows overlap: of seven rows each, four together load ten instead of 28."""
+
+
+def points_together(members: Members, loops: Sequence[str], computed: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Of each stage of a group the dims of which several points are computed at once, and how many: rows that are done
+    together, and dims of few points that updates run through inside of their vectors."""
+    found = rows_together(members, loops, computed)
+    for name in computed:
+        stage = members.facts.stages[name]
+        run = {loop for update in stage.updates for loop, _ in update.loops}
+        few = {d for d in stage.storage[1:] if d in run and stage.extent(d) <= FEW}
+        if few:
+            found[name] = {d: stage.extent(d) for d in stage.dims if d in few}
+    return found
 
 
 def rows_together(members: Members, loops: Sequence[str], computed: Mapping[str, int]) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ from platforms.model import Platform
 from scheduler.analysis.counts import Levels, in_registers
 from scheduler.analysis.facts import Facts, StageFacts, gather
 from scheduler.analysis.members import effective, members_of
-from scheduler.analysis.neighbours import rows_together
+from scheduler.analysis.neighbours import points_together
 from scheduler.analysis.nest import Nest, single
 from scheduler.analysis.work import Run, Running, worked_counts
 from scheduler.lang.pipeline import Pipeline
@@ -42,7 +42,7 @@ def counts_of_group(facts: Facts, group: Group, threads: int) -> GroupCounts:
         if p.stage not in inlined
     }
     unrolled = {d: min(output.extent(d), sizes.get(d, output.extent(d))) for d in group.unroll}
-    rows = rows_together(members, group.loops, {name: at.compute for name, at in levels.items()})
+    rows = points_together(members, group.loops, {name: at.compute for name, at in levels.items()})
     reads = effective(members, inlined, unrolled, in_registers(levels), rows)
     return worked_counts(members, reads, nest, levels, threads, running_of(facts, group))
 

@@ -12,6 +12,7 @@ import numpy as np
 from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.work import GroupWork, Transfer, Way, Work
+from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import Typed, together
 from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels, in_registers
 from scheduler.analysis.facts import Read, StageFacts
@@ -183,16 +184,23 @@ class WorkCounter:
             self._run_bytes(name, run, points, rows),
             self._next(name, run),
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
-            rows if streamed and self._torn(facts) else 0.0,
+            rows if streamed and self._torn(facts, run) else 0.0,
             self._held(name, run),
             self._streams(name, run),
             level,
         )
 
-    @staticmethod
-    def _torn(facts: StageFacts) -> bool:
-        """Whether rows of the stage in memory end inside of lines."""
-        return facts.extent(facts.storage[0]) * facts.bytes_per_point % LINE > 0
+    def _torn(self, facts: StageFacts, run: Run) -> bool:
+        """Whether ends of the stage's rows are ordinary stores into lines that vectors have been written to past the
+        caches: rows end inside of lines, and vectors are shorter, or ends are vectors that overlap others."""
+        size = facts.bytes_per_point
+        whole = facts.extent(facts.storage[0]) * size % LINE == 0
+        return not whole and (run.lanes * size < LINE or self._clamped(facts.name))
+
+    def _clamped(self, name: str) -> bool:
+        """Whether the ends of a stage's rows are computed apart: clamps keep inside what they read."""
+        stages = (self.counter.members.facts.definitions[n] for n in (name, *self.counter.reads[name].inlined))
+        return any(s.clamps and s.var == e.storage[0] for e in stages for a in accesses(e) for s in a.spans)
 
     def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         """Operations, loads and stores of a point."""
@@ -261,11 +269,9 @@ class WorkCounter:
         return chosen(axis.counts > 1, length, inf)
 
     def _next(self, name: str, run: Run) -> int | None:
-        """The level whose next iteration goes on with a row that a tile breaks off; None where others come before."""
-        nest = self.counter.nest
+        """The level whose next iteration goes on with a row that a tile breaks off; None where no tile does."""
         span = None if run.row is None else self.counter.members.follows[name][run.row]
-        along = span is not None and span.var is not None and nest.inter(span.var) == nest.first_inter
-        return nest.first_inter if along else None
+        return None if span is None or span.var is None else self.counter.nest.inter(span.var)
 
     def _rows_side_by_side(self, along: str) -> bool:
         """Whether a tile has rows along that dim of the output that are walked at once: the one that goes on where one

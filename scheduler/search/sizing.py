@@ -17,7 +17,7 @@ from platforms.model import Platform
 from scheduler.analysis.counts import Levels, group_counts, in_registers
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Effective, Members, effective
-from scheduler.analysis.neighbours import rows_together
+from scheduler.analysis.neighbours import points_together
 from scheduler.analysis.nest import Axis, Nest, axis, single
 from scheduler.schedule import dim_of, inner
 from scheduler.search.levels import Choice, LoopOrder
@@ -129,7 +129,7 @@ def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], sha
     levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
     unrolled = order.side_by_side(members.facts.stages[members.output]) if shared else {}
     inlined = frozenset(choices) - frozenset(levels)
-    rows = rows_together(members, order.loops, {name: at.compute for name, at in levels.items()}) if shared else {}
+    rows = points_together(members, order.loops, {name: at.compute for name, at in levels.items()}) if shared else {}
     return Shape(order, choices, effective(members, inlined, unrolled, in_registers(levels), rows), levels)
 
 

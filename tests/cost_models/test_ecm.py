@@ -164,6 +164,18 @@ def test_what_is_asked_for_beyond_the_end_of_a_row_is_another_tile_s() -> None:
     assert ahead > 1.5 * plain
 
 
+def test_what_is_another_tile_s_waits_for_it_in_the_last_level() -> None:
+    """If what is touched before that tile leaves room for it: then it is loaded from memory only once."""
+    platform = machine()
+    moved = work(loaded=(1e9,), stored=(0.0,), working=(), steps=0.0, rows=0.0, run_bytes=1024.0, next=1, level=2)
+    last = platform.caches[-1].size_bytes
+    stays, gone = (
+        terms(counts(moved, working=(0.0, touched, FAR), prefetch=2048), platform)["memory"]
+        for touched in (last / 8, 8.0 * last)
+    )
+    assert gone > 1.5 * stays
+
+
 def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -> None:
     """The more so the shorter a row is, and not where the next tile goes on with it in time."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
@@ -186,11 +198,14 @@ def test_stores_wait_in_short_rows() -> None:
     assert page - long == pytest.approx(1e6 * late / 2)
 
 
-def test_rows_past_the_caches_wait_where_they_end_inside_of_lines() -> None:
+@pytest.mark.parametrize("circulating", [FAR, 0.0])
+def test_torn_rows_past_the_caches_wait_for_memory(circulating: float) -> None:
+    """There and back, whatever stays in the caches."""
     platform = machine()
     idle = {"steps": 0.0, "rows": 0.0, "working": (FAR,), "loaded": (0.0,), "stored": (0.0,), "streamed_bytes": 1e6}
-    whole, torn = (terms(counts(work(torn=n, **idle)), platform)["memory"] for n in (0.0, 1000.0))
-    assert torn - whole == pytest.approx(platform.memory_latency_ns)
+    group = {"circulating_bytes": circulating}
+    whole, torn = (terms(counts(work(torn=n, **idle), **group), platform)["memory"] for n in (0.0, 1000.0))
+    assert torn - whole == pytest.approx(2 * platform.memory_latency_ns)
 
 
 def test_tables_of_bytes_are_looked_up_part_by_part() -> None:

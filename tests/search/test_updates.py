@@ -9,10 +9,11 @@ from support.methods import PAPER
 from support.small_pipelines import E, F, clamp, exp, k, pipeline, stage, summed, x, y
 
 from cost_models.counts import Operations
-from scheduler import explain
+from scheduler import explain, pipelines
 from scheduler.analysis.counts import Levels, group_counts
 from scheduler.analysis.facts import gather
 from scheduler.analysis.members import effective, members_of
+from scheduler.analysis.neighbours import points_together
 from scheduler.analysis.nest import Nest, axis
 from scheduler.emit import loopnest
 from scheduler.lang.expr import Cast, Const, InputBound, RVar, Var
@@ -79,6 +80,16 @@ def test_counts_of_members_with_updates(of: Pipeline, loops: tuple[str, ...], ti
         for c in counts.stages:
             for load in c.loads:
                 assert load.points == found[c.stage].loads[load.producer], (c.stage, load.producer, compute)
+
+
+def test_what_is_inline_in_an_update_is_computed_once_for_all_of_its_few() -> None:
+    """The weight of a sample is that of all four channels, which are inside of the vectors."""
+    facts = gather(pipelines.load("lens_blur"))
+    members = members_of(facts, "output", ("sample_weight", "rendered", "output"))
+    shared = points_together(members, ("x.inner", "y.inner", "c.inner"), {"rendered": 2})
+    assert shared == {"rendered": {"c": 4}}
+    each, once = (effective(members, frozenset({"sample_weight"}), rows=rows)["rendered"] for rows in ({}, shared))
+    assert (each.executed["sample_weight"], once.executed["sample_weight"]) == (32, 8)
 
 
 def test_a_dim_that_is_not_pure_is_computed_whole_every_time() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from support.small_pipelines import F, blur, harris, pipeline, stage, total, x, y
+from support.small_pipelines import F, blur, clamp, harris, pipeline, stage, total, x, y
 
 from cost_models.work import Work
 from platforms import catalog
@@ -216,23 +216,25 @@ def test_small_tables_of_bytes_are_looked_up_by_vectors() -> None:
         assert (table.way, table.stride) == (way, entries // 128 if way == "table" else 1)
 
 
-def test_rows_that_a_tile_breaks_off_go_on_in_the_next() -> None:
-    for loops, following in ((ORDERS[0], 2), (ORDERS[1], None)):
+def test_rows_that_a_tile_breaks_off_go_on_in_the_next_along_the_row() -> None:
+    for loops, following in ((ORDERS[0], 2), (ORDERS[1], 3)):
         found = works(blur(40, 13), loops, {"blur_x": Levels(1, 2)}, {"x": 8, "y": 4}, 4)
         assert {name: work.next for name, work in found.items()} == dict.fromkeys(found, following)
 
 
-def test_rows_past_the_caches_that_end_inside_of_lines() -> None:
+@pytest.mark.parametrize(("lanes", "clamped", "rows"), [(4, False, 10), (16, False, 0), (16, True, 10)])
+def test_rows_past_the_caches_whose_ends_are_in_their_lines(lanes: int, clamped: bool, rows: int) -> None:
     torn = []
-    for extent in (64, 60):
-        facts = gather(blur(extent, 10))
-        members = members_of(facts, "blur_y", facts.graph.stages)
+    for extent in (64, 60):  # lines of 16 elements
+        at = clamp(x + 1, 0, extent - 1) if clamped else x + 1
+        of = pipeline("stencil", [stage("out", "xy", F("input")(x, y) + F("input")(at, y))], {"out": (extent, 10)})
+        facts = gather(of)
+        members = members_of(facts, "out", facts.graph.stages)
         axes = {d: axis(d, e, [e]) for d, e in (("x", extent), ("y", 10))}
-        running = Running({"blur_x": Run("x", 4), "blur_y": Run("x", 4)}, stream=True)
-        nest, levels = Nest("blur_y", ORDERS[0], axes), {"blur_x": Levels(1, 2)}
-        counts = worked_counts(members, effective(members, frozenset()), nest, levels, 1, running).at((0,))
-        torn.append(next(s.work.torn for s in counts.stages if s.stage == "blur_y" and s.work))
-    assert torn == [0, 10]  # of lines of 16 elements
+        running = Running({"out": Run("x", lanes)}, stream=True)
+        counts = worked_counts(members, effective(members, frozenset()), Nest("out", ORDERS[0], axes), {}, 1, running)
+        torn += [s.work.torn for s in counts.at((0,)).stages if s.work]
+    assert torn == [0, rows]
 
 
 TABLE = """
