@@ -14,7 +14,6 @@ from cost_models.taco2019 import Taco2019, arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import Facts, gather
-from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import Members, members_of
 from scheduler.analysis.schedule_counts import counts_of
 from scheduler.errors import IllegalSchedule, ScheduleError
@@ -110,7 +109,7 @@ class _Drawing:
     def could_stream(self, group: Group) -> bool:
         """Whether the output may be written past the caches."""
         output = self.facts.definitions[group.output]
-        return group.vector is not None and is_plain(output) and group.vector.dim == output.storage[0]
+        return group.vector is not None and not output.updates and group.vector.dim == output.storage[0]
 
     def size(self, sizes: list[int]) -> int:
         """The whole extent, or a size with all magnitudes alike."""

@@ -16,7 +16,14 @@ def differences(schedule: Schedule, other: Schedule) -> tuple[str, ...]:
     cut = "reductions cut otherwise" if schedule.factors != other.factors else ""
     partial = ", ".join(s.partial for s in schedule.separations)
     split = "" if schedule.separations == other.separations else f"windows in two steps: {partial or 'none'}"
-    found = (*filter(None, (cut, split)), *_levels(mine, theirs), *_groups(mine, theirs), *_stages(mine, theirs))
+    together = "; ".join(", ".join(j.stages) for j in schedule.joinings)
+    joined = "" if schedule.joinings == other.joinings else f"outputs computed together: {together or 'none'}"
+    found = (
+        *filter(None, (cut, split, joined)),
+        *_levels(mine, theirs),
+        *_groups(mine, theirs),
+        *_stages(mine, theirs),
+    )
     return found or (() if schedule == other else ("in what these words do not tell",))
 
 

@@ -12,6 +12,7 @@ TITLES = {
     "fixed": "Fixed decisions",
     "factor": "Partial results",
     "separation": "Separation",
+    "joining": "Outputs",
     "group": "Group",
     "level": "Level",
     "inline": "Inline",

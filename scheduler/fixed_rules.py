@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler.analysis.dependence import pure_dims
-from scheduler.analysis.graph import StageGraph, is_plain
+from scheduler.analysis.graph import StageGraph
 from scheduler.errors import Problem
 from scheduler.fixed import NONE, OPEN, Fixed, FixedStage
 from scheduler.lang.pipeline import Stage
@@ -139,8 +139,8 @@ class _Rules:
     def _registers(self, name: str, fixed: FixedStage) -> Iterator[Problem]:
         if fixed.storage != "registers":
             return
-        if not is_plain(self.stages[name]):
-            yield _problem(name, "storage", f"'{name}' has updates or several values: not in registers")
+        if self.stages[name].updates:
+            yield _problem(name, "storage", f"'{name}' has updates: not in registers")
         if fixed.compute is not None and fixed.compute.endswith(".outer"):
             message = f"what is in registers is computed at the vectorised loop, not at {fixed.compute} (compute)"
             yield _problem(name, "storage", message)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
-from scheduler.analysis.graph import StageGraph, is_plain, stage_graph
+from scheduler.analysis.graph import StageGraph, stage_graph
 from scheduler.analysis.windows import shifted_along
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.pipeline import Pipeline, Stage
@@ -179,8 +179,8 @@ def _check_lanes(context: _Context, stage: Stage, vector: Vector) -> None:
 
 def _check_group_vector(context: _Context) -> None:
     group = context.group
-    if group.stream and (group.vector is None or not is_plain(context.output)):
-        raise context.refuse(group.output, "written past the caches, but it has no vectors, or updates, or is a tuple")
+    if group.stream and (group.vector is None or context.output.updates):
+        raise context.refuse(group.output, "written past the caches, but it has no vectors, or updates")
     if group.prefetch < 0:
         raise context.refuse(group.output, "prefetch is a number of bytes ahead")
     if group.vector is None:
@@ -284,8 +284,8 @@ def _check_placement(context: _Context, placement: Placement) -> None:
 def _check_registers(context: _Context, placement: Placement) -> None:
     """Registers hold the window along the vectorised dim: computed per vector, kept across the row."""
     group = context.group
-    if not is_plain(context.stages[placement.stage]) or not is_plain(context.output):
-        raise context.refuse(placement.stage, "updates and tuples are not kept in registers, nor beside them")
+    if context.stages[placement.stage].updates or context.output.updates:
+        raise context.refuse(placement.stage, "updates are not kept in registers, nor beside them")
     if group.vector is None:
         raise context.refuse(placement.stage, "registers need a group that is vectorised")
     loop = inner(group.vector.dim)

@@ -94,6 +94,15 @@ class Separation:
 
 
 @dataclass(frozen=True, slots=True)
+class Joining:
+    """Outputs that one group computes together: `stages`, each an output of the pipeline, become the values of one
+    stage `joint`, in their order. They have the same dims and are asked for on one region."""
+
+    stages: tuple[str, ...]
+    joint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Where one stage of a group is computed and stored.
 
@@ -152,9 +161,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Groups in the order they run. `factors` come first, then `separations`: the groups schedule the pipeline that
-    has its reductions factored and its windows separated. `degraded` says why the method had to fall back, if it
-    did."""
+    """Groups in the order they run. `factors` come first, then `separations`, then `joinings`: the groups schedule the
+    pipeline that has its reductions factored, its windows separated and its outputs joined. `degraded` says why the
+    method had to fall back, if it did."""
 
     pipeline: str
     method: str
@@ -163,3 +172,4 @@ class Schedule:
     degraded: str | None = None
     factors: tuple[Factor, ...] = ()
     separations: tuple[Separation, ...] = ()
+    joinings: tuple[Joining, ...] = ()

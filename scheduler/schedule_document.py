@@ -10,7 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from scheduler.errors import DocumentError, Problem
-from scheduler.schedule import INLINE, Factor, Group, Placement, Schedule, Separation, Tile, UpdateLoops, Vector
+from scheduler.schedule import (
+    INLINE,
+    Factor,
+    Group,
+    Joining,
+    Placement,
+    Schedule,
+    Separation,
+    Tile,
+    UpdateLoops,
+    Vector,
+)
 
 Identifier = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Loop = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)$")]
@@ -60,6 +71,11 @@ class _Separation(_Model):
     through: Identifier | None = None
 
 
+class _Joining(_Model):
+    stages: Annotated[tuple[Identifier, ...], Field(max_length=MAX_STAGES)]
+    joint: Identifier
+
+
 class _Placement(_Model):
     stage: Identifier
     compute: Level
@@ -92,11 +108,13 @@ class _Schedule(_Model):
     degraded: Text | None = None
     factors: Annotated[tuple[_Factor, ...], Field(max_length=MAX_STAGES)] = ()
     separations: Annotated[tuple[_Separation, ...], Field(max_length=MAX_STAGES)] = ()
+    joinings: Annotated[tuple[_Joining, ...], Field(max_length=MAX_STAGES)] = ()
     groups: Annotated[tuple[_Group, ...], Field(max_length=MAX_STAGES)]
 
 
 def to_document(schedule: Schedule) -> dict[str, Any]:
     """The schedule as plain data: from_document(to_document(s)) == s."""
+    joinings = schedule.joinings
     return {
         "format": FORMAT,
         "pipeline": schedule.pipeline,
@@ -105,15 +123,18 @@ def to_document(schedule: Schedule) -> dict[str, Any]:
         "degraded": schedule.degraded,
         **({"factors": [asdict(f) for f in schedule.factors]} if schedule.factors else {}),
         **({"separations": [asdict(s) for s in schedule.separations]} if schedule.separations else {}),
+        **({"joinings": [{"stages": list(j.stages), "joint": j.joint} for j in joinings]} if joinings else {}),
         "groups": [_group_document(g) for g in schedule.groups],
     }
 
 
 def decisions(schedule: Schedule) -> dict[str, Any]:
-    """What was decided, of a schedule's document: `groups`, `factors` and `separations`, also where there are none."""
+    """What was decided, of a schedule's document: `groups`, `factors`, `separations` and `joinings`, also where there
+    are none."""
     document = to_document(schedule)
     about = {"format", "pipeline", "method", "strict", "degraded"}
-    return {"factors": [], "separations": [], **{key: value for key, value in document.items() if key not in about}}
+    none: dict[str, Any] = {"factors": [], "separations": [], "joinings": []}
+    return {**none, **{key: value for key, value in document.items() if key not in about}}
 
 
 def from_document(document: object) -> Schedule:
@@ -130,7 +151,8 @@ def from_document(document: object) -> Schedule:
     groups = tuple(_group(g) for g in model.groups)
     factors = tuple(Factor(**f.model_dump()) for f in model.factors)
     separations = tuple(Separation(**s.model_dump()) for s in model.separations)
-    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded, factors, separations)
+    joinings = tuple(Joining(**j.model_dump()) for j in model.joinings)
+    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded, factors, separations, joinings)
 
 
 def _group_document(group: Group) -> dict[str, Any]:

@@ -102,15 +102,15 @@ def _replaced(e: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def put_in(stage: Stage, producer: Stage) -> Stage:
-    """`stage` with the value of the plain stage `producer` where its own values read it."""
+    """`stage` with the values of `producer`, which has no updates, where its own values read them."""
     taken = {n.name for v in stage.values for n in walk(v) if isinstance(n, Var)}
     taken |= {r.name for v in stage.values for n in walk(v) if isinstance(n, Reduce) for r in n.domain}
-    value = _apart(producer.values[0], taken)
+    parts = [_apart(v, taken) for v in producer.values]
 
     def rewrite(e: Expr) -> Expr:
         e = map_children(e, rewrite)
         if isinstance(e, Access) and e.name == producer.name:
-            return substituted(value, dict(zip(producer.dims, e.indices, strict=True)))
+            return substituted(parts[e.component], dict(zip(producer.dims, e.indices, strict=True)))
         return e
 
     return replace(stage, values=tuple(map(rewrite, stage.values)))

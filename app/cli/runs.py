@@ -21,6 +21,7 @@ from app.cli.sources import load_pipeline
 from app.workers.errors import RunError
 from app.workers.regions import largest_regions
 from scheduler.analysis.bounds import required_regions
+from scheduler.joinings import apart
 from scheduler.lang.arguments import Image
 
 if TYPE_CHECKING:
@@ -136,7 +137,11 @@ def _job(doc: str, files: Files) -> Job:
         inputs = _read(pipeline, arguments, files.convert)
         given = set(arguments.regions) == set(pipeline.outputs)
         regions = {} if given else largest_regions(pipeline, inputs, arguments.params)
-    return Job(pipeline, arguments, inputs, regions | arguments.regions)
+    regions = regions | arguments.regions
+    if apart(pipeline, regions):  # the schedule is to be one for these regions
+        others = tuple((name, region) for name, region in pipeline.estimates if name not in regions)
+        pipeline = replace(pipeline, estimates=tuple(sorted((*others, *regions.items()))))
+    return Job(pipeline, arguments, inputs, regions)
 
 
 def _read(pipeline: Pipeline, arguments: Arguments, convert: bool) -> dict[str, Image]:

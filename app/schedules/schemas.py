@@ -103,6 +103,15 @@ class Separation(BaseModel):
     partial: str
 
 
+class Joining(BaseModel):
+    """Outputs that one group computes together, as the values of one stage."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stages: list[str]
+    joint: str
+
+
 class Buffer(BaseModel):
     """A scratch buffer that the schedule declares."""
 
@@ -132,6 +141,7 @@ class Schedule(BaseModel):
     degraded: str | None = Field(description="Why the method had to fall back, if it did")
     factors: list[Factor] = Field(default=[], description="Reductions cut into parts, before anything else")
     separations: list[Separation] = Field(default=[], description="Windows computed in two steps, after the factors")
+    joinings: list[Joining] = Field(default=[], description="Outputs computed together, after the separations")
     groups: list[Group]
     predicted: dict[str, Any] = Field(description="The cost model's breakdown, with units in the names")
     buffers: list[Buffer]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from scheduler.analysis.bounds import required_regions
+from scheduler.joinings import alike
 from scheduler.lang.arguments import Image, Region, RegionError, Scalar, checked_params
 from scheduler.lang.pipeline import Pipeline
 
@@ -33,25 +34,31 @@ def largest_regions(pipeline: Pipeline, inputs: Mapping[str, Image], params: Map
 
 def default_regions(query: Query, pipeline: Pipeline, inputs: Mapping[str, Region]) -> dict[str, Region]:
     """(min, extent) per dim of every output: the largest region whose needs the `inputs` ((min, extent) per dim)
-    cover. `query` maps regions of outputs to the regions of inputs that they need.
+    cover; outputs that are alike have the same one. `query` maps regions of outputs to the regions of inputs that they
+    need.
 
     Raises RegionError, naming input and dim, where not even one point can be computed.
     """
-    return {name: _Search(query, pipeline, inputs, name).largest() for name in pipeline.outputs}
+    return {
+        name: region
+        for names in alike(pipeline)
+        for region in [_Search(query, pipeline, inputs, names).largest()]
+        for name in names
+    }
 
 
 @dataclass(slots=True)
 class _Search:
-    """The search for one output; the others do not matter, since needs add up side by side."""
+    """The search for outputs that are alike; the others do not matter, since needs add up side by side."""
 
     query: Query
     pipeline: Pipeline
     inputs: Mapping[str, Region]
-    output: str
+    outputs: tuple[str, ...]
     reach: int = field(init=False)
 
     def __post_init__(self) -> None:
-        estimates = [self.pipeline.estimate(name) or () for name in (*self.inputs, self.output)]
+        estimates = [self.pipeline.estimate(name) or () for name in (*self.inputs, self.outputs[0])]
         sizes = [extent for region in (*self.inputs.values(), *estimates) for _, extent in region]
         self.reach = _REACH * max((1, *sizes))
 
@@ -64,9 +71,9 @@ class _Search:
 
     def _natural(self) -> Region:
         """The inputs' own size: per dim that of the first input with a dim of that name, else the estimate's."""
-        estimate = self.pipeline.estimate(self.output)
+        estimate = self.pipeline.estimate(self.outputs[0])
         region = []
-        for index, dim in enumerate(self.pipeline.stage(self.output).dims):
+        for index, dim in enumerate(self.pipeline.stage(self.outputs[0]).dims):
             owner = next((i for i in self.pipeline.inputs if dim in i.dims and i.name in self.inputs), None)
             if owner is not None:
                 region.append(self.inputs[owner.name][owner.dims.index(dim)])
@@ -76,7 +83,7 @@ class _Search:
 
     def _starts(self, natural: Region) -> Iterator[Region]:
         """Boxes that are likely to be possible, larger ones first."""
-        estimate = self.pipeline.estimate(self.output) or natural
+        estimate = self.pipeline.estimate(self.outputs[0]) or natural
         yield natural
         yield estimate
         for region in (natural, estimate):
@@ -85,7 +92,7 @@ class _Search:
 
     def _excess(self, box: Region) -> Iterator[tuple[str, int, int, int]]:
         """Per dim of each input that `box` needs: (input, dim, how far below its min, how far beyond its end)."""
-        need = self.query({self.output: box})
+        need = self.query(dict.fromkeys(self.outputs, box))
         for name, available in self.inputs.items():
             for dim, ((low, extent), (has, size)) in enumerate(zip(need.get(name, ()), available, strict=False)):
                 if extent > 0:
@@ -167,13 +174,14 @@ class _Search:
         return min(guesses, default=0)
 
     def _impossible(self, box: Region) -> RegionError:
-        need = self.query({self.output: box})
+        need = self.query(dict.fromkeys(self.outputs, box))
+        asked = " and ".join(self.outputs)
         for name, dim, below, beyond in self._excess(box):
             if below > 0 or beyond > 0:
                 low, extent = need[name][dim]
                 has, size = self.inputs[name][dim]
                 return RegionError(
                     f"input {name} is too small, dim {self.pipeline.input(name).dims[dim]}: even one point of "
-                    f"{self.output} needs {low}..{low + extent - 1}, the image has {has}..{has + size - 1}"
+                    f"{asked} needs {low}..{low + extent - 1}, the image has {has}..{has + size - 1}"
                 )
-        return RegionError(f"no region of {self.output} can be computed from these inputs")
+        return RegionError(f"no region of {asked} can be computed from these inputs")

@@ -24,6 +24,7 @@ from app.workers.compile import BuiltLibrary
 from app.workers.errors import RunError
 from app.workers.regions import largest_regions
 from app.workers.sandbox import Confinement, Finished, Limits, execute
+from scheduler.joinings import apart
 from scheduler.lang.arguments import (
     ArgumentError,
     Image,
@@ -333,6 +334,12 @@ def _death(number: int, said: str) -> RunError:
 def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError | ArgumentError:
     """What a code of the generated C other than 0 means."""
     if answer["code"] == 2:  # sizes and params have been checked before
+        names = apart(job.pipeline, job.regions)
+        if names:
+            return ArgumentError(
+                f"the schedule may compute {' and '.join(names)} together: they are to be asked for on one region, or "
+                "to have different estimates in the document"
+            )
         return ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
     if answer["code"] == 3:
         return RunError("out_of_memory", "the compiled code got no memory for its buffers")

@@ -109,6 +109,12 @@ def _header(program: Program, entry: str) -> str:
         kind = "output" if a.output else "input"
         order = "" if a.storage == a.dims else f", {a.storage[0]} fastest in memory"
         lines.append(f"/* {kind} {a.name}: {a.type} [{', '.join(a.dims)}]{order} */")
+    asked: dict[str | None, dict[str, None]] = {}
+    for a in program.arguments:
+        asked.setdefault(a.made_by, {})[a.name] = None
+    for made_by, names in asked.items():
+        if made_by is not None and len(names) > 1:
+            lines.append(f"/* {', '.join(names)} are computed together: on one region */")
     for p in program.params:
         lines.append(f"/* param {p.name}: {p.type}{_range_text(p)} */")
     lines += [f"{_signature(program, entry)};", "", "/* The same with an array of pointers to the arguments. */"]
@@ -220,11 +226,11 @@ class _Emitter:
         return lines + self._region_lines()
 
     def _same_regions(self, outputs: list[Argument]) -> list[str]:
-        """All components of a tuple output are asked for on one region."""
+        """All components of a tuple output, and outputs that are computed together, are asked for on one region."""
         lines = []
-        first: dict[str, Argument] = {}
+        first: dict[str | None, Argument] = {}
         for a in outputs:
-            lead = first.setdefault(a.name, a)
+            lead = first.setdefault(a.made_by, a)
             if lead is not a:
                 for n in range(len(a.dims)):
                     lines.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from scheduler.analysis.index import Index, divide
+from scheduler.analysis.index import divide
 from scheduler.emit.c_addresses import lane_index, offset
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_operations import expression
@@ -303,11 +303,9 @@ class Statements:
         size = f"sizeof({element(out.type)})"
         if n == 0:
             return [f"{out.pointer}[0] = {source.pointer}[0];"]
-        offset = Index(0)
         pieces = []
         for d in range(n):
             pieces.append(f"({text(out.origin[d])} - {text(source.origin[d])}) * {text(source.stride[d])}")
-        del offset
         c = out.pointer.removesuffix("_data")
         return [
             "{",

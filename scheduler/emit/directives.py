@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from scheduler.analysis.dependence import free_dims
@@ -30,6 +30,7 @@ from scheduler.schedule import (
     INLINE,
     Factor,
     Group,
+    Joining,
     Placement,
     Schedule,
     Separation,
@@ -120,6 +121,8 @@ def directives(
         making.separation(separation)
     for group in schedule.groups:
         making.group(group)
+    for joining in schedule.joinings:
+        making.joining(joining)
     making.whole()
     making.rest()
     return Directives(tuple(making.calls), tuple(making.unsaid))
@@ -145,6 +148,7 @@ class _Making:
         placed = Counter(p.stage for g in self.schedule.groups for p in g.placements)
         self.several = {stage for stage, times in placed.items() if times > 1}
         self.missing = {s.name for s in whole.stages} - {s.name for s in self.written.stages}
+        self.joint = {name: j.joint for j in self.schedule.joinings for name in j.stages}
 
     def call(self, stage: str, method: str, *arguments: Argument, update: int | None = None) -> None:
         self.calls.append(Directive(stage, method, arguments, update))
@@ -195,12 +199,19 @@ class _Making:
         """Funcs have their windows whole: no call rewrites a definition."""
         self.unsaid.append(f"the separation '{s.partial}' of '{s.stage}': its window is computed whole")
 
+    def joining(self, j: Joining) -> None:
+        """Funcs are computed one by one: each gets the loops of the group."""
+        self.unsaid.append(f"that {', '.join(j.stages)} are computed together: each has loops of its own")
+        group = next(g for g in self.schedule.groups if g.output == j.joint)
+        for name in j.stages:
+            self._output(replace(group, output=name))
+
     def whole(self) -> None:
         """Scans that are a stage a level here, and the tables that say which level: a Func each, of all of it."""
         needed, graph = stage_graph(self.written), self.facts.graph
         for name in needed.stages:
             scan = bool(self.written.stage(name).updates)
-            if name not in graph.consumers and (scan or not needed.producers[name]):
+            if name not in {*graph.consumers, *self.joint} and (scan or not needed.producers[name]):
                 self.call(name, "compute_root")
                 vector = self.schedule.groups[-1].vector
                 if scan and vector is not None:
@@ -222,19 +233,22 @@ class _Making:
     # Groups
 
     def group(self, group: Group) -> None:
-        stage, name = self.facts.stages[group.output], group.output
-        loops = self._loops(group)
-        if name not in self.missing:
-            self.call(name, "compute_root")
-            if group.loops:
-                self._tiled(group, loops, None, tuple(loops.values()), group.vector)
-                for k in range(len(self._updates(name))):
-                    self._output_update(group, loops, k)
+        name = group.output
+        loops = self._loops(group) if name in self.missing else self._output(group)
         members = members_of(self.facts, name, (*(p.stage for p in group.placements), name))
-        assert stage.name == name
         for placement in group.placements:
             if placement.stage not in self.missing:
                 self._placement(members, group, placement, loops)
+
+    def _output(self, group: Group) -> dict[str, Variable]:
+        """The loops of the group on its output; returns the variables of these."""
+        loops = self._loops(group)
+        self.call(group.output, "compute_root")
+        if group.loops:
+            self._tiled(group, loops, None, tuple(loops.values()), group.vector)
+            for k in range(len(self._updates(group.output))):
+                self._output_update(group, loops, k)
+        return loops
 
     def _loops(self, group: Group) -> dict[str, Variable]:
         """The Halide variable of every loop of the group that exists there, innermost first."""
@@ -268,7 +282,7 @@ class _Making:
                 if size is not None:
                     self.call(name, "unroll", loops[inner(dim)])
                     continue
-                stage = self.facts.stages[name]
+                stage = self.facts.stages[self.joint.get(name, name)]
                 times = stage.region[stage.dims.index(dim)][1]
                 if times <= MOST_GUARDED:
                     self.call(name, "unroll", loops[inner(dim)], times, Guard())

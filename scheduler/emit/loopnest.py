@@ -14,7 +14,7 @@ INDENT = "  "
 
 def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
     """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level.
-    Stages that factors and separations make are there, updates that are folded into values are not."""
+    Stages that factors, separations and joinings make are there, updates that are folded into values are not."""
     pipeline = prepared(pipeline, schedule)
     lines = [f"# {schedule.pipeline}, method {schedule.method}"]
     if schedule.degraded is not None:
@@ -22,6 +22,8 @@ def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
     for s in schedule.separations:
         through = "" if s.through is None else f" with {s.through} put in"
         lines.append(f"# {s.partial}: window {s.window} of {s.stage}{through}, the part along {s.dim}")
+    for j in schedule.joinings:
+        lines.append(f"# {j.joint}: {', '.join(j.stages)}, computed together")
     for group in schedule.groups:
         lines += ["", *_group(pipeline, group)]
     return "\n".join(lines) + "\n"

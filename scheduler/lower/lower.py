@@ -53,6 +53,7 @@ class _Lowering:
         self.builder = Builder(schedule.strict, platform.vector_bytes)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.halves = halves(self.pipeline)
+        self.joint = {name: j.joint for j in schedule.joinings for name in j.stages}
         self.params = {p.name: self.builder.fresh(p.name) for p in pipeline.params}
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
@@ -113,18 +114,19 @@ class _Lowering:
         arguments = [
             Argument(i.name, self.builder.fresh(i.name), i.type, i.dims, i.storage, False) for i in self.pipeline.inputs
         ]
-        for name in self.pipeline.outputs:
-            stage = self.stages[name]
+        for name in self.original.outputs:
+            stage = self.original.stage(name)
             for type_ in stage.types:
-                c_name = self.builder.fresh(name)
-                arguments.append(Argument(name, c_name, type_, stage.dims, stage.storage, True))
+                c_name, made = self.builder.fresh(name), self.joint.get(name, name)
+                arguments.append(Argument(name, c_name, type_, stage.dims, stage.storage, True, made))
         return tuple(arguments)
 
     def _asked(self, stage: Stage) -> Box:
         """The region of an output that the caller asks for."""
+        lead = next(a.name for a in self.arguments if a.made_by == stage.name)
         ends = []
         for d in stage.dims:
-            lo, extent = sym(bound_symbol(stage.name, "min", d)), sym(bound_symbol(stage.name, "extent", d))
+            lo, extent = sym(bound_symbol(lead, "min", d)), sym(bound_symbol(lead, "extent", d))
             ends.append((lo, self.builder.let(lo + extent - 1, f"{stage.name}_{d}_hi")))
         self.held.add(ends)  # by the checks of buffers
         return tuple(ends)
@@ -181,10 +183,7 @@ class _Lowering:
     def _group(self, group: Group, boxes: Mapping[str, Box], outputs: Mapping[str, Box]) -> None:
         b = self.builder
         stage = self.stages[group.output]
-        arguments = [
-            self._argument_buffer(a, n, boxes[stage.name])
-            for n, a in enumerate(a for a in self.arguments if a.output and a.name == stage.name)
-        ]
+        arguments = [self._argument_buffer(a, n, boxes[stage.name]) for n, a in enumerate(self._values_of(stage))]
         whole = len(pure_dims(stage)) < len(stage.dims)  # its updates may reach beyond what was asked for
         direct = bool(arguments) and not whole and not self._read_by_others(stage.name)
         if direct:
@@ -207,6 +206,12 @@ class _Lowering:
         if arguments and not direct:
             for argument, buffer in zip(arguments, buffers, strict=True):
                 b.emit(CopyOut(argument, buffer))
+
+    def _values_of(self, stage: Stage) -> list[Argument]:
+        """The arguments for the values of an output, in their order."""
+        joining = next((j.stages for j in self.schedule.joinings if j.joint == stage.name), (stage.name,))
+        found = [a for a in self.arguments if a.made_by == stage.name]
+        return sorted(found, key=lambda a: joining.index(a.name))
 
     def _read_by_others(self, name: str) -> bool:
         from scheduler.analysis.bounds import reads
@@ -266,9 +271,9 @@ class _Lowering:
     def _estimated_symbols(self) -> dict[str, int]:
         env: dict[str, int] = {}
         by_dim: dict[str, tuple[int, int]] = {}
-        for name in self.pipeline.outputs:
-            region = self.pipeline.estimate(name)
-            for d, (lo, extent) in zip(self.stages[name].dims, region or (), strict=False):
+        for name in self.original.outputs:
+            region = self.original.estimate(name)
+            for d, (lo, extent) in zip(self.original.stage(name).dims, region or (), strict=False):
                 env[bound_symbol(name, "min", d)], env[bound_symbol(name, "extent", d)] = lo, extent
                 by_dim[d] = (lo, extent)
         for image in self.pipeline.inputs:

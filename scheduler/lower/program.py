@@ -336,7 +336,8 @@ Statement: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An image of the C function: an input, or one component of an output."""
+    """An image of the C function: an input, or one component of an output. `made_by` is the stage whose value the
+    output is: another of that is asked for on the same region."""
 
     name: str
     c_name: str
@@ -344,6 +345,7 @@ class Argument:
     dims: tuple[str, ...]
     storage: tuple[str, ...]
     output: bool
+    made_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

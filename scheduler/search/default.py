@@ -8,18 +8,20 @@ that what is returned is never worse by the model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cost_models.model import CostModel, combined
 from cost_models.taco2019 import Taco2019
 from platforms.model import Platform
-from scheduler.analysis.facts import Facts
-from scheduler.schedule import Group, Schedule
+from scheduler.analysis.facts import Facts, gather
+from scheduler.joinings import joined
+from scheduler.schedule import Group, Joining, Schedule
 from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.deadline import Deadline
 from scheduler.search.explaining import factor_explained, partition_explained, plan_explained
 from scheduler.search.factoring import Factored
 from scheduler.search.grouping import AtRoot, Found, Grouping, Segment
+from scheduler.search.joining import together
 from scheduler.search.partition import Partition, PartitionSearch
 from scheduler.search.planning import SIZES, Plan, Planner
 from scheduler.search.ranking import best_combinations
@@ -28,6 +30,7 @@ from scheduler.search.shapes import KINDS, Kind
 from scheduler.search.sizing import Tiling
 from scheduler.search.taco2019 import degraded_by
 from scheduler.search.trace import Decision, Rejected, Trace
+from scheduler.search.trace import Kind as DecisionKind
 
 NAME = "default"
 
@@ -42,9 +45,11 @@ Plans = tuple[Plan, ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The pipeline as it is, or with its separable windows computed in two steps, and the best partition of it."""
+    """The pipeline as it is, or with its separable windows computed in two steps, its outputs one by one or together,
+    and the best partition of it."""
 
     separated: Separated
+    joinings: tuple[Joining, ...]
     search: PartitionSearch
     partition: Partition
 
@@ -64,11 +69,18 @@ def default(
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
 
     def searched(
-        separated: Separated, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS
-    ) -> Variant:
+        separated: Separated, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS,
+        joinings: tuple[Joining, ...] = (),
+    ) -> Variant:  # fmt: skip
         planner = Planner(separated.facts, platform, model, strict, deadline.expired, known, kinds=kinds, wanted=top)
         search = PartitionSearch(separated.facts, planner)
-        return Variant(separated, search, search.best([start]))
+        return Variant(separated, joinings, search, search.best([start]))
+
+    def with_outputs_together(v: Variant) -> Variant:
+        before = v.separated.facts
+        joinings = together(before.pipeline)
+        after = gather(joined(before.pipeline, joinings), before.partial, before.strips, strict, before)
+        return searched(replace(v.separated, facts=after), _with(v.partition, joinings), {}, joinings=joinings)
 
     plain = searched(Separated(facts, (), ()), papers, tilings)
     variants = [plain]
@@ -77,9 +89,12 @@ def default(
         # where fused rows are best, they are with more steps to fuse
         fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
         variants.append(searched(separated, plain.partition, {}, fused))
+    if together(facts.pipeline) and not deadline.expired():
+        variants += [with_outputs_together(v) for v in variants]
     costs = {id(v): v.search.cost(v.partition) for v in variants}
     variants.sort(key=lambda v: costs[id(v)])
     decisions = [*map(factor_explained, factored.factors), *_separations_explained(variants, separated)]
+    decisions += _joinings_explained(variants)
     variants = [v for v in variants if costs[id(v)] <= costs[id(variants[0])] * CLOSE]
     ranked = sorted(
         ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(top * LOOKED_AT)),
@@ -90,13 +105,13 @@ def default(
     for _, n, plans in ranked:
         if len(candidates) == top:
             break
-        search, separations = variants[n].search, variants[n].separated.separations
+        search, separations, joinings = variants[n].search, variants[n].separated.separations, variants[n].joinings
         worked = [search.planner.settle(p) for p in plans]
         groups = tuple(p.group for p in worked)
         if groups in candidates:
             continue
         name = facts.pipeline.name
-        schedule = Schedule(name, NAME, groups, strict, degraded, factored.factors, separations)
+        schedule = Schedule(name, NAME, groups, strict, degraded, factored.factors, separations, joinings)
         predicted = combined(p.cost for p in worked)
         candidates[groups] = candidate(search.facts, schedule, [p.counts for p in worked], predicted)
     best = variants[ranked[0][1]]
@@ -108,18 +123,37 @@ def default(
 
 def _separations_explained(variants: Sequence[Variant], separated: Separated) -> list[Decision]:
     """What the windows are, and which of both ways to compute them costs less."""
-    if len(variants) < 2:
-        return list(separated.decisions)
-    best = variants[0]
     parts = ", ".join(s.partial for s in separated.separations)
     ways = (f"windows in two steps, with {parts}", "windows as they are")
-    chosen, rejected = ways if best.separated.separations else ways[::-1]
-    costs = [v.search.cost(v.partition) for v in variants]
-    decision = Decision(
-        "separation", best.search.facts.pipeline.name, chosen, "it costs less", "search over the DAG", costs[0],
-        (Rejected(rejected, "costs more", costs[1]),),
-    )  # fmt: skip
-    return [decision, *(separated.decisions if best.separated.separations else ())]
+    found = _way_explained("separation", variants, [bool(v.separated.separations) for v in variants], ways)
+    return [*found, *(separated.decisions if not found or variants[0].separated.separations else ())]
+
+
+def _joinings_explained(variants: Sequence[Variant]) -> list[Decision]:
+    """Whether outputs are computed together, where they can be."""
+    joinings = next((v.joinings for v in variants if v.joinings), ())
+    listed = "; ".join(f"{', '.join(j.stages)} together, as {j.joint}" for j in joinings)
+    return _way_explained("joining", variants, [bool(v.joinings) for v in variants], (listed, "outputs one by one"))
+
+
+def _way_explained(
+    kind: DecisionKind, variants: Sequence[Variant], yes: Sequence[bool], ways: tuple[str, str]
+) -> list[Decision]:
+    """Which of two ways the best variant goes, and what the best of those that go the other one costs."""
+    other = next((v for v, way in zip(variants, yes, strict=True) if way != yes[0]), None)
+    if other is None:
+        return []
+    chosen, rejected = ways if yes[0] else ways[::-1]
+    costs = [v.search.cost(v.partition) for v in (variants[0], other)]
+    name = variants[0].search.facts.pipeline.name
+    rejections = (Rejected(rejected, "costs more", costs[1]),)
+    return [Decision(kind, name, chosen, "it costs less", "search over the DAG", costs[0], rejections)]
+
+
+def _with(partition: Partition, joinings: tuple[Joining, ...]) -> Partition:
+    """The partition with the outputs that are joined in one group each."""
+    gone = {name for j in joinings for name in j.stages}
+    return Partition((partition.outputs - gone) | {j.joint for j in joinings}, partition.inlined - gone)
 
 
 def partition_of(facts: Facts, found: dict[str, Found]) -> Partition:

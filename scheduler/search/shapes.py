@@ -9,7 +9,6 @@ from math import inf, prod
 from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
-from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import Members
 from scheduler.analysis.windows import shifted_along
 from scheduler.search.final import vector_of
@@ -111,7 +110,7 @@ def fuse_rows(
     """
     definitions = members.facts.definitions
     output = definitions[members.output]
-    if not order.vectorised or not is_plain(output) or order.least != order.innermost:
+    if not order.vectorised or output.updates or order.least != order.innermost:
         return None
     facts = members.facts.stages[members.output]
     if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
@@ -122,7 +121,7 @@ def fuse_rows(
     rotating = 0
     for name in reversed(members.names[:-1]):
         levels = choices[name].levels
-        if levels is None or levels.compute != at + 1 or name not in shifted or not is_plain(definitions[name]):
+        if levels is None or levels.compute != at + 1 or name not in shifted or definitions[name].updates:
             continue
         readers = [r for r in real_consumers(members, name, result) if r != members.output]
         if any(_compute(result[r]) != at for r in readers):

@@ -11,7 +11,6 @@ import numpy as np
 
 from platforms.model import Platform
 from scheduler.analysis.facts import Read
-from scheduler.analysis.graph import is_plain
 from scheduler.analysis.members import FEW, Members
 from scheduler.analysis.neighbours import ROWS_TOGETHER
 from scheduler.analysis.work import circulating_bytes
@@ -158,7 +157,7 @@ def _vector(planner: Planner, members: Members, shape: Shape) -> Vector | None:
 def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
     """Whether the output may go past the caches: vectors of it, of rows side by side whole lines."""
     output, vector = members.facts.definitions[members.output], _vector(planner, members, shape)
-    if vector is None or vector.dim != output.storage[0] or not is_plain(output):
+    if vector is None or vector.dim != output.storage[0] or output.updates:
         return False
     size = vector.lanes * members.facts.stages[members.output].bytes_per_point
     return _leaves_caches(planner, members) and (not shape.order.rows or size >= planner.platform.line_bytes)

@@ -99,6 +99,7 @@ def planned_schedule(pipeline: Pipeline, seed: int) -> Schedule:
 def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
     """A call with random data. Inputs without boundary have exactly the region that is required."""
     params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
+    regions |= {name: regions[j.stages[0]] for j in schedule.joinings for name in j.stages}
     some = random_inputs(pipeline, seed, regions, params)
     places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in some.items()}
     required = required_regions(pipeline, regions, params, places)

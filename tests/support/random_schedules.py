@@ -32,6 +32,7 @@ from scheduler.schedule import (
     inner,
     outer,
 )
+from scheduler.search.joining import together
 from scheduler.separations import put_in, split
 
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
@@ -91,7 +92,9 @@ class _Drawing:
         self.factors = self._factors(pipeline)
         cut = Schedule(pipeline.name, "random", (), self.strict, factors=self.factors)
         self.separations = self._separations(prepared(pipeline, cut))
-        self.pipeline = prepared(pipeline, replace(cut, separations=self.separations))
+        cut = replace(cut, separations=self.separations)
+        self.joinings = tuple(j for j in together(prepared(pipeline, cut)) if self.chance(0.5))
+        self.pipeline = prepared(pipeline, replace(cut, joinings=self.joinings))
         self.graph: StageGraph = stage_graph(self.pipeline)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.nests: dict[str, _Nest] = {}
@@ -114,11 +117,12 @@ class _Drawing:
                 owners[name] = {name}
                 self.nests[name] = self._nest(self.stages[name])
         groups = tuple(self._group(self.nests[name]) for name in self.graph.stages if name in self.nests)
-        return Schedule(self.pipeline.name, "random", groups, self.strict, None, self.factors, self.separations)
+        cuts = (self.factors, self.separations, self.joinings)
+        return Schedule(self.pipeline.name, "random", groups, self.strict, None, *cuts)
 
     def _group(self, n: _Nest) -> Group:
         placements = tuple(n.placements[name] for name in self.graph.stages if name in n.placements)
-        fast = n.vector is not None and n.vector.dim == n.stage.storage[0] and is_plain(n.stage)
+        fast = n.vector is not None and n.vector.dim == n.stage.storage[0] and not n.stage.updates
         return Group(
             n.stage.name, n.loops, n.tiles, n.parallel, n.vector, n.unroll, placements, n.updates,
             stream=fast and self.chance(0.2), prefetch=self.r.choice(PREFETCH),
@@ -300,7 +304,8 @@ class _Drawing:
             return Placement(stage.name, INLINE, INLINE)
         if not levels:
             return None
-        if self.registers and nest.vector is not None and is_plain(stage) and is_plain(nest.stage) and self.chance(0.8):
+        updated = stage.updates or nest.stage.updates
+        if self.registers and nest.vector is not None and not updated and self.chance(0.8):
             row = inner(nest.vector.dim)
             at = loops.index(row)
             together = all(c is None or c.compute == row for c in consumers)

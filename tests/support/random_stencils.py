@@ -16,12 +16,16 @@ KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "cons
 
 def random_stencils(seed: int) -> dict:
     """A valid document of 2 to 5 stages with one output, or now and then two. The same seed makes the same one."""
-    return _Stencils(Random(f"stencils {seed}"), Random(f"windows {seed}")).document(f"stencils_{seed}")
+    return _Stencils(Random(f"stencils {seed}"), Random(f"windows {seed}"), Random(f"tuples {seed}")).document(
+        f"stencils_{seed}"
+    )
 
 
 class _Stencils:
-    def __init__(self, r: Random, windows: Random) -> None:
-        self.r, self.windows = r, windows
+    def __init__(self, r: Random, windows: Random, tuples: Random) -> None:
+        self.r, self.windows, self.tuples = r, windows, tuples
+        self.pairs: set[str] = set()
+        """The stages that have two values."""
         self.dims = r.choice((["x", "y"], ["x", "y"], ["x", "y"], ["x", "y", "c"], ["x"]))
         self.image: dict = {"name": "input", "type": r.choice(("int32", "uint8", "int16")), "dims": self.dims}
         if r.random() < 0.5:
@@ -34,7 +38,7 @@ class _Stencils:
         stages = [self._stage(f"f{n}") for n in range(r.randint(2, 5))]
         names = [s["name"] for s in stages]
         outputs = [names[-1]] + ([r.choice(names[:-1])] if len(names) > 2 and r.random() < 0.1 else [])
-        read = "".join(s["value"] for s in stages)
+        read = "".join(v for s in stages for v in s["value"])
         outputs += [n for n in names if f"{n}(" not in read and n not in outputs]
         for stage in stages:
             if stage["name"] in outputs:
@@ -60,7 +64,10 @@ class _Stencils:
         if r.random() < 0.2:
             value += f" + {r.choice(self.dims)}"
         stage: dict = {"name": name, "dims": self.dims, "value": value}
-        if r.random() < 0.12:
+        if self.tuples.random() < 0.15:
+            stage["value"] = [value, self.tuples.choice((f"({value}) * 3", f"{value} + {self.dims[0]}", *terms[-1:]))]
+            self.pairs.add(name)
+        elif r.random() < 0.12:
             domain = [[r.randint(-2, 1), r.randint(3, 14)] for _ in self.dims]
             stage["boundary"] = {**self._boundary(), "domain": domain}
         if len(self.dims) > 1 and r.random() < 0.1:
@@ -77,8 +84,12 @@ class _Stencils:
         lines = list(zip(self.dims, rates, map(self._clamp, self.dims), strict=True))
         if len(lines) > 1 and self.windows.random() < 0.15:
             return [self._window(source, lines)]
-        reads = [f"{source}({', '.join(self._index(*line) for line in lines)})" for _ in range(r.randint(1, 4))]
+        reads = [self._read(source, [self._index(*line) for line in lines]) for _ in range(r.randint(1, 4))]
         return [f"int32({read})" if source == "input" else read for read in reads]
+
+    def _read(self, source: str, indices: list[str]) -> str:
+        component = f"[{self.tuples.randint(0, 1)}]" if source in self.pairs else ""
+        return f"{source}({', '.join(indices)}){component}"
 
     def _window(self, source: str, lines: list) -> str:
         """A window of weights that are products, written out."""
@@ -86,8 +97,8 @@ class _Stencils:
         first, second, *others = [(*line, r.randint(2, 3)) for line in lines]
         sides = [[(self._index(*line, offset), r.choice((1, 2, 3))) for offset in range(n)]
                  for *line, n in (first, second)]  # fmt: skip
-        rest = "".join(f", {self._index(*line)}" for *line, _ in others)
-        terms = [f"{u * v} * int32({source}({i}, {j}{rest}))" for j, u in sides[1] for i, v in sides[0]]
+        rest = [self._index(*line) for *line, _ in others]
+        terms = [f"{u * v} * int32({self._read(source, [i, j, *rest])})" for j, u in sides[1] for i, v in sides[0]]
         return f"({' + '.join(terms)})"
 
     def _clamp(self, dim: str) -> tuple[object, object] | None:

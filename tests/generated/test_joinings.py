@@ -1,0 +1,175 @@
+"""Outputs that one group computes together are what they are one by one; what cannot be joined is refused, with why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import source_of
+from support.random_cases import case_of, judge
+from support.tools import require_tool
+
+from app.workers.compile import build
+from app.workers.regions import largest_regions
+from app.workers.run import run
+from scheduler.compile import Options, compile_pipeline
+from scheduler.differences import differences
+from scheduler.emit.halide import to_cpp, to_python
+from scheduler.emit.loopnest import to_text
+from scheduler.errors import IllegalSchedule
+from scheduler.lang.arguments import ArgumentError
+from scheduler.lang.document import load
+from scheduler.lang.interpret import Image
+from scheduler.lang.pipeline import Pipeline
+from scheduler.prepare import prepared
+from scheduler.schedule import Joining, Schedule
+from scheduler.schedule_document import from_document, to_document
+from scheduler.search import SearchOptions, autoschedule, root_schedule
+from scheduler.search.joining import together
+
+GRADIENT = {
+    "smooth": ["x", "y", "(img(x - 1, y) + 2 * int32(img(x, y)) + img(x + 1, y)) * 0.25"],
+    "gx": ["x", "y", "smooth(x + 1, y) - smooth(x - 1, y)"],
+    "gy": ["x", "y", "smooth(x, y + 1) - smooth(x, y - 1)"],
+    "strong": ["x", "y", "abs(gx(x, y)) + abs(gy(x, y)) > 9"],
+}
+
+
+def pipeline(
+    stages: dict[str, list], outputs: list[str], sizes: dict[str, list] | None = None, boundary: bool = True
+) -> Pipeline:
+    """Stages as their dims and, last, their value."""
+    image: dict = {"name": "img", "type": "uint8", "dims": ["x", "y"]}
+    if boundary:
+        image["boundary"] = {"kind": "repeat_edge"}
+    return load(
+        {
+            "format": 1,
+            "name": "gradient",
+            "inputs": [image],
+            "stages": [{"name": n, "dims": dims, "value": value} for n, (*dims, value) in stages.items()],
+            "outputs": outputs,
+            "estimates": {o: (sizes or {}).get(o, [[0, 4096], [0, 2048]][: len(stages[o]) - 1]) for o in outputs},
+        }
+    )
+
+
+def joining(of: Pipeline) -> Schedule:
+    return Schedule(of.name, "by hand", (), joinings=together(prepared(of, Schedule(of.name, "", ()))))
+
+
+ALL = pipeline(GRADIENT, ["strong", "gy", "gx"])
+SOME = pipeline(
+    {
+        **{name: stage for name, stage in GRADIENT.items() if name != "strong"},
+        "both": ["x", "y", ["gx(x, y) * 2", "int32(x) + img(x, y)"]],
+        "column": ["y", "img(3, y) + 1"],
+        "shifted": ["x", "y", "gy(x + 1, y)"],
+    },
+    ["column", "gx", "gy", "both", "shifted"],
+)
+
+
+def test_outputs_alike_are_joined_but_those_that_others_read() -> None:
+    assert together(ALL) == (Joining(("strong", "gy", "gx"), "strong_gy_gx"),)
+    assert together(SOME) == (Joining(("gx", "both", "shifted"), "gx_both_shifted"),)
+    assert together(pipeline(GRADIENT, ["gx", "gy"], {"gy": [[0, 4096], [1, 2048]]})) == ()
+    assert together(pipeline(GRADIENT, ["gx"])) == ()
+
+
+@pytest.mark.parametrize("of", [ALL, SOME], ids=["all", "some"])
+def test_what_is_joined_is_what_it_was(of: Pipeline) -> None:
+    require_tool("gcc")
+    chosen = joining(of)
+    found = root_schedule(prepared(of, chosen), machine())
+    for seed in range(4):
+        assert judge(case_of(of, replace(found, joinings=chosen.joinings), seed), ("-O1", "-march=native")) is None
+
+
+@pytest.mark.parametrize("of", [ALL, SOME], ids=["all", "some"])
+def test_the_search_joins(of: Pipeline) -> None:
+    """What it finds is one nest that keeps the shared stage in registers or a ring, and right; explained."""
+    require_tool("gcc")
+    result = autoschedule(of, machine(threads=2), SearchOptions())
+    found = result.schedule
+    (joined,) = found.joinings
+    assert any(g.output == joined.joint for g in found.groups)
+    (decision,) = [d for d in result.trace.decisions if d.kind == "joining"]
+    assert decision.chosen == f"{', '.join(joined.stages)} together, as {joined.joint}"
+    assert decision.rejected[0].choice == "outputs one by one"
+    for seed in range(4):
+        assert judge(case_of(of, found, seed), ("-O1", "-march=native")) is None
+
+
+def test_said() -> None:
+    found = autoschedule(ALL, machine(threads=2), SearchOptions()).schedule
+    assert from_document(to_document(found)) == found
+    assert "# strong_gy_gx: strong, gy, gx, computed together\n" in to_text(ALL, found)
+    apart = autoschedule(ALL, machine(), SearchOptions("taco2019")).schedule
+    assert "outputs computed together: strong, gy, gx" in differences(found, apart)
+    for printed in (to_cpp(ALL, found), to_python(ALL, found)):
+        assert "Not said: that strong, gy, gx are computed together: each has loops of its own" in printed
+        assert "strong_gy_gx" not in printed
+    source = source_of(ALL, found, machine())
+    assert "/* strong, gy, gx are computed together: on one region */" in source.header
+
+
+REFUSED = [
+    (("gx",), "g", "two stages or more are joined, each once"),
+    (("gx", "gx"), "g", "two stages or more are joined, each once"),
+    (("gx", "smooth"), "g", "'smooth' is no output, or is in another joining"),
+    (("gx", "gy"), "strong", "the name is taken"),
+    (("gx", "column"), "g", "the dims of 'column' are others than those of 'gx', or lie otherwise in memory"),
+    (("gx", "elsewhere"), "g", "'elsewhere' is asked for on another region than 'gx'"),
+    (("gx", "summed"), "g", "'summed' has updates"),
+    (("gx", "read"), "g", "'reader' reads 'read'"),
+]
+
+
+@pytest.mark.parametrize(("stages", "joint", "why"), REFUSED)
+def test_refused(stages: tuple[str, ...], joint: str, why: str) -> None:
+    more = {
+        **GRADIENT,
+        "column": ["y", "img(3, y) + 1"],
+        "elsewhere": ["x", "y", "img(x, y) + 1"],
+        "summed": ["x", "y", "img(x, y) + 1"],
+        "read": ["x", "y", "img(x, y) + 2"],
+        "reader": ["x", "y", "read(x + 1, y)"],
+    }
+    outputs = ["gx", "gy", "column", "elsewhere", "summed", "read", "reader"]
+    of = pipeline(more, outputs, {"elsewhere": [[0, 9], [0, 9]]})
+    if "summed" in stages:
+        sums = load(
+            {
+                "format": 1, "name": "p", "inputs": [{"name": "img", "type": "uint8", "dims": ["x", "y"]}],
+                "stages": [{"name": "summed", "dims": ["x", "y"], "value": "int32(0)", "updates": [
+                    {"domain": {"r": [0, 99]}, "at": ["x", "y"], "value": "summed(x, y) + img(x + r, y)"}]}],
+                "outputs": ["summed"], "estimates": {"summed": [[0, 9], [0, 9]]},
+            }
+        ).stages  # fmt: skip
+        of = replace(of, stages=(*(s for s in of.stages if s.name != "summed"), *sums))
+    with pytest.raises(IllegalSchedule, match=r"joining '.*' of ") as refused:
+        prepared(of, Schedule(of.name, "by hand", (), joinings=(Joining(stages, joint),)))
+    assert why in str(refused.value)
+
+
+def test_regions_of_outputs_that_are_computed_together(tmp_path: Path) -> None:
+    """Nobody says which: one that all can be computed on. Different ones are refused with the remedy."""
+    require_tool("gcc")
+    of = pipeline({n: s for n, s in GRADIENT.items() if n != "strong"}, ["gx", "gy"], boundary=False)
+    numbers = count()
+    image = Image(np.array([next(numbers) % 251 for _ in range(600)], np.uint8).reshape(20, 30), (0, 0))
+    both = ((2, 26), (1, 18))
+    assert largest_regions(of, {"img": image}, {}) == {"gx": both, "gy": both}
+    platform = machine(threads=2)
+    compiled = compile_pipeline(of, platform, Options(), lambda: 0.0)
+    assert compiled.schedule.joinings
+    library = build(compiled.source, platform, tmp_path, 60)
+    done = run(library, of, {"img": image}, {})
+    assert done.regions == {"gx": both, "gy": both}
+    with pytest.raises(ArgumentError, match=r"compute gx and gy together: .* on one region, or .* different estimates"):
+        run(library, of, {"img": image}, {}, {"gx": ((2, 5), (1, 5)), "gy": ((2, 5), (1, 6))})
