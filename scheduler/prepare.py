@@ -19,4 +19,6 @@ def prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     pipeline = normalise(factored(pipeline, schedule.factors, schedule.strict), schedule.strict)
     if schedule.separations:
         pipeline = normalise(separated(pipeline, schedule.separations, schedule.strict), schedule.strict)
-    return joined(pipeline, schedule.joinings)
+    if schedule.joinings:
+        pipeline = normalise(joined(pipeline, schedule.joinings), schedule.strict)
+    return pipeline

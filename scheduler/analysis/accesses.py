@@ -45,7 +45,7 @@ def accesses(stage: Stage) -> tuple[StageAccess, ...]:
     for value in stage.values:
         _collect(value, 0, loops, (), found)
     for n, update in enumerate(stage.updates, start=1):
-        env = {**loops, **{r.name: _range(r) for r in update.domain}}
+        env = {**loops, **{r.name: range_of(r) for r in update.domain}}
         parts = [p for r in update.domain for p in (r.lo, r.extent)]
         parts += [*update.at, *update.values] + ([update.where] if update.where is not None else [])
         for part in parts:
@@ -53,7 +53,8 @@ def accesses(stage: Stage) -> tuple[StageAccess, ...]:
     return tuple(found.values())
 
 
-def _range(r: RVar) -> Span:
+def range_of(r: RVar) -> Span:
+    """The span of a reduction variable: UNKNOWN where its range is no constant."""
     if isinstance(r.lo, Const) and isinstance(r.extent, Const):
         lo, extent = int(r.lo.value), int(r.extent.value)
         return constant(lo, lo + max(extent, 1) - 1)
@@ -72,7 +73,7 @@ def _collect(
         for r in e.domain:
             _collect(r.lo, definition, env, reductions, found, share)
             _collect(r.extent, definition, env, reductions, found, share)
-        inner = {**env, **{r.name: _range(r) for r in e.domain}}
+        inner = {**env, **{r.name: range_of(r) for r in e.domain}}
         for part in (e.where, e.body):
             if part is not None:
                 _collect(part, definition, inner, (*reductions, *e.domain), found, share)

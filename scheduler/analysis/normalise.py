@@ -35,7 +35,8 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     first update is one that could be part of its value (see `folding`), and the loops of long reductions run along
     memory (see `reduction_order`). Scans over a few levels are a stage a level (see `specialised`). Of what is the
     same from either end of an offset half is read from both (see `symmetry`). Integers that follow from params by way
-    of floats are params (see `derived`).
+    of floats are params (see `derived`). What is read far beyond an edge that a stage inherits is read there (see
+    `edges`).
 
     Computes the same values; floats are added up in the same order if `strict`. Normalising again changes nothing,
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
@@ -46,7 +47,9 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     stages = tuple(ordered(folded(s, strict), fastest, strict) for s in pipeline.stages)
     same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
     pipeline = specialised(pipeline if same else replace(pipeline, stages=stages), strict)
-    return with_derived(halved(pipeline, strict))
+    from scheduler.analysis.edges import inherited  # it asks what is needed of normal pipelines
+
+    return inherited(with_derived(halved(pipeline, strict)))
 
 
 def _without_boundaries(pipeline: Pipeline) -> Pipeline:

@@ -60,7 +60,7 @@ def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess
     reductions run over an input whose size the document does not estimate, it is the size that other reads need.
     Raises ScheduleError where a place is needed that no int32 names.
     """
-    symbols = _symbols(pipeline, dict(pipeline.estimates))
+    symbols = symbols_of(pipeline, dict(pipeline.estimates))
     found, unknown = _boxes(pipeline, stage_accesses, symbols)
     if unknown:
         for image in pipeline.inputs:
@@ -134,7 +134,7 @@ def _check_reach(boxes: Mapping[str, tuple[Bounds, ...]], dims: Mapping[str, tup
                 )
 
 
-def _symbols(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str, int]:
+def symbols_of(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str, int]:
     """Values of the runtime symbols that the estimates and the params' defaults give."""
     symbols = {
         param_symbol(p.name): int(p.default) for p in pipeline.params if p.default is not None and not p.type.is_float

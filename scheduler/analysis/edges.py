@@ -1,0 +1,229 @@
+"""Repeated edges are inherited: what a stage makes of an image whose edge is repeated is the same, too, from some place
+on. Readers that go far beyond it, as levels of a pyramid do, read that place: `f(x)` is `f(clamp(x, lo, hi))`.
+
+Each level of a pyramid needs twice the margin of the next coarser one, so that of eight levels the finest are computed
+on far more than the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from scheduler.analysis.accesses import range_of
+from scheduler.analysis.bounds import Box, footprint, interval_of, reads, settled_box, variables
+from scheduler.analysis.index import const
+from scheduler.analysis.regions import symbols_of
+from scheduler.analysis.spans import Span, span_of, variable
+from scheduler.lang.expr import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    Expr,
+    InputBound,
+    Reduce,
+    Var,
+    children,
+    map_children,
+    walk,
+)
+from scheduler.lang.pipeline import Pipeline, Stage, rewritten
+from scheduler.lang.types import INT32
+
+FAR = 16
+"""Readers are clamped where they would have this part of a dim's extent, or more, computed beyond its ends."""
+
+
+class End(NamedTuple):
+    """The place (base + more) // by."""
+
+    base: Expr
+    more: int
+    by: int
+
+    @property
+    def expr(self) -> Expr:
+        """The place as an index."""
+        e = self.base if self.more == 0 else _sum(self.base, self.more)
+        return e if self.by == 1 else Binary("//", e, Const(self.by, INT32), INT32)
+
+    def then(self, times: int, more: int, by: int) -> End:
+        """The place (times * self + more) // by."""
+        if times == 1:
+            return End(self.base, self.more + more * self.by, self.by * by)
+        return End(Binary("*", self.expr, Const(times, INT32), INT32), more, by)
+
+
+Ends = tuple[End, End] | None
+"""Where a stage is the same below in a dim, and where above; None: nowhere that is known."""
+
+
+def inherited(pipeline: Pipeline) -> Pipeline:
+    """*Before*: boundaries are arithmetic. *After*: what is read far beyond the ends that a stage inherits is read at
+    these ends; the pipeline itself where there is nothing of the kind. Computes the same values."""
+    ends: dict[str, tuple[Ends, ...]] = {}
+    for s in pipeline.stages:
+        ends[s.name] = tuple(_inherits(s, d, ends) for d in s.dims)
+    if any(e is not None for found in ends.values() for e in found):
+        return _clamped(pipeline, ends)
+    return pipeline
+
+
+# where edges are -----------------------------------------------------------------------------------------------------
+
+
+def _inherits(stage: Stage, dim: str, known: Mapping[str, tuple[Ends, ...]]) -> Ends:
+    """The ends of `stage` in `dim`: beyond them all that it reads at places that move with `dim` is beyond its own."""
+    if stage.updates:
+        return None
+    found: list[tuple[End, End]] = []
+    env = {dim: variable(dim)}
+    if not all(_collect(v, dim, env, known, found) for v in stage.values) or not found:
+        return None
+    low, high = found[0]
+    for lo, hi in found[1:]:
+        if (lo.base, lo.by, hi.base, hi.by) != (low.base, low.by, high.base, high.by):
+            return None  # edges of several images, or of several sizes
+        low, high = low._replace(more=min(low.more, lo.more)), high._replace(more=max(high.more, hi.more))
+    return low, high
+
+
+def _collect(
+    e: Expr, dim: str, env: Mapping[str, Span], known: Mapping[str, tuple[Ends, ...]], found: list[tuple[End, End]]
+) -> bool:
+    """Adds where the reads in `e` that move with `dim` are beyond an edge; False where `dim` says anything else."""
+    if not _mentions(e, dim):
+        return True
+    if isinstance(e, Access):
+        inside = known.get(e.name, (None,) * len(e.indices))
+        for index, ends in zip(e.indices, inside, strict=True):
+            if not _mentions(index, dim):
+                continue
+            own = _beyond(index, dim, env, ends)
+            if own is not None:
+                found.append(own)
+            elif not _collect(index, dim, env, known, found):  # places that are data are the same where the data is
+                return False
+        return True
+    if isinstance(e, Var) or (isinstance(e, Reduce) and any(r.name == dim for r in e.domain)):
+        return False
+    if isinstance(e, Reduce):
+        env = {**env, **{r.name: range_of(r) for r in e.domain}}
+    return all(_collect(part, dim, env, known, found) for part in children(e))
+
+
+def _beyond(index: Expr, dim: str, env: Mapping[str, Span], ends: Ends) -> Ends:
+    """From where on, down and up, `index` is beyond an edge."""
+    if isinstance(index, Call) and index.function == "clamp":
+        index, *sides = index.args
+        if not all(map(_stands, sides)):
+            return None
+        ends = (_end(sides[0]), _end(sides[1]))
+    if ends is None or any(isinstance(part, Access) for part in walk(index)):
+        return None
+    span = span_of(index, env)
+    if not span.known or span.var != dim or span.rate <= 0 or span.clamps:
+        return None
+    return _reached(span, ends)
+
+
+def _reached(span: Span, ends: tuple[End, End]) -> tuple[End, End]:
+    """The last v with floor(rate v + hi) no more than the lower of `ends`, the first with floor(rate v + lo) no less
+    than the upper one."""
+    assert span.lo is not None
+    assert span.hi is not None
+    n, m = span.rate.numerator, span.rate.denominator
+    a, q = span.hi.numerator, span.hi.denominator
+    low = ends[0].then(q * m, q * m - 1 - a * m, q * n)
+    a, q = span.lo.numerator, span.lo.denominator
+    high = ends[1].then(q * m, q * n - 1 - a * m, q * n)
+    return low, high
+
+
+def _stands(e: Expr) -> bool:
+    """Whether an index has one value throughout a call, by what inputs there are."""
+    return all(isinstance(x, Const | InputBound | Binary) and x.type == INT32 for x in walk(e))
+
+
+def _end(e: Expr) -> End:
+    match e:
+        case Binary(op="+", left=a, right=Const(value=n)):
+            return _end(a).then(1, int(n), 1)
+        case Binary(op="-", left=a, right=Const(value=n)):
+            return _end(a).then(1, -int(n), 1)
+        case Binary(op="//", left=a, right=Const(value=n)) if n > 0:
+            return _end(a).then(1, 0, int(n))
+    return End(e, 0, 1)
+
+
+def _sum(e: Expr, n: int) -> Expr:
+    op: BinaryOp = "+" if n > 0 else "-"
+    return Binary(op, e, Const(abs(n), INT32), INT32)
+
+
+def _mentions(e: Expr, dim: str) -> bool:
+    return any(isinstance(x, Var) and x.name == dim for x in walk(e))
+
+
+# who reads beyond them -----------------------------------------------------------------------------------------------
+
+
+def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeline:
+    """`pipeline` with clamps where what is needed at the estimates goes far beyond `ends`, readers first: what one of
+    them is spared its producers are spared, too."""
+    known = dict(pipeline.estimates)
+    if not all(name in known for name in pipeline.outputs):
+        return pipeline
+    symbols = symbols_of(pipeline, known)
+    stages = {s.name: s for s in pipeline.stages}
+    needed = {name: [(name, tuple((lo, lo + n - 1) for lo, n in known[name]))] for name in pipeline.outputs}
+    for stage in reversed(pipeline.stages):
+        asked = needed.get(stage.name)
+        if asked is None:
+            continue
+        boxes = []
+        for reader, box in asked:
+            for d, e in enumerate(ends[stage.name]):
+                places = () if e is None else tuple(interval_of(x.expr, {})[0] for x in e)
+                if reader == stage.name or e is None or not all(s in symbols for x in places for s in x.symbols()):
+                    continue
+                low, high = (x.value(symbols) for x in places)
+                lo, hi = box[d]
+                if FAR * (max(low - lo, 0) + max(hi - high, 0)) > high - low + 1 > 0:
+                    stages[reader] = _reading(stages[reader], stage.name, d, e)
+                    inside = (min(max(lo, low), high), max(min(hi, high), low))
+                    box = (*box[:d], inside, *box[d + 1 :])
+            boxes.append(box)
+        hull = tuple((min(lo for lo, _ in side), max(hi for _, hi in side)) for side in zip(*boxes, strict=True))
+        whole = settled_box(stage, tuple((const(lo), const(hi)) for lo, hi in hull))
+        for read in reads(stage):
+            if read.producer != stage.name:
+                box = _numbers(footprint(read, variables(stage, whole)), symbols)
+                needed.setdefault(read.producer, []).append((stage.name, box))
+    same = all(stages[s.name] is s for s in pipeline.stages)
+    return pipeline if same else replace(pipeline, stages=tuple(stages.values()))
+
+
+def _numbers(box: Box, symbols: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
+    """A box at the estimates; what these do not tell is 1."""
+
+    def known(name: str) -> int:
+        return symbols.get(name, 1)
+
+    return tuple((lo.value(known), hi.value(known)) for lo, hi in box)
+
+
+def _reading(reader: Stage, name: str, d: int, ends: tuple[End, End]) -> Stage:
+    """`reader` with what it reads of stage `name` clamped to `ends` in dim `d`."""
+
+    def clamped(e: Expr) -> Expr:
+        e = map_children(e, clamped)
+        if not isinstance(e, Access) or e.name != name or e.indices[d].type != INT32:
+            return e
+        inside = Call("clamp", (e.indices[d], ends[0].expr, ends[1].expr), INT32)
+        return replace(e, indices=(*e.indices[:d], inside, *e.indices[d + 1 :]))
+
+    return rewritten(reader, clamped, clamped)
