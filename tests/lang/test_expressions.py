@@ -371,6 +371,7 @@ def test_argmin_as_a_stage(function: str) -> None:
         ("  ", "syntax_error", 1),
         ("1if x > 1else 2", "syntax_error", 1),
         ("012", "syntax_error", 1),
+        ("x * 0.1f", "syntax_error", 7),
         ("x + é", "syntax_error", 5),
         ("x \x00", "syntax_error", 3),
         ("import os", "syntax_error", None),
