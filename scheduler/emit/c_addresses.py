@@ -32,8 +32,9 @@ def address(o: Operands, d: Define) -> str:
             assert isinstance(first, Index)
             pattern = d.attrs[0]
             assert isinstance(pattern, tuple)
-            t = o.of(r.type, r.lanes)
-            return f"({scalar(r.type)}){o.symbols.text(first)} + ({t}){{{', '.join(map(str, pattern))}}}"
+            wraps = ScalarType("uint", r.type.bits)  # lanes that nobody needs may lie beyond the last coordinate
+            t, unsigned = o.of(r.type, r.lanes), o.of(wraps, r.lanes)
+            return f"({t})(({scalar(wraps)}){o.symbols.text(first)} + ({unsigned}){{{', '.join(map(str, pattern))}}})"
         case "load":
             return _load(o, d)
         case "near":

@@ -141,7 +141,12 @@ def _syntax_error(error: SyntaxError, length: int) -> _Found:
     if "leading zeros" in reason:
         return "syntax_error", "An integer may not begin with 0.", column, None
     if "decimal literal" in reason:
-        return "syntax_error", "A number runs into a word.", column, "numbers have no suffix: say the type as in float32(0.1)"
+        return (
+            "syntax_error",
+            "A number runs into a word.",
+            column,
+            "numbers have no suffix: say the type as in float32(0.1)",
+        )
     if "Maybe you meant '=='" in reason:
         return "syntax_error", "'=' does not compare.", column, "write =="
     hint = "write && as 'and', || as 'or', ! as 'not'" if re.search(r"&&|\|\||!(?!=)", error.text or "") else None

@@ -300,7 +300,7 @@ def test_places_that_are_data_are_gathered_at_once(places: str, type_: str, comp
             {"name": "out", "dims": ["x"], "value": f"table({places}) * {type_}(3)"},
         ],
         "outputs": ["out"],
-        "estimates": {"out": [[0, 128]], "a": [[0, 64], [0, 64]], "i": [[0, 128]]},
+        "estimates": {"out": [[0, 128]], "a": [[0, 128], [0, 64]], "i": [[0, 128]]},
     }
     pipeline = load(document)
     groups = (

@@ -170,17 +170,37 @@ TILESMITH_INLINE int tilesmith_is_image(const tilesmith_buffer *b, int dims, int
     return 1;
 }
 
-/* Copies an image between any strides and a dense order of its dims. */
-TILESMITH_INLINE void tilesmith_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
-                           const int64_t *extent, int dims, size_t size) {
-    if (dims == 0) {
-        memcpy(to, from, size);
+/* Copies n elements of a row. */
+TILESMITH_INLINE void tilesmith_copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
+                                         size_t size) {
+    if (to_step == 1 && from_step == 1) {
+        memcpy(to, from, (size_t)n * size);
         return;
     }
-    const int d = dims - 1;
-    for (int64_t i = 0; i < extent[d]; i++)
-        tilesmith_copy(to + i * to_stride[d] * (int64_t)size, to_stride, from + i * from_stride[d] * (int64_t)size,
-                       from_stride, extent, d, size);
+    to_step *= (int64_t)size, from_step *= (int64_t)size;
+    switch (size) { /* a copy of known size is one instruction */
+    case 1: for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, 1); break;
+    case 2: for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, 2); break;
+    case 4: for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, 4); break;
+    default: for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, 8); break;
+    }
+}
+
+/* Copies an image between any strides, rows of its first dim by threads. */
+TILESMITH_INLINE void tilesmith_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
+                                     const int64_t *extent, int dims, size_t size) {
+    int64_t rows = 1;
+    for (int d = 1; d < dims; d++) rows *= extent[d];
+    TILESMITH_PARALLEL(tilesmith_share(rows))
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t left = row, to_at = 0, from_at = 0;
+        for (int d = 1; d < dims; left /= extent[d++]) {
+            to_at += left % extent[d] * to_stride[d];
+            from_at += left % extent[d] * from_stride[d];
+        }
+        tilesmith_copy_row(to + to_at * (int64_t)size, to_stride[0], from + from_at * (int64_t)size, from_stride[0],
+                           extent[0], size);
+    }
 }
 
 /* A dense copy of an image in the given order of its dims, which the image then describes; NULL without memory. */
