@@ -29,6 +29,7 @@ from scheduler.lang.expr import (
     RVar,
     Select,
     Var,
+    children,
     map_children,
     walk,
 )
@@ -44,8 +45,12 @@ MOST_STAGES = 64
 """What is made of a scan and of its readers are at most so many stages."""
 MOST_TERMS = 64
 """Reductions of at most so many terms are written out where each reads a level of its own."""
+MOST_TERMS_IN_ALL = 2048
+"""So many terms, those of reductions inside of others included, are written out for a scan."""
 BLOCK = 64
 """So many neighbours of a table are evaluated at once."""
+MOST_TABLE_TERMS = 4096
+"""An element of a table adds up at most so many terms: it is evaluated while the pipeline is analysed."""
 
 _JOINS = {reduce: op for op, reduce in REDUCTIONS.items()}
 
@@ -157,6 +162,7 @@ class _Specialising:
     names: set[str] = field(default_factory=set)
     versions: dict[tuple[str, int], str] = field(default_factory=dict)
     made: dict[str, list[Stage]] = field(default_factory=dict)
+    terms: int = 0
 
     def run(self) -> Pipeline:
         """Raises _Unknown."""
@@ -257,6 +263,9 @@ class _Specialising:
         ranges = [_range(r) for r in e.domain]
         if e.op not in _JOINS or e.where is not None or not 0 < prod(map(len, ranges)) <= MOST_TERMS:
             raise _Unknown
+        self.terms += prod(map(len, ranges))
+        if self.terms > MOST_TERMS_IN_ALL:
+            raise _Unknown
         terms = [
             self._written(e.body, known | {r.name: Const(n, INT32) for r, n in zip(e.domain, point, strict=True)})
             for point in product(*ranges)
@@ -317,7 +326,18 @@ class _Table:
 def _table(stage: Stage) -> _Table | None:
     if len(stage.dims) != 1 or not is_plain(stage) or any(map(_is_told, _parts(stage))):
         return None
-    return _Table(stage)
+    try:
+        short = sum(map(_terms_of, stage.values)) <= MOST_TABLE_TERMS
+    except _Unknown:
+        return None
+    return _Table(stage) if short else None
+
+
+def _terms_of(e: Expr) -> int:
+    """How many terms the reductions in an expression add up, those of one inside of another for each of its terms.
+    Raises _Unknown."""
+    inner = sum(map(_terms_of, children(e)))
+    return prod(len(_range(r)) for r in e.domain) * (1 + inner) if isinstance(e, Reduce) else inner
 
 
 def _parts(stage: Stage) -> Iterator[Expr]:

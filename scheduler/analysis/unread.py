@@ -107,9 +107,9 @@ def _half(pair: tuple[str, str], points: _Points) -> Half | None:
     if not points:
         return None
     ends = [(min(p[n] for p in points), max(p[n] for p in points)) for n in (0, 1)]
-    box = set(product(*(range(lo, hi + 1) for lo, hi in ends)))
-    if len(box) == len(points) or len(box) > MOST_OFFSETS:
+    if not len(points) < prod(hi - lo + 1 for lo, hi in ends) <= MOST_OFFSETS:
         return None
+    box = set(product(*(range(lo, hi + 1) for lo, hi in ends)))
     for slow, fast in permutations((0, 1)):
         size = ends[fast][1] - ends[fast][0] + 1
         for side, turn in product((-1, 1), repeat=2):

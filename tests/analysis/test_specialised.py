@@ -34,6 +34,8 @@ def pipeline_of(
     stages = [
         {"name": "f", "dims": ["x", "y", "z"], "value": value, "updates": [update]},
         {"name": "heights", "dims": ["i"], "value": "int32(sqrt(float32(9 - i * i)))"},
+        {"name": "open", "dims": ["i"], "value": "sum(a for a in range(0, k))"},
+        {"name": "long", "dims": ["i"], "value": "sum(i + a * b for a in range(0, 90000) for b in range(0, 90000))"},
         {"name": "column", "dims": ["x", "y", "n"], "value": "min(f(x, y - n, clamp(n, 0, 3)), f(x, y + n, 1))"},
         {"name": "out", "dims": ["x", "y"], "value": out},
     ]
@@ -124,6 +126,8 @@ def test_updates_of_many_kinds(more: dict[str, Any]) -> None:
         {"out": "sum(f(x, y, i) for i in range(0, 100))"},
         {"out": "sum(f(x, y, i) for i in range(0, 4) if i != k)"},
         {"out": "sum(f(x, y, i) for i in range(0, k))"},
+        {"out": "f(x, y, clamp(open(2), 0, 3))"},
+        {"out": "sum(sum(f(x, y, clamp(i + j, 0, 3)) for i in range(0, 60)) for j in range(0, 60))"},
         {"outputs": ["out", "f"]},
         {"boundary": False},  # rows above and below would be read
         {"domain": {"t": [1, 3], "r": ROWS}},  # level 3 of a row is made before level 2 of the next
@@ -138,6 +142,10 @@ def test_updates_of_many_kinds(more: dict[str, Any]) -> None:
 def test_what_stays(more: dict[str, Any]) -> None:
     assert levels(pipeline_of(**more)) == []
     assert normalise(pipeline_of(**more)).stage("f").updates
+
+
+def test_tables_that_are_long_to_make_are_not_made() -> None:
+    assert normalise(pipeline_of("f(x, y, clamp(long(1), 0, 3))")).stage("f").updates
 
 
 def test_max_filter_is_stencils() -> None:

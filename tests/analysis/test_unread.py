@@ -69,6 +69,7 @@ def test_halves(last: int, side: int, turn: int) -> None:
         "wide(x, 0, 0) + wide(x, 1, 1)",
         "sum(wide(x, a, b) for a in range(0, 2) for b in range(0, 2))",
         "wide(x, 0, 0) + wide(x, 1, 0) + wide(x, 0, k)",
+        "wide(x, 0, 0) + wide(x, 60000, 60000)",
         "sum(wide(x, a, 0) for a in range(0, k)) + wide(x, 0, 1)",
         "wide(x, 0, 0) + wide(x, 1, 0) + wide(x, 0, 1) + wide(x, clamp(x, 0, 1), 1)",
     ],

@@ -235,6 +235,7 @@ def test_extern_stages_are_named() -> None:
 def test_indices_without_bounds_are_named_with_their_func() -> None:
     image, table = hl.ImageParam(hl.Int(32), 1, "image"), hl.ImageParam(hl.Int(32), 1, "table")
     (found,) = obstacles(one(table[image[x]], name="looked_up"))
+    found = re.sub(r"\$\d+", "", found)  # Halide numbers names that are taken in this process
     assert found.startswith("looked_up: Index 1 ('x') of 'table' depends on the values of 'image'")
     assert "clamp" in found
 
