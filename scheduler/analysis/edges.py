@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from scheduler.analysis.accesses import range_of
+from scheduler.analysis.accesses import accesses, range_of
 from scheduler.analysis.bounds import Box, footprint, interval_of, reads, settled_box, variables
 from scheduler.analysis.index import const
 from scheduler.analysis.regions import symbols_of
@@ -24,7 +24,7 @@ from scheduler.lang.expr import (
     Const,
     Expr,
     InputBound,
-    Reduce,
+    RVar,
     Var,
     children,
     map_children,
@@ -66,7 +66,7 @@ def inherited(pipeline: Pipeline) -> Pipeline:
     these ends; the pipeline itself where there is nothing of the kind. Computes the same values."""
     ends: dict[str, tuple[Ends, ...]] = {}
     for s in pipeline.stages:
-        ends[s.name] = tuple(_inherits(s, d, ends) for d in s.dims)
+        ends[s.name] = _inherits(s, ends)
     if any(e is not None for found in ends.values() for e in found):
         return _clamped(pipeline, ends)
     return pipeline
@@ -75,13 +75,28 @@ def inherited(pipeline: Pipeline) -> Pipeline:
 # where edges are -----------------------------------------------------------------------------------------------------
 
 
-def _inherits(stage: Stage, dim: str, known: Mapping[str, tuple[Ends, ...]]) -> Ends:
-    """The ends of `stage` in `dim`: beyond them all that it reads at places that move with `dim` is beyond its own."""
+def _inherits(stage: Stage, known: Mapping[str, tuple[Ends, ...]]) -> tuple[Ends, ...]:
+    """The ends of `stage` in each dim: beyond them all that it reads at places that move with the dim is beyond its
+    own."""
     if stage.updates:
-        return None
-    found: list[tuple[End, End]] = []
-    env = {dim: variable(dim)}
-    if not all(_collect(v, dim, env, known, found) for v in stage.values) or not found:
+        return (None,) * len(stage.dims)
+    said = {name for value in stage.values for name in _said(value)}
+    found: dict[str, list[tuple[End, End]]] = {d: [] for d in stage.dims if d not in said}
+    for a in accesses(stage):
+        inside = known.get(a.producer, (None,) * len(a.spans))
+        for index, used, span, data, ends in zip(a.access.indices, a.used, a.spans, a.data, inside, strict=True):
+            for dim in used & found.keys():
+                own = None if data else _beyond(index, dim, span, a.reductions, ends)
+                if own is not None:
+                    found[dim].append(own)
+                elif not data or dim in _said(index):  # places that are data are the same where the data is
+                    del found[dim]
+    return tuple(_together(found.get(d, [])) for d in stage.dims)
+
+
+def _together(found: list[tuple[End, End]]) -> Ends:
+    """The outermost of several ends."""
+    if not found:
         return None
     low, high = found[0]
     for lo, hi in found[1:]:
@@ -91,41 +106,28 @@ def _inherits(stage: Stage, dim: str, known: Mapping[str, tuple[Ends, ...]]) -> 
     return low, high
 
 
-def _collect(
-    e: Expr, dim: str, env: Mapping[str, Span], known: Mapping[str, tuple[Ends, ...]], found: list[tuple[End, End]]
-) -> bool:
-    """Adds where the reads in `e` that move with `dim` are beyond an edge; False where `dim` says anything else."""
-    if not _mentions(e, dim):
-        return True
-    if isinstance(e, Access):
-        inside = known.get(e.name, (None,) * len(e.indices))
-        for index, ends in zip(e.indices, inside, strict=True):
-            if not _mentions(index, dim):
-                continue
-            own = _beyond(index, dim, env, ends)
-            if own is not None:
-                found.append(own)
-            elif not _collect(index, dim, env, known, found):  # places that are data are the same where the data is
-                return False
-        return True
-    if isinstance(e, Var) or (isinstance(e, Reduce) and any(r.name == dim for r in e.domain)):
-        return False
-    if isinstance(e, Reduce):
-        env = {**env, **{r.name: range_of(r) for r in e.domain}}
-    return all(_collect(part, dim, env, known, found) for part in children(e))
+def _said(e: Expr) -> set[str]:
+    """The variables that an expression mentions outside of what it reads."""
+    found: set[str] = set()
+    parts = [e]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Var):
+            found.add(part.name)
+        elif not isinstance(part, Access):
+            parts += children(part)
+    return found
 
 
-def _beyond(index: Expr, dim: str, env: Mapping[str, Span], ends: Ends) -> Ends:
+def _beyond(index: Expr, dim: str, span: Span, reductions: tuple[RVar, ...], ends: Ends) -> Ends:
     """From where on, down and up, `index` is beyond an edge."""
     if isinstance(index, Call) and index.function == "clamp":
         index, *sides = index.args
         if not all(map(_stands, sides)):
             return None
         ends = (_end(sides[0]), _end(sides[1]))
-    if ends is None or any(isinstance(part, Access) for part in walk(index)):
-        return None
-    span = span_of(index, env)
-    if not span.known or span.var != dim or span.rate <= 0 or span.clamps:
+        span = span_of(index, {dim: variable(dim)} | {r.name: range_of(r) for r in reductions})
+    if ends is None or not span.known or span.var != dim or span.rate <= 0 or span.clamps:
         return None
     return _reached(span, ends)
 
@@ -162,10 +164,6 @@ def _end(e: Expr) -> End:
 def _sum(e: Expr, n: int) -> Expr:
     op: BinaryOp = "+" if n > 0 else "-"
     return Binary(op, e, Const(abs(n), INT32), INT32)
-
-
-def _mentions(e: Expr, dim: str) -> bool:
-    return any(isinstance(x, Var) and x.name == dim for x in walk(e))
 
 
 # who reads beyond them -----------------------------------------------------------------------------------------------
