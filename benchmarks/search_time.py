@@ -3,8 +3,8 @@
     python -m benchmarks.search_time [--repeats 15] [--json FILE]
 
 Each repetition schedules a pipeline of another name, so that nothing is remembered from the one before. Times are the
-processor's, so that what else the machine does counts little. What was imported is frozen for the garbage collector, as
-in the processes of the service.
+processor's, so that what else the machine does counts little. Garbage is collected as rarely as in the processes of
+the service.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from app.garbage import collect_rarely
 from benchmarks.figures import Figure, main, median
 from platforms.detect import host
 from scheduler import pipelines
@@ -47,7 +48,7 @@ def measure(repeats: int = REPEATS) -> list[Figure]:
     """Two figures per pipeline: analysis and search, and all the way to C; of chains the first."""
     platform, options, clock = host(), Options(), time.process_time
     gc.collect()
-    gc.freeze()
+    collect_rarely()
     found = []
     for name in sorted(pipelines.names(), key=lambda n: (n not in LIMITS_MS, n)):
         searches, totals = [], []

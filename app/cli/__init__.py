@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from app.cli.report import reporting
+from app.garbage import collect_rarely
 
 app = typer.Typer(
     name="tilesmith",
@@ -83,6 +84,7 @@ def tilesmith(
     ] = False,
 ) -> None:
     """Schedules image-processing pipelines for a machine, and makes fast C of them."""
+    collect_rarely()
 
 
 @app.command()

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import structlog
 
 from app.errors import ApiError
+from app.garbage import collect_rarely
 from app.schedules.answers import Answer, Generated, PipelineIdentity, Question
 from app.settings import Settings
 
@@ -153,7 +154,7 @@ def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:
     except Exception:  # the boundary of the process: what is wrong will be answered to who asks for it
         log.exception("warm-up failed")
     gc.collect()
-    gc.freeze()  # what stays for good is not gone through again while a request is answered
+    collect_rarely()
 
 
 def _end_with_service() -> None:

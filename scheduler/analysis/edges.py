@@ -182,18 +182,17 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
         asked = needed.get(stage.name)
         if asked is None:
             continue
+        inside = [_places(e, symbols) for e in ends[stage.name]]
         boxes = []
         for reader, box in asked:
-            for d, e in enumerate(ends[stage.name]):
-                places = () if e is None else tuple(interval_of(x.expr, {})[0] for x in e)
-                if reader == stage.name or e is None or not all(s in symbols for x in places for s in x.symbols()):
+            for d, (places, e) in enumerate(zip(inside, ends[stage.name], strict=True)):
+                if reader == stage.name or e is None or places is None:
                     continue
-                low, high = (x.value(symbols) for x in places)
+                low, high = places
                 lo, hi = box[d]
                 if FAR * (max(low - lo, 0) + max(hi - high, 0)) > high - low + 1 > 0:
                     stages[reader] = _reading(stages[reader], stage.name, d, e)
-                    inside = (min(max(lo, low), high), max(min(hi, high), low))
-                    box = (*box[:d], inside, *box[d + 1 :])
+                    box = (*box[:d], (min(max(lo, low), high), max(min(hi, high), low)), *box[d + 1 :])
             boxes.append(box)
         hull = tuple((min(lo for lo, _ in side), max(hi for _, hi in side)) for side in zip(*boxes, strict=True))
         whole = settled_box(stage, tuple((const(lo), const(hi)) for lo, hi in hull))
@@ -203,6 +202,15 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
                 needed.setdefault(read.producer, []).append((stage.name, box))
     same = all(stages[s.name] is s for s in pipeline.stages)
     return pipeline if same else replace(pipeline, stages=tuple(stages.values()))
+
+
+def _places(ends: Ends, symbols: Mapping[str, int]) -> tuple[int, int] | None:
+    """Ends at the estimates; None where these do not tell them."""
+    if ends is None:
+        return None
+    low, high = (interval_of(end.expr, {})[0] for end in ends)
+    known = all(s in symbols for place in (low, high) for s in place.symbols())
+    return (low.value(symbols), high.value(symbols)) if known else None
 
 
 def _numbers(box: Box, symbols: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
