@@ -18,6 +18,8 @@ from scheduler.separations import put_in
 
 MOST = 16
 """Values that a joint stage has at most, as many as a tuple of the language."""
+MOST_PARTS = 5000
+"""The values of an output have at most so many parts when those of others are put in."""
 
 
 def joined(pipeline: Pipeline, joinings: Iterable[Joining]) -> Pipeline:
@@ -28,8 +30,8 @@ def joined(pipeline: Pipeline, joinings: Iterable[Joining]) -> Pipeline:
 
     Raises IllegalSchedule, naming the joining and the rule: for stages that are no outputs, or in two joinings, or of
     which there are less than two or too many values; that differ in their dims, their storage order or their estimates;
-    that have updates, or are read by other stages, or by one another elsewhere than at the point itself; for a name
-    that is taken.
+    that have updates, or are read by other stages, or by one another elsewhere than at the point itself, or are too
+    large with those put in; for a name that is taken.
     """
     names = taken(pipeline)
     for j in joinings:
@@ -60,7 +62,10 @@ def obstacle(pipeline: Pipeline, names: Sequence[str]) -> str | None:
             return f"the dims of '{s.name}' are others than those of '{first.name}', or lie otherwise in memory"
         if pipeline.estimate(s.name) != pipeline.estimate(first.name):
             return f"'{s.name}' is asked for on another region than '{first.name}'"
-    return next((f"'{reader}' reads '{name}'" for name, reader in elsewhere(pipeline, names).items()), None)
+    read = next((f"'{reader}' reads '{name}'" for name, reader in elsewhere(pipeline, names).items()), None)
+    return read or next(
+        (f"with what it reads of the others put in, '{n}' is too large" for n in large(pipeline, names)), None
+    )
 
 
 def alike(pipeline: Pipeline) -> tuple[tuple[str, ...], ...]:
@@ -82,6 +87,15 @@ def elsewhere(pipeline: Pipeline, names: Collection[str]) -> dict[str, str]:
             if isinstance(e, Access) and e.name in names and (reader.name not in names or e.indices != point):
                 found.setdefault(e.name, reader.name)
     return found
+
+
+def large(pipeline: Pipeline, names: Collection[str]) -> list[str]:
+    """Those of `names` whose values have too many parts where those of the others that they read are put in."""
+    sizes: dict[str, int] = {}
+    for stage in (s for s in pipeline.stages if s.name in names):  # producers first
+        parts = [e for value in stage.values for e in walk(value)]
+        sizes[stage.name] = len(parts) + sum(sizes.get(e.name, 0) for e in parts if isinstance(e, Access))
+    return [name for name, size in sizes.items() if size > MOST_PARTS]
 
 
 def apart(pipeline: Pipeline, regions: Mapping[str, Region]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
+from scheduler.analysis.fused_rows import FusedRow
 from scheduler.analysis.graph import StageGraph, stage_graph
 from scheduler.analysis.windows import shifted_along
 from scheduler.errors import IllegalSchedule
@@ -307,16 +308,24 @@ def _check_row(context: _Context) -> None:
     if group.vector is None or all(p.storage != "registers" for p in group.placements):
         return
     members = [context.stages[p.stage] for p in group.placements]
-    shifted = shifted_along(context.output, members, group.vector.dim)
-    for p in group.placements:
-        if p.compute != inner(group.vector.dim):
+    row = FusedRow(shifted_along(context.output, members, group.vector.dim))
+    placed = {p.stage: p for p in group.placements}
+    for p in (placed[name] for name in reversed(context.graph.stages) if name in placed):
+        if p.compute not in (INLINE, inner(group.vector.dim)):
             continue
         if context.stages[p.stage].updates:
             raise context.refuse(p.stage, "updates are not computed at the vectorised loop beside registers")
-        if (p.storage == "registers" or p.store == p.compute) and p.stage not in shifted:
+        held = p.compute != INLINE and (p.storage == "registers" or p.store == p.compute)
+        if held and p.stage not in row.shifted:
             raise context.refuse(
                 p.stage, f"in registers, but it is read by other than shifts along '{group.vector.dim}', rate 1"
             )
+        readers = [context.stages[r] for r in context.graph.consumers[p.stage] if r in placed or r == group.output]
+        wrong = row.add(
+            context.stages[p.stage], readers, "registers" if held else "inline" if p.compute == INLINE else "memory"
+        )
+        if wrong is not None:
+            raise context.refuse(p.stage, f"beside registers {wrong}")
 
 
 def _check_nesting(context: _Context) -> None:

@@ -176,7 +176,7 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
     if not all(name in known for name in pipeline.outputs):
         return pipeline
     symbols = symbols_of(pipeline, known)
-    stages = {s.name: s for s in pipeline.stages}
+    clamps: dict[str, dict[tuple[str, int], tuple[End, End]]] = {}
     needed = {name: [(name, tuple((lo, lo + n - 1) for lo, n in known[name]))] for name in pipeline.outputs}
     for stage in reversed(pipeline.stages):
         asked = needed.get(stage.name)
@@ -191,7 +191,7 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
                 low, high = places
                 lo, hi = box[d]
                 if FAR * (max(low - lo, 0) + max(hi - high, 0)) > high - low + 1 > 0:
-                    stages[reader] = _reading(stages[reader], stage.name, d, e)
+                    clamps.setdefault(reader, {})[stage.name, d] = e
                     box = (*box[:d], (min(max(lo, low), high), max(min(hi, high), low)), *box[d + 1 :])
             boxes.append(box)
         hull = tuple((min(lo for lo, _ in side), max(hi for _, hi in side)) for side in zip(*boxes, strict=True))
@@ -200,8 +200,10 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
             if read.producer != stage.name:
                 box = _numbers(footprint(read, variables(stage, whole)), symbols)
                 needed.setdefault(read.producer, []).append((stage.name, box))
-    same = all(stages[s.name] is s for s in pipeline.stages)
-    return pipeline if same else replace(pipeline, stages=tuple(stages.values()))
+    if not clamps:
+        return pipeline
+    stages = (_reading(s, clamps[s.name]) if s.name in clamps else s for s in pipeline.stages)
+    return replace(pipeline, stages=tuple(stages))
 
 
 def _places(ends: Ends, symbols: Mapping[str, int]) -> tuple[int, int] | None:
@@ -222,14 +224,18 @@ def _numbers(box: Box, symbols: Mapping[str, int]) -> tuple[tuple[int, int], ...
     return tuple((lo.value(known), hi.value(known)) for lo, hi in box)
 
 
-def _reading(reader: Stage, name: str, d: int, ends: tuple[End, End]) -> Stage:
-    """`reader` with what it reads of stage `name` clamped to `ends` in dim `d`."""
+def _reading(reader: Stage, clamps: Mapping[tuple[str, int], tuple[End, End]]) -> Stage:
+    """`reader` with what it reads of other stages clamped to ends, by the stage and the dim."""
+
+    def at(name: str, d: int, index: Expr) -> Expr:
+        ends = clamps.get((name, d)) if index.type == INT32 else None
+        return index if ends is None else Call("clamp", (index, ends[0].expr, ends[1].expr), INT32)
 
     def clamped(e: Expr) -> Expr:
         e = map_children(e, clamped)
-        if not isinstance(e, Access) or e.name != name or e.indices[d].type != INT32:
+        if not isinstance(e, Access):
             return e
-        inside = Call("clamp", (e.indices[d], ends[0].expr, ends[1].expr), INT32)
-        return replace(e, indices=(*e.indices[:d], inside, *e.indices[d + 1 :]))
+        indices = tuple(at(e.name, d, i) for d, i in enumerate(e.indices))
+        return e if indices == e.indices else replace(e, indices=indices)
 
     return rewritten(reader, clamped, clamped)

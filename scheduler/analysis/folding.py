@@ -141,21 +141,37 @@ def _step_by_step(stage: Stage, values: tuple[Expr, ...], update: Update) -> tup
     if update.where is None and len(_components_read(parts, stage.name)) < len(values):
         return None  # what is required must not depend on what is folded: the old value's reads would be lost
     loops = [(r.name, int(r.lo.value), _trips(r)) for r in reversed(update.domain) if isinstance(r.lo, Const)]
+    own, sizes = sum(map(_parts, parts)), [_parts(v) for v in values]
     for point in product(*(range(lo, lo + extent) for _, lo, extent in loops)):
         here: dict[str, Expr] = {name: Const(n, INT32) for (name, _, _), n in zip(loops, point, strict=True)}
+        most = max(LARGEST_VALUE, min(sum(sizes) + own, MOST_PARTS))
+        sizes = _sizes(stage, update, sizes)
+        if sum(sizes) > most:
+            return None
         before = values
         rewrite = _putting_in(stage.name, before, here)
         values = tuple(rewrite(v) for v in update.values)
         if update.where is not None:
             where = rewrite(update.where)
             values = tuple(Select(where, new, old, new.type) for new, old in zip(values, before, strict=True))
-        if _parts(values) > max(LARGEST_VALUE, min(_parts(before) + _parts(parts), MOST_PARTS)):
-            return None
     return values
 
 
-def _parts(values: tuple[Expr, ...]) -> int:
-    return sum(1 for v in values for _ in walk(v))
+def _parts(e: Expr) -> int:
+    return sum(1 for _ in walk(e))
+
+
+def _sizes(stage: Stage, update: Update, sizes: list[int]) -> list[int]:
+    """The parts of each value after an iteration, from those before it."""
+
+    def size(e: Expr) -> int:
+        read = (n for n in walk(e) if isinstance(n, Access) and n.name == stage.name)
+        return _parts(e) + sum(sizes[n.component] - 1 - len(stage.dims) for n in read)
+
+    made = [size(v) for v in update.values]
+    return (
+        made if update.where is None else [1 + size(update.where) + n + old for n, old in zip(made, sizes, strict=True)]
+    )
 
 
 def _putting_in(name: str, values: tuple[Expr, ...], variables: dict[str, Expr]) -> Callable[[Expr], Expr]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import lcm
+from math import gcd, lcm
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.analysis.spans import Span
+from scheduler.analysis.spans import Span, furthest
 from scheduler.errors import ScheduleError
 from scheduler.lang.types import INT32
 from scheduler.schedule import dim_of, inner, outer
@@ -62,14 +62,15 @@ class Line(NamedTuple):
 
     def window(self) -> int:
         """The most elements that one iteration touches."""
-        return max(self._touched(v) for v in range(self.k))
+        return (furthest(self.a, self.lo, self.k) + self.hi - self.lo) // self.k + 1
 
     def mean_window(self) -> float:
         """Elements that one iteration touches, on average over alignments."""
-        return sum(self._touched(v) for v in range(self.k)) / self.k
-
-    def _touched(self, v: int) -> int:
-        return (self.a * v + self.hi) // self.k - (self.a * v + self.lo) // self.k + 1
+        whole, rest = divmod(self.hi - self.lo, self.k)
+        step = gcd(self.a, self.k)
+        alignments = self.k // step
+        one_more = alignments + (rest + self.lo % step - self.k) // step  # where a remainder and `rest` make k
+        return ((whole + 1) * alignments + one_more) / alignments
 
     @property
     def rate(self) -> float:

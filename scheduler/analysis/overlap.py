@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, lcm
 
-from scheduler.analysis.spans import Span
+from scheduler.analysis.spans import Span, furthest
 
 FULL = inf
 """The overlap of a footprint that does not move with the loop at all."""
@@ -21,12 +21,9 @@ def overlap(span: Span) -> int:
     assert hi is not None
     if rate.denominator == lo.denominator == hi.denominator == 1:
         return max(0, hi.numerator - lo.numerator + 1 - abs(rate.numerator))
-    shared = 0
-    for v in range(rate.denominator):
-        first = max(span.first(v), span.first(v + 1))
-        last = min(span.last(v), span.last(v + 1))
-        shared = max(shared, last - first + 1)
-    return shared
+    k = lcm(rate.denominator, lo.denominator, hi.denominator)
+    step, low, high = (x.numerator * (k // x.denominator) for x in (rate, lo, hi))
+    return max(0, (furthest(step, low, k) + high - low - abs(step)) // k + 1)
 
 
 def overlap_in(spans: tuple[Span, ...], dim: str) -> float:

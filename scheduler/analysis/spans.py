@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, floor, lcm
+from math import ceil, floor, gcd, lcm
 from typing import NamedTuple, TypeAlias
 
 from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, Reduce, Select, Unary, Var, walk
@@ -94,6 +94,12 @@ def constant(lo: int, hi: int) -> Span:
 def variable(name: str) -> Span:
     """The span of the loop variable itself."""
     return Span(name, 1, ZERO, ZERO)
+
+
+def furthest(a: int, b: int, k: int) -> int:
+    """The largest of the remainders (a * v + b) % k, v any integer: they are as far apart as a and k have in common."""
+    step = gcd(a, k)
+    return k - step + b % step
 
 
 def _slack(rate: Rational, lo: Rational) -> Rational:

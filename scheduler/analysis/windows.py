@@ -92,9 +92,9 @@ def group_follows(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[fr
     return follows
 
 
-def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> frozenset[str]:
-    """The stages of a group that are read by shifts only along the output's `dim`: one of their dims moves with it
-    step for step, on every way from the output to them. `members` in topological order."""
+def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> dict[str, str]:
+    """The stages of a group that are read by shifts only along the output's `dim`: one of their dims, which is told,
+    moves with it step for step, on every way from the output to them. `members` in topological order."""
     along = {output.name: dim}
     reads: dict[str, list[tuple[str, StageAccess, tuple[frozenset[str], ...]]]] = {s.name: [] for s in members}
     for reader in (output, *members):
@@ -110,7 +110,8 @@ def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> frozense
             found.add(stage.dims[follow[0]] if shift else None)
         if len(found) == 1 and (moved := found.pop()) is not None:
             along[stage.name] = moved
-    return frozenset(along) - {output.name}
+    del along[output.name]
+    return along
 
 
 @once_per_stage

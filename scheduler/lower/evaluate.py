@@ -90,6 +90,7 @@ class Evaluator(Places):
         self.streams = streams
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.moved: Index | None = None  # how far the vector is moved to the left, where it goes past the caches
+        self.only_lanes = False  # what is evaluated is thrown away, and its loops need no bodies
         self._inlined = 0
         self.token = object()
 

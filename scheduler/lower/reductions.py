@@ -22,7 +22,9 @@ Job: TypeAlias = "tuple[Reduce, Frame]"
 """A reduction at a point."""
 
 UNROLLED_TRIPS = 64
-"""Reductions of at most this many terms, all bounds constant, are written out as vectors ..."""
+"""Reductions of at most this many terms, all bounds constant, are written out as vectors, ..."""
+MOST_WRITTEN = 4096
+"""... if with those of reductions inside of them no more are."""
 UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
 CHAINS = 4
@@ -40,7 +42,7 @@ def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
     component of it is known, so is this one."""
     state = ev.builder.recall(_key(ev, e, frame))
     if state is None:
-        if _is_long(ev, e):
+        if ev.only_lanes or _is_long(ev, e):
             state = _side_by_side(ev, [(e, frame)])[0]
         else:
             state = _unrolled(ev, e, frame)
@@ -60,17 +62,26 @@ def _remember(ev: Evaluator, e: Reduce, frame: Frame, state: list[Value]) -> Non
 
 
 def _is_long(ev: Evaluator, e: Reduce) -> bool:
-    most = UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS
-    return not 0 < prod(map(_trips, e.domain)) <= most
+    return not _is_written_out(e, UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS)
+
+
+def _is_written_out(e: Reduce, most: int) -> bool:
+    terms = prod(map(_trips, e.domain))
+    return 0 < terms <= most and terms * sum(map(_written, children(e))) <= MOST_WRITTEN
+
+
+def _written(e: Expr) -> int:
+    """Terms of reductions that are written out for an expression; of a loop those of one iteration."""
+    inside = sum(map(_written, children(e)))
+    if not isinstance(e, Reduce):
+        return inside
+    terms = prod(map(_trips, e.domain)) * max(1, inside)
+    return terms if terms <= MOST_WRITTEN else max(1, inside)
 
 
 def has_long_reduction(stage: Stage) -> bool:
     """Whether a value of `stage` has a reduction that vectors run as a loop."""
-    return any(
-        isinstance(e, Reduce) and not 0 < prod(map(_trips, e.domain)) <= UNROLLED_TRIPS
-        for v in stage.values
-        for e in walk(v)
-    )
+    return any(isinstance(e, Reduce) and not _is_written_out(e, UNROLLED_TRIPS) for v in stage.values for e in walk(v))
 
 
 def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
@@ -167,6 +178,8 @@ def _side_by_side(ev: Evaluator, jobs: list[Job]) -> list[list[Value]]:
             b.emit(Accumulator(cell, start))
             state.append(cell)
         cells.append(state)
+    if ev.only_lanes:
+        return cells
     domain = jobs[0][0].domain
     loops = len(domain) if ev.axis is None else _loops(domain, len(jobs))
 
@@ -277,15 +290,19 @@ def _lanes(ev: Evaluator, e: Reduce, frame: Frame) -> int:
     """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
     if ev.axis is None:
         return 1
-    b, mark, noted = ev.builder, ev.builder.mark(), list(ev.constraints)
-    with b.scope():
-        point = frame
-        for r in e.domain:
-            lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
-            var = b.fresh(r.name)
-            b.ranges[var] = (lo, lo + extent - 1)
-            point = ev.extended(point, r.name, Lane(b.declare(var)))
-        values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
+    b, mark, noted, before = ev.builder, ev.builder.mark(), list(ev.constraints), ev.only_lanes
+    ev.only_lanes = True
+    try:
+        with b.scope():
+            point = frame
+            for r in e.domain:
+                lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+                var = b.fresh(r.name)
+                b.ranges[var] = (lo, lo + extent - 1)
+                point = ev.extended(point, r.name, Lane(b.declare(var)))
+            values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
+    finally:
+        ev.only_lanes = before
     b.rollback(mark)
     ev.constraints = noted
     return max(v.lanes for v in values)

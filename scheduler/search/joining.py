@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.joinings import MOST, alike, elsewhere
+from scheduler.joinings import MOST, alike, elsewhere, large
 from scheduler.lang.pipeline import Pipeline
 from scheduler.naming import fresh, taken
 from scheduler.schedule import Joining
@@ -14,7 +14,7 @@ def together(pipeline: Pipeline) -> tuple[Joining, ...]:
     names = taken(pipeline)
     for outputs in alike(pipeline):
         stages = [name for name in outputs if pipeline.stage(name).dims and not pipeline.stage(name).updates]
-        while len(stages) > 1 and (outside := elsewhere(pipeline, stages)):
+        while len(stages) > 1 and (outside := elsewhere(pipeline, stages) or large(pipeline, stages)):
             stages = [name for name in stages if name not in outside]
         if len(stages) > 1 and sum(len(pipeline.stage(name).values) for name in stages) <= MOST:
             joint = fresh(stages[0], "_".join(stages[1:]), names)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
 
 from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
+from scheduler.analysis.fused_rows import FusedRow, How
 from scheduler.analysis.members import Members
 from scheduler.analysis.windows import shifted_along
 from scheduler.search.final import vector_of
@@ -106,7 +107,7 @@ def fuse_rows(
     registers, and what later rows read is stored as well. None where there is nothing of the kind.
 
     CGO 2021; only for stages of one plain value that are read by shifts along the row, and by nothing that is computed
-    further out.
+    further out, as far as registers go (see `fused_rows`).
     """
     definitions = members.facts.definitions
     output = definitions[members.output]
@@ -115,19 +116,27 @@ def fuse_rows(
     facts = members.facts.stages[members.output]
     if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
         return None
-    shifted = _shifted(members)
+    row = FusedRow(_shifted(members))
     result = dict(choices)
     at = order.innermost
     rotating = 0
     for name in reversed(members.names[:-1]):
         levels = choices[name].levels
-        if levels is None or levels.compute != at + 1 or name not in shifted or definitions[name].updates:
+        all_readers = [definitions[r] for r in members.consumers[name]]
+        if levels is None:
+            many = row.add(definitions[name], all_readers, "inline")
+            if many is not None:
+                result[name] = Choice(order.levels(at + 1, at + 1), f"{many}: computed once a row", "a limit of ours")
+            continue
+        if levels.compute != at + 1 or name not in row.shifted or definitions[name].updates:
             continue
         readers = [r for r in real_consumers(members, name, result) if r != members.output]
         if any(_compute(result[r]) != at for r in readers):
             continue
         registers = levels.store == at + 1
         if registers and not _few_rows(members, name):
+            continue
+        if row.add(definitions[name], all_readers, "registers" if registers else "memory") is not None:
             continue
         rotating += registers
         where = "its window rotates in registers" if registers else "its rows stay in a ring"
@@ -139,9 +148,9 @@ def fuse_rows(
     return result if rotating else None
 
 
-def _shifted(members: Members) -> frozenset[str]:
-    """The stages that are read by shifts along the rows of the output."""
-    found: frozenset[str] | None = members.remembered.get("shifted")
+def _shifted(members: Members) -> Mapping[str, str]:
+    """The stages that are read by shifts along the rows of the output, with their dims that move."""
+    found: Mapping[str, str] | None = members.remembered.get("shifted")
     if found is None:
         *stages, output = (members.facts.definitions[n] for n in members.names)
         along = members.facts.stages[members.output].storage[0]
@@ -200,9 +209,16 @@ def _free_points(members: Members, name: str) -> float:
 
 
 def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrder) -> bool:
-    """Whether what is in registers is read in the loop over vectors only."""
-    for name in members.names[:-1]:
+    """Whether what is in registers is read in the loop over vectors only, and as far as these go."""
+    if not any(c.levels is not None and c.levels.registers for c in choices.values()):
+        return True
+    definitions, row = members.facts.definitions, FusedRow(_shifted(members))
+    for name in reversed(members.names[:-1]):
         levels = choices[name].levels
+        if levels is None or levels.compute == order.innermost:
+            how: How = "inline" if levels is None else "registers" if levels.registers else "memory"
+            if row.add(definitions[name], [definitions[r] for r in members.consumers[name]], how) is not None:
+                return False
         if levels is not None and levels.registers:
             readers = [r for r in real_consumers(members, name, choices) if r != members.output]
             if levels.compute != order.innermost or any(_compute(choices[r]) != levels.compute for r in readers):

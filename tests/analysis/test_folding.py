@@ -166,6 +166,13 @@ def test_what_would_grow_stays() -> None:
     assert not chain.updates
 
 
+def test_what_would_grow_is_not_made() -> None:
+    """Half a million parts, and with each update so many times more."""
+    many = " + ".join(["input(x)"] * 500)
+    product = update(" * ".join(["f(x)"] * 500))
+    assert folded(pipeline_of(many, *[product] * 9).stage("f")).updates
+
+
 def test_nothing_is_computed_once_a_term() -> None:
     inside = update("sum(f(x) * input(x + q) for q in range(9))")
     assert len(assert_same(pipeline_of("int32(input(x))", inside)).updates) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +79,18 @@ def test_outputs_alike_are_joined_but_those_that_others_read() -> None:
     assert together(SOME) == (Joining(("gx", "both", "shifted"), "gx_both_shifted"),)
     assert together(pipeline(GRADIENT, ["gx", "gy"], {"gy": [[0, 4096], [1, 2048]]})) == ()
     assert together(pipeline(GRADIENT, ["gx"])) == ()
+
+
+def test_outputs_that_would_grow_are_not_joined() -> None:
+    """Each has twice the parts of the one before it; what is read outside cannot be joined either."""
+    names = [f"o{k}" for k in range(16)]
+    value = {"o0": ["x", "y", "img(x, y)"]}
+    value |= {n: ["x", "y", f"{p}(x, y) ^ {p}(x, y)"] for p, n in pairwise(names)}
+    assert together(pipeline(dict(islice(value.items(), 9)), names[:9]))[0].stages == tuple(names[:9])
+    of = pipeline(value, names)
+    assert together(of) == ()
+    with pytest.raises(IllegalSchedule, match=r"with what it reads of the others put in, 'o\d+' is too large"):
+        prepared(of, Schedule(of.name, "", (), joinings=(Joining(tuple(names), "o"),)))
 
 
 @pytest.mark.parametrize("of", [ALL, SOME], ids=["all", "some"])

@@ -7,9 +7,10 @@ from machines import machine
 from support.methods import PAPER_OPTIONS
 
 from scheduler.compile import compile_pipeline
-from scheduler.errors import ScheduleError
+from scheduler.errors import IllegalSchedule, ScheduleError
 from scheduler.lang.document import load
-from scheduler.schedule import INLINE
+from scheduler.legality import check
+from scheduler.schedule import INLINE, Group, Placement, Schedule, Vector
 
 
 def chain(stages: int, value: str) -> dict:
@@ -48,3 +49,49 @@ def test_a_pipeline_that_reaches_beyond_every_image_is_refused():
 def test_short_chains_stay_inline():
     compiled = compile_pipeline(load(chain(3, MEAN)), machine(), PAPER_OPTIONS)
     assert all(p.compute == INLINE for g in compiled.schedule.groups for p in g.placements)
+
+
+BOUNDED = {"boundary": {"kind": "constant", "value": "0.0", "domain": [[0, "image.extent.x"], [0, "image.extent.y"]]}}
+
+
+@pytest.mark.parametrize(
+    ("stages", "value", "more"),
+    [
+        (20, "f(x, y) + f(x + 1, y)", {}),  # so small an image inherits edges: every read is clamped
+        (20, "f(clamp(x - 1, 0, 63), y) + f(clamp(x + 1, 0, 63), y)", {}),
+        (20, "f(x - 1, y) + f(x + 1, y)", BOUNDED),
+        (2, "f(x - 1048576, y) + f(x + 1048576, y)", {}),
+    ],
+)
+def test_what_is_in_registers_is_bounded_at_the_ends_of_rows_and_along_them(stages, value, more):
+    document = chain(stages, value)
+    for s in document["stages"][:-1]:
+        s |= more
+    document["estimates"]["image"] = [[0, 64], [0, 64]]
+    compiled = compile_pipeline(load(document), machine())
+    assert len(compiled.source.code) < 500_000
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("f(x - 200, y) + f(x + 200, y)", "elements of each row would be held at once"),
+        (" + ".join(f"f(clamp(x + {n}, 0, 63), y)" for n in range(101)), "computed at more than 100 places"),
+    ],
+)
+def test_registers_by_hand_are_refused_before_they_are_too_many(value, why):
+    pipeline = load(chain(2, value))
+    held = Placement("s0", "x.inner", "y.inner", True, "registers", (), None)
+    loops = ("x.inner", "y.inner")
+    group = Group("s1", loops, (), None, Vector("x", 8), (), (held,))
+    with pytest.raises(IllegalSchedule, match=why):
+        check(pipeline, Schedule("chain", "by hand", (group,)))
+
+
+def test_reductions_inside_of_reductions_are_not_all_written_out():
+    deep = "f(x, y)"
+    for n in range(24):
+        deep = f"sum({deep} for r{n} in range(2))"
+    for n in range(24, 40):
+        deep = f"sum({deep} for r{n} in range(image.extent.x))"
+    assert len(compile_pipeline(load(chain(1, deep)), machine()).source.code) < 500_000

@@ -1,5 +1,6 @@
 """Overlap of a producer in a consumer's loop."""
 
+import random
 from fractions import Fraction
 
 import pytest
@@ -7,6 +8,7 @@ from support.small_pipelines import F, blur, clamp, pipeline, stage, x
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.facts import gather
+from scheduler.analysis.nest import line
 from scheduler.analysis.overlap import FULL, overlap, overlap_in
 from scheduler.analysis.spans import Span
 
@@ -59,3 +61,19 @@ def test_blur_overlaps_in_rows_only() -> None:
     facts = gather(blur())
     (read,) = facts.stages["blur_y"].reads
     assert (overlap_in(read.spans, "x"), overlap_in(read.spans, "y")) == (0, 2)
+
+
+def test_overlap_and_windows_of_every_alignment() -> None:
+    """They are told without going through the alignments, of which there may be as many as there are integers."""
+    rng = random.Random(0)
+    for _ in range(500):
+        rate = Fraction(rng.randint(1, 20) * rng.choice((-1, 1)), rng.randint(1, 12))
+        lo = Fraction(rng.randint(-30, 30), rng.choice((1, 2, 3, rate.denominator)))
+        s = Span("x", rate, lo, lo + Fraction(rng.randint(0, 40), rng.choice((1, 2, rate.denominator))))
+        shared = (min(s.last(v), s.last(v + 1)) - max(s.first(v), s.first(v + 1)) + 1 for v in range(rate.denominator))
+        assert overlap(s) == max(0, *shared)
+        row = line(s)
+        touched = [(row.a * v + row.hi) // row.k - (row.a * v + row.lo) // row.k + 1 for v in range(row.k)]
+        assert row.window() == max(touched)
+        assert row.mean_window() == sum(touched) / row.k
+    assert overlap(Span("x", Fraction(2**30, 2**30 + 1), Fraction(0), Fraction(1, 2))) == 1

@@ -1,0 +1,84 @@
+"""What a row whose stages share one loop over vectors holds in registers, and computes again where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from scheduler.analysis.accesses import StageAccess, accesses
+from scheduler.analysis.remember import once_per_stage
+from scheduler.lang.pipeline import Stage
+
+MOST_ELEMENTS = 256
+"""Of a row of a stage at most so many elements are held at once."""
+MOST_PLACES = 100
+"""Where clamps are active, all stages together are computed at most at so many places where they are read, or loaded
+there, ..."""
+DEEPEST = 40
+"""... and at most so deep in one another."""
+
+How = Literal["inline", "registers", "memory"]
+"""Where a stage that is computed in the row is: what is in memory has its vectors in registers all the same."""
+
+
+@dataclass(slots=True)
+class FusedRow:
+    """Is told the stages of a row from the output backwards. `shifted` has the stages that are read by shifts along
+    it, with their dims that move.
+
+    While the output's vector is computed, its readers ask for elements of a stage from one place to another, `asked`:
+    its own vector is as far ahead as the last, and vectors are held back to the first. Beside whole vectors, at the
+    ends of a row where clamps are active, what is read through these is no plain shift. It is loaded or computed where
+    it is read, at so many `places`, and so is all that this reads, so `deep` in one another.
+    """
+
+    shifted: Mapping[str, str]
+    asked: dict[str, tuple[float, float]] = field(default_factory=dict)
+    places: dict[str, float] = field(default_factory=dict)
+    deep: dict[str, int] = field(default_factory=dict)
+    together: float = 0.0
+
+    def add(self, stage: Stage, readers: Iterable[Stage], how: How) -> str | None:
+        """Why `stage` cannot be computed in the row; only if it can is it taken for one that is."""
+        least = most = places = 0.0
+        deep = 0
+        dim = self.shifted.get(stage.name)
+        d = None if dim is None else stage.dims.index(dim)
+        for reader in readers:
+            ahead = self.asked.get(reader.name, (0.0, 0.0))
+            for a in _reads(reader).get(stage.name, ()):
+                if d is not None and a.spans[d].known:
+                    lo, hi = (float(end or 0) for end in (a.spans[d].lo, a.spans[d].hi))
+                    least, most = min(least, ahead[0] + lo), max(most, ahead[1] + hi)
+                again = self.places.get(reader.name, 0.0) + (d is not None and bool(a.spans[d].clamps))
+                if again:
+                    places += again * _times(a)
+                    deep = max(deep, 1 + self.deep.get(reader.name, 0))
+        if how != "inline" and most - least > MOST_ELEMENTS:
+            return f"{most - least:g} elements of each row would be held at once, more than {MOST_ELEMENTS}"
+        if self.together + places > MOST_PLACES:
+            return f"at the ends of rows it would be computed at more than {MOST_PLACES} places"
+        if deep > DEEPEST:
+            return f"at the ends of rows more than {DEEPEST} stages would be computed inside of one another"
+        self.asked[stage.name] = (least, most) if how == "inline" else (most, most)
+        if how != "memory":
+            self.places[stage.name], self.deep[stage.name] = places, deep
+        self.together += places
+        return None
+
+
+@once_per_stage
+def _reads(stage: Stage) -> dict[str, list[StageAccess]]:
+    found: dict[str, list[StageAccess]] = {}
+    for a in accesses(stage):
+        found.setdefault(a.producer, []).append(a)
+    return found
+
+
+def _times(a: StageAccess) -> float:
+    """How many elements an access reads for a point, at most."""
+    times = 1.0
+    for r in a.reductions:
+        times *= max(1, int(getattr(r.extent, "value", 1)))
+    return times
