@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from app.images import channel_dim
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.errors import TilesmithError
 from scheduler.lang.arguments import Image, Region, Scalar
 from scheduler.lang.pipeline import Input, Pipeline

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.estimates import largest_weight
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.expr import Cast
 from scheduler.lang.pipeline import Input, Pipeline
 from scheduler.lang.types import ScalarType

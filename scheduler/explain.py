@@ -9,6 +9,7 @@ from scheduler.schedule import Schedule
 from scheduler.search.trace import Decision, Rejected, Trace
 
 TITLES = {
+    "rewriting": "Rewriting",
     "fixed": "Fixed decisions",
     "factor": "Partial results",
     "separation": "Separation",

@@ -20,7 +20,7 @@ from app.cli.report import UsageError, print_json, progress
 from app.cli.sources import load_pipeline
 from app.workers.errors import RunError
 from app.workers.regions import largest_regions
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.joinings import apart
 from scheduler.lang.arguments import Image
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.joinings import alike
 from scheduler.lang.arguments import Image, Region, RegionError, Scalar, checked_params
 from scheduler.lang.pipeline import Pipeline

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from math import ceil, floor, lcm
 
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.derived import with_values
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
-from scheduler.analysis.normalise import normalise
 from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import Span, hull
 from scheduler.lang import bounds as values
@@ -343,32 +341,3 @@ def required_boxes(
             if visit is not None:
                 visit(image, need[image.name])
     return need
-
-
-Region = tuple[tuple[int, int], ...]
-
-
-def required_regions(
-    pipeline: Pipeline,
-    regions: Mapping[str, Region],
-    params: Mapping[str, int | float | bool],
-    input_regions: Mapping[str, Region],
-) -> dict[str, Region]:
-    """(min, extent) per dim of every stage and input that the output `regions` ((min, extent) per dim) need.
-
-    `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs the
-    integer ones. The same intervals that the generated code computes at its entry.
-    """
-    pipeline = normalise(pipeline)
-    known = with_values(pipeline, params)
-    env: dict[str, int] = {param_symbol(p.name): int(known[p.name]) for p in pipeline.params if p.type.is_integer}
-    for image in pipeline.inputs:
-        for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
-            env[bound_symbol(image.name, "min", dim)] = lo
-            env[bound_symbol(image.name, "extent", dim)] = extent
-    outputs = {name: tuple((const(lo), const(lo + n - 1)) for lo, n in region) for name, region in regions.items()}
-    result: dict[str, Region] = {}
-    for name, box in required_boxes(pipeline, outputs, lambda bound, _: const(bound.value(env))).items():
-        ends = [(lo.value(env), hi.value(env)) for lo, hi in box]
-        result[name] = tuple((lo, hi - lo + 1) for lo, hi in ends)
-    return result

@@ -14,7 +14,7 @@ from scheduler.analysis.arithmetic import Typed, element_bytes_used, total, type
 from scheduler.analysis.arithmetic import together as typed_together
 from scheduler.analysis.dependence import free_dims, pure_dims
 from scheduler.analysis.graph import StageGraph, stage_graph
-from scheduler.analysis.normalise import normalise
+from scheduler.analysis.normalise import Note, normalise
 from scheduler.analysis.overlap import overlap_in
 from scheduler.analysis.regions import Estimates, Region, estimates
 from scheduler.analysis.spans import Span, compose, constant, hull, span_of, variable
@@ -132,10 +132,11 @@ def gather(
     strips: frozenset[str] = frozenset(),
     strict: bool = False,
     before: Facts | None = None,
+    note: Note | None = None,
 ) -> Facts:
     """The facts of `pipeline` (with boundaries or without: it is normalised here, with `strict` floats or without).
     Stages that are as they were `before`, and whose producers have no updates, keep the facts that they had."""
-    pipeline = normalise(pipeline, strict)
+    pipeline = normalise(pipeline, strict, note)
     graph = stage_graph(pipeline)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
     at = estimates(pipeline, found)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from scheduler.analysis.derived import with_derived
+from scheduler.analysis.edges import inherited
 from scheduler.analysis.folding import folded
 from scheduler.analysis.reduction_order import fastest_dims, ordered
 from scheduler.analysis.specialised import specialised
@@ -23,13 +25,16 @@ from scheduler.lang.expr import (
     Select,
     map_children,
 )
-from scheduler.lang.pipeline import Boundary, Input, Pipeline, rewritten
+from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage, rewritten
 from scheduler.lang.types import INT32
 
 Domain = tuple[tuple[Expr, Expr], ...]
+Pass = Literal["boundaries", "folding", "order", "levels", "halves", "params", "edges"]
+Note = Callable[[Pass, Pipeline, Pipeline], None]
+"""Told of a pass that changes something: the pipeline before and after it."""
 
 
-def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
+def normalise(pipeline: Pipeline, strict: bool = False, note: Note | None = None) -> Pipeline:
     """*Before*: a checked pipeline. *After*: no input and no stage has a boundary; every access to one that had
     indexes inside its domain by `clamp`, `min` and `%`, and selects the constant where the boundary is one. No stage's
     first update is one that could be part of its value (see `folding`), and the loops of long reductions run along
@@ -42,14 +47,27 @@ def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
     domain even where the modulo implies it, so that interval arithmetic sees the bound.
     """
-    pipeline = _without_boundaries(pipeline)
     fastest = fastest_dims(pipeline)
-    stages = tuple(ordered(folded(s, strict), fastest, strict) for s in pipeline.stages)
-    same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
-    pipeline = specialised(pipeline if same else replace(pipeline, stages=stages), strict)
-    from scheduler.analysis.edges import inherited  # it asks what is needed of normal pipelines
+    passes: tuple[tuple[Pass, Callable[[Pipeline], Pipeline]], ...] = (
+        ("boundaries", _without_boundaries),
+        ("folding", lambda p: _by_stage(p, lambda s: folded(s, strict))),
+        ("order", lambda p: _by_stage(p, lambda s: ordered(s, fastest, strict))),
+        ("levels", lambda p: specialised(p, strict)),
+        ("halves", lambda p: halved(p, strict)),
+        ("params", with_derived),
+        ("edges", inherited),
+    )
+    for name, rewrite in passes:
+        before, pipeline = pipeline, rewrite(pipeline)
+        if note is not None and pipeline is not before:
+            note(name, before, pipeline)
+    return pipeline
 
-    return inherited(with_derived(halved(pipeline, strict)))
+
+def _by_stage(pipeline: Pipeline, rewrite: Callable[[Stage], Stage]) -> Pipeline:
+    stages = tuple(map(rewrite, pipeline.stages))
+    same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
+    return pipeline if same else replace(pipeline, stages=stages)
 
 
 def _without_boundaries(pipeline: Pipeline) -> Pipeline:

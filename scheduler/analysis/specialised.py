@@ -208,7 +208,9 @@ class _Specialising:
             self.names.add(called)
             self.versions[name, at] = called
             dims, storage = (tuple(d for d in of if d != self.dims[name]) for of in (stage.dims, stage.storage))
-            self.made.setdefault(name, []).append(replace(level, name=called, dims=dims, storage=storage, typed=False))
+            self.made.setdefault(name, []).append(
+                replace(level, name=called, dims=dims, storage=storage, typed=False, made_of=name)
+            )
         return self.versions[name, at]
 
     def _version_of(self, stage: Stage, known: dict[str, Const]) -> Stage:

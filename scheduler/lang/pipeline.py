@@ -80,6 +80,7 @@ class Stage:
     boundary: Boundary | None
     storage: tuple[str, ...]
     typed: bool = False  # the document states the type (kept so that documents round-trip)
+    made_of: str | None = None  # the stage that this takes the place of, with others, where analysis made it
 
     @property
     def types(self) -> tuple[ScalarType, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cost_models.ecm import Ecm
 from cost_models.model import Breakdown
@@ -20,8 +20,9 @@ from scheduler.search.deciding import decide
 from scheduler.search.default import NAME as DEFAULT
 from scheduler.search.default import default
 from scheduler.search.factoring import factor_reductions
+from scheduler.search.rewriting import rewriting_explained
 from scheduler.search.taco2019 import taco2019
-from scheduler.search.trace import Trace
+from scheduler.search.trace import Decision, Trace
 
 METHODS = ("default", "taco2019")
 
@@ -74,7 +75,8 @@ def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions 
         raise ScheduleError("the method 'taco2019' takes no fixed decisions: it decides what its paper does")
     clock = options.now or (lambda: 0.0)
     start = clock()
-    facts = gather(pipeline, strict=options.strict)
+    rewritings: list[Decision] = []
+    facts = gather(pipeline, strict=options.strict, note=lambda *told: rewritings.extend(rewriting_explained(*told)))
     factored = factor_reductions(pipeline, facts, platform, options.strict)
     analysed = clock()
 
@@ -86,5 +88,6 @@ def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions 
         candidates, trace = decide(*parts, options.fixed, DEFAULT)
     else:
         candidates, trace = default(factored, platform, Ecm(), options.strict, deadline, options.top)
+    trace = replace(trace, decisions=(*rewritings, *trace.decisions))
     timings = {"analysis": (analysed - start) * 1e3, "search": (clock() - analysed) * 1e3}
     return SearchResult(candidates, trace, timings)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["fixed", "factor", "separation", "joining", "group", "level", "inline", "tiling", "split", "final"]
+Kind = Literal[
+    "rewriting", "fixed", "factor", "separation", "joining", "group", "level", "inline", "tiling", "split", "final"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from scheduler.analysis.bounds import required_regions
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.required import required_regions
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from scheduler.analysis.bounds import required_regions
 from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.graph import is_plain
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.required import required_regions
 from scheduler.errors import IllegalSchedule
 from scheduler.factors import factored, reductions
 from scheduler.lang.document import load

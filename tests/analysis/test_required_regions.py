@@ -9,9 +9,10 @@ import pytest
 from support.random_indices import Indices, number, value_of
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.analysis.bounds import interval_of, required_boxes, required_regions
+from scheduler.analysis.bounds import interval_of, required_boxes
 from scheduler.analysis.index import Index, const, sym
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.required import required_regions
 from scheduler.lang import interpret as interpreter
 from scheduler.lang.document import load
 from scheduler.lang.expr import Access, Binary, Cast, Const, Expr, Unary, Var

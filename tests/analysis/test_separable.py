@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.bounds import required_regions
 from scheduler.analysis.facts import gather
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.required import required_regions
 from scheduler.analysis.separable import windows
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.document import load

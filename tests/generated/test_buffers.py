@@ -12,7 +12,7 @@ from support.machines import machine
 from support.native import Buffer, Region, build
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.compile import compile_pipeline
 from scheduler.emit.csource import CSource
 from scheduler.lang.document import load

@@ -9,8 +9,8 @@ import pytest
 from support.machines import machine
 from support.native import build, call, source_of
 
-from scheduler.analysis.bounds import required_regions
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.required import required_regions
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline

@@ -10,8 +10,8 @@ from support.machines import machine
 from support.native import build, call, source_of
 from support.shipped import loaded
 
-from scheduler.analysis.bounds import required_regions
 from scheduler.analysis.facts import gather
+from scheduler.analysis.required import required_regions
 from scheduler.emit.halide import to_cpp
 from scheduler.emit.loopnest import to_text
 from scheduler.errors import IllegalSchedule

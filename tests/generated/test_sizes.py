@@ -14,7 +14,7 @@ from support.odd_sizes import DOCUMENTS
 from support.random_schedules import random_schedule
 from support.shipped import assert_right, loaded, random_array
 
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.compile import compile_pipeline
 from scheduler.emit.csource import CSource
 from scheduler.lang.document import load

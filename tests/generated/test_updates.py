@@ -10,7 +10,7 @@ from support.machines import machine
 from support.native import build, call, source_of
 from support.threads import threads
 
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline

@@ -11,7 +11,7 @@ from support.native import build, call, source_of
 from support.random_pipelines import random_inputs
 from support.random_schedules import random_schedule
 
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.emit.csource import CSource
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.document import load_text
 from scheduler.lang.interpret import Image, interpret
 

@@ -30,7 +30,7 @@ from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
 from support.random_updates import random_updates
 
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline

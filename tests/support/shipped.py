@@ -11,7 +11,7 @@ from support.native import Region
 
 from app.estimates import largest_weight
 from scheduler import pipelines
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 from scheduler.lang.types import ScalarType

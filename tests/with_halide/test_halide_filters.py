@@ -16,7 +16,7 @@ import pytest
 from support.modules import require_module
 
 from scheduler import pipelines
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.interpret import Image, interpret
 
 require_module("halide")

@@ -12,7 +12,7 @@ from support.hand_written_c import pairs
 
 from app.workers.regions import default_regions, largest_regions
 from scheduler import pipelines
-from scheduler.analysis.bounds import required_regions
+from scheduler.analysis.required import required_regions
 from scheduler.lang.arguments import Image, Region, RegionError
 from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage
 from scheduler.lang.types import FLOAT32
