@@ -20,6 +20,7 @@ from scheduler.fixed_rules import contradictions, readers
 from scheduler.lang.names import close_to
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.lang.report import pointer
+from scheduler.naming import in_place_of
 from scheduler.schedule import INLINE, ROOT, dim_of
 from scheduler.schedule_document import MAX_PREFETCH, Flag
 
@@ -113,7 +114,11 @@ class _Names:
         self.found: list[Problem] = []
 
     def problems(self) -> list[Problem]:
-        if self.name not in self.stages:
+        instead = in_place_of(self.name, self.stages.values())
+        if instead is not None:
+            message = f"the stage '{self.name}' is computed as others, a stage a level"
+            self.found.append(Problem("unknown_name", pointer(self.name), message, f"fix these: {instead}"))
+        elif self.name not in self.stages:
             self._unknown("stage", self.name, self.graph.stages, "the pipeline")
         elif self.name not in self.graph.consumers:
             message = f"no output of the pipeline needs the stage '{self.name}'"

@@ -15,6 +15,7 @@ from scheduler.analysis.graph import StageGraph, stage_graph
 from scheduler.analysis.windows import shifted_along
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.pipeline import Pipeline, Stage
+from scheduler.naming import in_place_of
 from scheduler.prepare import prepared
 from scheduler.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector, dim_of, inner, outer
 
@@ -29,7 +30,7 @@ def check(pipeline: Pipeline, schedule: Schedule) -> None:
     if schedule.pipeline != pipeline.name:
         raise IllegalSchedule(f"the schedule is for pipeline '{schedule.pipeline}', not for '{pipeline.name}'")
     stages = {s.name: s for s in pipeline.stages}
-    _check_cover(graph, schedule, {s.name for s in pipeline.stages if s.updates})
+    _check_cover(graph, schedule, pipeline.stages)
     _check_group_order(graph, schedule)
     for group in schedule.groups:
         _check_group(_Context(pipeline, graph, stages, group, schedule.strict))
@@ -62,14 +63,18 @@ class _Context:
         return self.group.loops.index(loop)
 
 
-def _check_cover(graph: StageGraph, schedule: Schedule, updated: Collection[str]) -> None:
+def _check_cover(graph: StageGraph, schedule: Schedule, stages: Collection[Stage]) -> None:
     """Every stage is scheduled: as the output of a group, or in the groups that read it. Each of several computes its
     own, somewhere or inline."""
     seen: dict[str, bool] = {}
+    updated = {s.name for s in stages if s.updates}
     for group in schedule.groups:
         placed = [p.stage for p in group.placements]
         for name in (*placed, group.output):
             if name not in graph.consumers:
+                instead = in_place_of(name, stages)
+                if instead is not None:
+                    raise IllegalSchedule(f"stage '{name}': it is computed as others, a stage a level: {instead}")
                 raise IllegalSchedule(f"stage '{name}': no output of the pipeline needs a stage of this name")
             member = name != group.output
             if name in seen and not (member and seen[name]):

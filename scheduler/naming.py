@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from scheduler.lang.functions import FUNCTIONS
 from scheduler.lang.parse import REDUCTIONS
-from scheduler.lang.pipeline import Pipeline
+from scheduler.lang.pipeline import Pipeline, Stage
 
 _KEPT: Final = frozenset(FUNCTIONS) | REDUCTIONS | {"range"} | frozenset(keyword.kwlist)
 _LONGEST: Final = 64
 _ENDING: Final = 20
+_LISTED: Final = 12
 
 
 def taken(pipeline: Pipeline) -> set[str]:
@@ -26,6 +27,18 @@ def problem(name: str, taken: Collection[str]) -> str | None:
     if not re.fullmatch(rf"[A-Za-z_][A-Za-z0-9_]{{0,{_LONGEST - 1}}}", name) or name in _KEPT:
         return "this is no name for a stage"
     return "the name is taken" if name in taken else None
+
+
+def in_place_of(name: str, stages: Iterable[Stage]) -> str | None:
+    """The names of the stages that analysis put in the place of one, for a message; None where it did not."""
+    found = [s.name for s in stages if s.made_of == name]
+    return listed(found) if found else None
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, the first of many."""
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def fresh(stage: str, ending: str, taken: Collection[str]) -> str:

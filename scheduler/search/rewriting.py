@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.analysis.normalise import Pass
 from scheduler.lang.pipeline import Pipeline
+from scheduler.naming import in_place_of, listed
 from scheduler.search.trace import Decision
 
 _TOLD: dict[Pass, tuple[str, str, str]] = {
@@ -29,8 +30,6 @@ _TOLD: dict[Pass, tuple[str, str, str]] = {
     ),
 }
 """By pass what is told: chosen, with the stages that changed; why; and who decided it."""
-LISTED = 12
-"""So many stages are told by name."""
 
 
 def rewriting_explained(done: Pass, before: Pipeline, after: Pipeline) -> list[Decision]:
@@ -42,21 +41,16 @@ def rewriting_explained(done: Pass, before: Pipeline, after: Pipeline) -> list[D
             Decision(
                 "rewriting",
                 name,
-                f"a stage a level: {_listed(made)}" if made else "its values are known numbers",
+                f"a stage a level: {made}" if made else "its values are known numbers",
                 "who reads it says which level: each may be inlined, slid, or kept in registers",
                 "analysis.specialised",
             )
             for name in (s.name for s in before.stages if s.name not in kept)
-            for made in [[s.name for s in after.stages if s.made_of == name]]
+            for made in (in_place_of(name, after.stages),)
         ]
     if done not in _TOLD:
         return []
     chosen, reason, source = _TOLD[done]
     known = {id(s) for s in before.stages}
     changed = [s.name for s in after.stages if id(s) not in known]
-    return [Decision("rewriting", before.name, chosen.format(_listed(changed)), reason, source)]
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - LISTED
-    return ", ".join(names[:LISTED]) + (f" and {more} more" if more > 0 else "")
+    return [Decision("rewriting", before.name, chosen.format(listed(changed)), reason, source)]

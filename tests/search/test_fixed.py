@@ -85,6 +85,14 @@ def test_near_names_are_offered() -> None:
     assert [p.hint for p in error.value.problems] == ["did you mean 'y.inner'?", "did you mean 'blur_x'?"]
 
 
+def test_stages_that_are_computed_as_others_are_told_with_these() -> None:
+    with pytest.raises(DocumentError) as error:
+        load({"vert_log": {"compute": "root"}}, scheduler.pipelines.load("max_filter"))
+    (problem,) = error.value.problems
+    assert problem.message == "the stage 'vert_log' is computed as others, a stage a level"
+    assert problem.hint == "fix these: " + ", ".join(f"vert_log_{n}" for n in range(6))
+
+
 @pytest.mark.parametrize(
     ("document", "pointer", "message"),
     [

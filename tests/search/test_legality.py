@@ -3,14 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from support.machines import machine
 from support.random_schedules import random_schedule
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, unsharp, x, y
 
+from scheduler import pipelines
 from scheduler.errors import IllegalSchedule
 from scheduler.lang.document import load
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.search import autoschedule
 
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")
 GOOD = Group(
@@ -321,3 +324,12 @@ def test_updates_need_memory_and_run_in_one_group() -> None:
     kept = tuple(replace(p, compute="y.inner", store="y.inner") for p in inside)
     groups = (replace(OUT, placements=kept), replace(OUT, output="other", placements=kept))
     _refused(_schedule(*groups), "'sums': it is in several groups, but has updates", two)
+
+
+def test_a_stage_that_others_take_the_place_of_is_refused_with_these() -> None:
+    of = pipelines.load("max_filter")
+    found = autoschedule(of, machine()).schedule
+    (group,) = found.groups
+    (first, *rest) = group.placements
+    other = replace(group, placements=(replace(first, stage="vert"), *rest))
+    _refused(replace(found, groups=(other,)), "it is computed as others, a stage a level: vert_4, vert_9", of)
