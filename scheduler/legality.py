@@ -75,6 +75,9 @@ def _check_cover(graph: StageGraph, schedule: Schedule, stages: Collection[Stage
                 instead = in_place_of(name, stages)
                 if instead is not None:
                     raise IllegalSchedule(f"stage '{name}': it is computed as others, a stage a level: {instead}")
+                joint = next((j.joint for j in schedule.joinings if name in j.stages), None)
+                if joint is not None:
+                    raise IllegalSchedule(f"stage '{name}': it is computed as a value of '{joint}', which joins it")
                 raise IllegalSchedule(f"stage '{name}': no output of the pipeline needs a stage of this name")
             member = name != group.output
             if name in seen and not (member and seen[name]):

@@ -42,6 +42,12 @@ def _put(document: dict[str, Any], text: str) -> None:
     """STAGE.KEY=VALUE or STAGE.tiles.DIM=VALUE into the document."""
     place, _, value = text.partition("=")
     steps = place.split(".")
+    if len(steps) == 3 and steps[1] != "tiles":
+        raise UsageError(
+            (f"--fix {text}: only tiles are fixed by dim", f"did you mean {steps[0]}.tiles.{steps[2]}=...?")
+        )
+    if steps[1:] == ["tiles"]:
+        raise UsageError((f"--fix {text}: tiles are fixed by dim", f"write {place}.DIM={value}"))
     if len(steps) != (3 if steps[1:2] == ["tiles"] else 2) or not all(steps):
         shape = "STAGE.KEY=VALUE, such as blur_x.compute=y.inner or blur_y.tiles.x=256"
         raise UsageError((f"--fix {text}: expected a file, or {shape}", None))

@@ -47,7 +47,8 @@ def test_decisions_of_files_and_what_is_said_after_them(tmp_path):
     ("text", "status", "said"),
     [
         ("blur_x=inline", 2, "expected a file, or STAGE.KEY=VALUE"),
-        ("blur_x.tiles=8", 2, "expected a file, or STAGE.KEY=VALUE"),
+        ("blur_x.tiles=8", 2, "write blur_x.tiles.DIM=8"),
+        ("blur_x.tile.x=8", 2, "did you mean blur_x.tiles.x=...?"),
         ("nothing.json", 2, "there is no file 'nothing.json'"),
         ("blurx.compute=inline", 2, "did you mean 'blur_x'?"),
         ("blur_x.vector=7", 2, "/blur_x/vector"),

@@ -25,8 +25,9 @@ from scheduler.lang.arguments import ArgumentError
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image
 from scheduler.lang.pipeline import Pipeline
+from scheduler.legality import check
 from scheduler.prepare import prepared
-from scheduler.schedule import Joining, Schedule
+from scheduler.schedule import Group, Joining, Schedule
 from scheduler.schedule_document import from_document, to_document
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.joining import together
@@ -79,6 +80,12 @@ def test_outputs_alike_are_joined_but_those_that_others_read() -> None:
     assert together(SOME) == (Joining(("gx", "both", "shifted"), "gx_both_shifted"),)
     assert together(pipeline(GRADIENT, ["gx", "gy"], {"gy": [[0, 4096], [1, 2048]]})) == ()
     assert together(pipeline(GRADIENT, ["gx"])) == ()
+
+
+def test_the_joint_is_named_for_an_output_in_it() -> None:
+    chosen = joining(ALL)
+    with pytest.raises(IllegalSchedule, match="stage 'gx': it is computed as a value of 'strong_gy_gx'"):
+        check(ALL, replace(chosen, groups=(Group("gx", (), (), None, None, (), ()),)))
 
 
 def test_outputs_that_would_grow_are_not_joined() -> None:
