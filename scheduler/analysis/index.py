@@ -170,20 +170,16 @@ def _atom(kind: AtomKind, *args: Index) -> Index:
 
 def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
     pick = min if kind == "min" else max
-    flat: list[Index] = []
+    flat: dict[Terms, Index] = {}
     for x in (a, b):
         inner = x.terms[0][0] if len(x.terms) == 1 and x.terms[0][1] == 1 else None
         parts = [arg + x.const for arg in inner.args] if inner is not None and inner.kind == kind else [x]
         for part in parts:
-            for n, other in enumerate(flat):
-                if other.terms == part.terms:
-                    flat[n] = Index(pick(other.const, part.const), part.terms)
-                    break
-            else:
-                flat.append(part)
+            other = flat.get(part.terms)
+            flat[part.terms] = part if other is None else Index(pick(other.const, part.const), part.terms)
     if len(flat) == 1:
-        return flat[0]
-    return _atom(kind, *sorted(flat, key=lambda x: x.key))
+        return next(iter(flat.values()))
+    return _atom(kind, *sorted(flat.values(), key=lambda x: x.key))
 
 
 def minimum(a: Index, b: Index) -> Index:
