@@ -65,10 +65,10 @@ class Builder:
     # names ------------------------------------------------------------
 
     def fresh(self, hint: str) -> str:
-        """A C name made of `hint` that nothing else has. It always ends in a number, so it collides with no
-        keyword, macro or library function."""
+        """A C name made of `hint` that nothing else has. It always ends in a number, so it collides with no keyword and
+        no library function, and does not begin as the macros of <math.h> do that end in one, such as M_PI_2."""
         base = re.sub(r"[^A-Za-z0-9_]", "_", hint).strip("_") or "v"
-        if base[0].isdigit():
+        if base[0].isdigit() or base.startswith("M_"):
             base = "v" + base
         n = self._counts.get(base, 0)
         self._counts[base] = n + 1

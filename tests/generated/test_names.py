@@ -11,6 +11,7 @@ from scheduler.compile import compile_pipeline
 from scheduler.emit.c_prelude import HELPERS
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
+from scheduler.lower.builder import Builder
 
 FLAGS = ("-O1", "-march=native")
 NAMES = (
@@ -18,7 +19,8 @@ NAMES = (
     "tilesmith_min", "tilesmith_buffer", "x_0", "x_0_min0", "x_0_data", "INFINITY", "LINE", "args", "finish", "free",
     "scratch_bytes0", "mine0", "_", "_1", "__1x", "v1x", "__func__", "stdout", "I", "complex", "asm", "typeof", "n",
     "int64_t", "i32x8", "f32x8_at", "omp_get_thread_num", "TILESMITH_OK", "argv", "size_t", "sqrtf", "_Bool", "signed",
-    "__builtin_memcpy", "buffer", "copy", "scaled", "mix", "dense", "argc", "__LINE__", "NDEBUG", "z" * 64,
+    "__builtin_memcpy", "buffer", "copy", "scaled", "mix", "dense", "argc", "__LINE__", "NDEBUG", "z" * 64, "M_PI",
+    "M_SQRT1",
 )  # fmt: skip
 """Of stages, dims, inputs and params."""
 
@@ -76,3 +78,11 @@ def test_texts_of_a_document_stay_comments() -> None:
     document = pipeline_named("doc", "input", "p", "a", "b", ("x", "y"))
     document["doc"] = '*/ #error no\n#error no ??/\n \\\n system("true"); /* \u202e \x00 // %s ' + "x" * 2000
     assert_works(document)
+
+
+def test_numbered_names_are_no_macros() -> None:
+    """M_PI_2 and M_SQRT1_2 are."""
+    b = Builder()
+    names = [b.fresh(n) for n in ("M_PI", "M_SQRT1") for _ in range(5)]
+    assert len(set(names)) == len(names)
+    assert not any(n.startswith("M_") for n in names)
