@@ -9,7 +9,7 @@ A stage takes, of one thread,
 
 and these overlap: the longer of two counts whole, of the other what prefetching does not hide. Threads divide the work
 by iterations of the parallel loop, rounded up; what they share (bandwidth) does not grow with them beyond its limit. A
-group adds forks, tiles and memory that the system has to clear.
+group adds forks and tiles.
 
 After the ECM model of Treibig and Hager (PPAM 2009) and Stengel et al. (ICS 2015), and their layer conditions; overlap
 as on cores whose prefetchers run ahead.
@@ -76,30 +76,29 @@ class Ecm:
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
         """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
-        group's output, `start` and `fresh memory`. `counts` must have been made with work."""
+        group's output, `start`. `counts` must have been made with work."""
         machine = _machine(platform)
-        found, start, fresh = self._priced(counts, machine, platform.threads)
+        found, start = self._priced(counts, machine, platform.threads)
         names = ("in core", *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
         terms = {stage: tuple(map(Term, names, amounts)) for stage, amounts in zip(run, found, strict=True)}
         stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
-        last, extra = stages[-1], (Term("start", start), Term("fresh memory", fresh))
-        return Breakdown(self.name, self.unit, (*stages[:-1], StageCost(last.stage, last.group, (*last.terms, *extra))))
+        last = stages[-1]
+        ended = StageCost(last.stage, last.group, (*last.terms, Term("start", start)))
+        return Breakdown(self.name, self.unit, (*stages[:-1], ended))
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
         """The same, all of it together."""
-        found, start, fresh = self._priced(counts, _machine(platform), platform.threads)
-        return sum((sum(terms, 0.0) for terms in found), 0.0) + start + fresh
+        found, start = self._priced(counts, _machine(platform), platform.threads)
+        return sum((sum(terms, 0.0) for terms in found), 0.0) + start
 
-    def _priced(
-        self, counts: GroupCounts, m: _Machine, threads: int
-    ) -> tuple[list[tuple[Amount, ...]], Amount, Amount]:
-        """The terms of every stage, and what the group adds: its start, and its fresh memory."""
+    def _priced(self, counts: GroupCounts, m: _Machine, threads: int) -> tuple[list[tuple[Amount, ...]], Amount]:
+        """The terms of every stage, and the start of the group."""
         assert counts.work is not None
         works = [s.work for s in counts.stages if s.work is not None]
         share = _share(counts.work, threads)
         found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share)
-        return found, *_group(counts.work, m, share, threads)
+        return found, _start(counts.work, m, share, threads)
 
     def _step(self, work: Work, m: _Machine) -> _Step:
         """By identity, since hashing all the parts would cost more."""
@@ -202,13 +201,14 @@ def _terms(
     asked = group.prefetch / (group.prefetch + AHEAD_BYTES)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
-        own, *levels, memory = together if w.in_output else (alone, *moved)
+        own, *levels, memory, _ = together if w.in_output else (alone, *moved)
         inside = sum(levels, 0.0)
         long = of.followed * m.parameters.prefetch_share
         ahead = HIDDEN_MEMORY + (1.0 - of.wasted) * (asked * (PREFETCHED - HIDDEN_MEMORY))
         added = _beside(_beside(own, inside, HIDDEN * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
-        found.append((alone, *(time * scale for time in moved)))
+        *levels, memory, waits = moved
+        found.append((alone, *(time * scale for time in levels), memory * scale + waits))
     return found
 
 
@@ -274,10 +274,14 @@ def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
 
 
 def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, lines: _Lines) -> list[Amount]:
-    """Times of what each level beyond the first, and memory, gives a stage and takes of it."""
+    """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
+    memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
     loaded, stored = list(accumulate(w.loaded, smallest)), list(accumulate(w.stored, smallest))
-    loads, stores = [], []
+    loads, stores, places = [], [], []
+    looked_up = list(accumulate(w.looked_up, smallest))
     for cache in caches:
+        if looked_up:
+            places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
         stays = [*(_fits(working, cache.size) for working in w.working), *cache.stays[w.level :]]
         loads.append(_passed(loaded, stays) * cache.comes)
         stores.append(_passed(stored, stays) * cache.comes)
@@ -288,6 +292,8 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
             served = served * (1.0 + lines.wasted)
         rate = load + lines.late_loads * max(late - load, 0.0)
         alone = served * rate + taken * (store + lines.late_stores * late)
+        if looked_up:
+            alone = alone + largest(places[n] - places[n + 1], 0.0) * max(late, load)
         found.append(largest(alone * share, (served + taken) * together))
     p, (one, all_threads, late) = m.parameters, m.memory
     read, written = loads[-1], stores[-1]
@@ -297,7 +303,10 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
     if w.streamed_bytes:
         beyond = beyond + w.streamed_bytes * p.streaming_store_factor
         waiting = waiting + w.streamed_bytes * lines.late_stores * late * caches[-1].comes + w.torn * 2 * m.latency
-    return [*found, largest((beyond * one + waiting) * share, beyond * all_threads)]
+    waits: Amount = 0.0
+    if looked_up:
+        waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)
+    return [*found, largest((beyond * one + waiting) * share, beyond * all_threads), waits]
 
 
 def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:
@@ -420,6 +429,8 @@ def _load(t: Transfer, lanes: int, m: _Machine) -> float:
             return t.times * vectors * 2 * t.stride * p.load_cycles
         case "gathered" | "table":
             return t.times * lanes * p.gather_cycles_per_lane
+        case "pixels":
+            return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
     return 0.0
 
 
@@ -434,10 +445,7 @@ def _store(t: Transfer, lanes: int, m: _Machine) -> float:
     return t.times * vectors * p.store_cycles
 
 
-def _group(work: GroupWork, m: _Machine, share: Amount, threads: int) -> tuple[Amount, Amount]:
-    """The start of a group, and its fresh memory."""
-    p = m.parameters
-    forked = chosen(work.parallel > 1, p.fork_join_ns, 0.0) if threads > 1 else 0.0
-    start = forked * 1e-3 + work.tiles * share * p.tile_start_ns * 1e-3
-    fresh = work.fresh_bytes / 1024 * p.fresh_ns_per_kib * 1e-3 * share
-    return start, fresh
+def _start(work: GroupWork, m: _Machine, share: Amount, threads: int) -> Amount:
+    """What it takes to begin a group and its tiles."""
+    forked = chosen(work.parallel > 1, m.parameters.fork_join_ns, 0.0) if threads > 1 else 0.0
+    return forked * 1e-3 + work.tiles * share * m.parameters.tile_start_ns * 1e-3

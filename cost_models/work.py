@@ -10,15 +10,15 @@ from typing import Literal, NamedTuple
 from cost_models.amounts import Amount
 from cost_models.counts import Operations
 
-Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "table", "shuffled"]
+Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "pixels", "table", "shuffled"]
 """How a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
-every second one or so; each at a place of its own; in a table of bytes that vectors look up all at once; from
-registers, by a permutation."""
+every second one or so; each at a place of its own, or all channels of such a place at once; in a table of bytes that
+vectors look up all at once; from registers, by a permutation."""
 
 
 class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
-    `stride`th; a `table` has `stride` parts, each of as many bytes as two vectors."""
+    `stride`th; `pixels` have `stride` channels; a `table` has `stride` parts, each of as many bytes as two vectors."""
 
     way: Way
     bytes: int
@@ -36,7 +36,8 @@ class Work(NamedTuple):
     Layer conditions: states from the innermost out. What is touched in one iteration of a loop around state j are
     `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all that
     comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]` leave it; `loaded[0]`, `stored[0]` if not even the first
-    do. The last state is the whole group.
+    do. The last state is the whole group. What comes from places that data says is in `looked_up` instead, if there is
+    any: of those states that are the group's, after one where not even the `table` stays, what a point may look up.
 
     Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
     `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
@@ -65,21 +66,20 @@ class Work(NamedTuple):
     held: float = 0.0
     streams: float = 1.0
     level: int = 0
+    looked_up: tuple[Amount, ...] = ()
+    table: Amount = 0.0
 
 
 class GroupWork(NamedTuple):
     """How a group is run as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
-    `tiles` those of all inter-tile loops. `fresh_bytes` are the buffers of its output, if that is no output of the
-    pipeline, and of all its threads where they are so large that the allocator has them from the system.
-    `circulating_bytes` are touched between two uses of what comes from outside of the group, if nothing of it is used
-    before: at least all inputs and outputs of the pipeline. `prefetch`: how many bytes ahead along a row the
-    group's loops ask for what they read from outside; 0 if they do not. `working`: what all stages inside together
-    touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are no state of any
-    stage."""
+    `tiles` those of all inter-tile loops. `circulating_bytes` are touched between two uses of what comes from outside
+    of the group, if nothing of it is used before: at least all inputs and outputs of the pipeline. `prefetch`: how many
+    bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
+    stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
+    no state of any stage."""
 
     parallel: Amount
     tiles: Amount
-    fresh_bytes: Amount
     circulating_bytes: float
     prefetch: int = 0
     working: tuple[Amount, ...] = ()

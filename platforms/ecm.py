@@ -83,9 +83,6 @@ class EcmParameters(BaseModel):
     row_start_ns: Nanoseconds = Field(description="set-up of a row of vectors: addresses, bounds, its remainder")
     tile_start_ns: Nanoseconds = Field(description="set-up of a tile")
     fork_join_ns: Nanoseconds = Field(description="a parallel loop: waking all threads and waiting for the last")
-    fresh_ns_per_kib: Nanoseconds = Field(
-        description="the operating system's share of touching a KiB of fresh memory for the first time, one thread"
-    )
 
     @model_validator(mode="after")
     def _levels_grow(self) -> Self:
@@ -109,7 +106,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
     - levels deliver what the description says, and half of that to what is written back; all threads of a shared
       instance get four times what one gets, at most as many times as there are cores;
     - one thread reads at most 20 lines a memory latency, three times as many with a prefetcher;
-    - a KiB of fresh memory, in huge pages, costs 100 ns, a row ten, a parallel loop five microseconds.
+    - a row costs ten nanoseconds, a parallel loop five microseconds.
     """
     wide = max(1, platform.vector_bytes)
     one = 0.5
@@ -149,7 +146,6 @@ def derived(platform: CpuPlatform) -> EcmParameters:
         row_start_ns=10.0,
         tile_start_ns=30.0,
         fork_join_ns=5000.0 if platform.threads > 1 else 0.0,
-        fresh_ns_per_kib=100.0,
     )
 
 

@@ -79,7 +79,6 @@ def evidence(platform: CpuPlatform, measured: Measured) -> dict[str, str]:
         "ecm.row_start_ns": _text(measured, "short rows beside long ones, in generated code", "row"),
         "ecm.tile_start_ns": _text(measured, "tiles of one row beside tiles of three, in generated code", "tile"),
         "ecm.fork_join_ns": _text(measured, "empty parallel loops one after another, the least", "region"),
-        "ecm.fresh_ns_per_kib": _text(measured, "memory written for the first and the second time", "fresh"),
     }
     for n, c in enumerate(platform.caches, 1):
         found[f"l{c.level}.latency_cycles"] = _text(measured, "a chain of loads in random order", f"level{n}.latency")
@@ -156,7 +155,6 @@ def _parameters(platform: CpuPlatform, measured: Measured) -> EcmParameters:
         "tile_start_ns": measured.ns("tile"),
         # whatever else runs delays one of the threads: the least is what a region takes
         "fork_join_ns": min(measured.samples["region"].ns) if platform.threads > 1 else 0.0,
-        "fresh_ns_per_kib": 1024 * measured.ns("fresh"),
     }
     if platform.vector_bytes >= LEAST_VECTOR_BYTES:
         for t in TYPES:

@@ -477,45 +477,10 @@ static double woken_ns(void)
     return least;
 }
 
-/* Memory as generated code takes it: aligned to huge pages, and asking for them. */
-static char *taken(size_t bytes)
-{
-    const size_t page = (size_t)2 << 20;
-    char *p = aligned_alloc(page, (bytes + page - 1) / page * page);
-#ifdef MADV_HUGEPAGE
-    if (p != NULL) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-    return p;
-}
-
-/* ns per byte of writing memory for the first time, less that of the second; by windows, as above. */
-static double fresh_ns(size_t bytes)
-{
-    double least = 1e300;
-    const size_t window = bytes < WINDOW ? bytes : WINDOW;
-    for (double end = now() + sample_ns; least == 1e300 || now() < end;) {
-        char *p = taken(bytes);
-        if (p == NULL) return 0;
-        for (char *q = p; q + window <= p + bytes; q += window) {
-            double at = now();
-            memset(q, 1, window);
-            MEMORY();
-            double between = now();
-            memset(q, 2, window);
-            MEMORY();
-            double took = (between - at) - (now() - between);
-            if (took < least) least = took;
-        }
-        free(p);
-    }
-    return (least > 0 ? least : 0) / (double)window;
-}
-
 static void system_(void)
 {
     say("region", region_ns());
     say("region.woken", woken_ns());
-    say("fresh", fresh_ns(set_bytes[sets - 1] < ((size_t)64 << 20) ? set_bytes[sets - 1] : (size_t)64 << 20));
 }
 
 /* Memory in huge pages where the system has them: lookups of pages are not what is measured. */

@@ -30,7 +30,7 @@ GROUPS = {
     "core": "operations in the core",
     "caches": "caches",
     "memory": "memory",
-    "system": "threads and fresh memory",
+    "system": "threads",
 }
 LEAST_VECTOR_BYTES = 16
 _COMPILE_S = 120.0

@@ -13,6 +13,7 @@ makes such levels).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from cost_models.amounts import Amount
@@ -128,8 +129,9 @@ class Counter:
         if not tiled:
             return self.extents(axis, lines)[2]
         if fixed:
+            most = lines[0].most if len(lines) == 1 else prod(n.most for n in lines)
             first = float(_product(lines, 1))
-            return first * axis.counts + (axis.extent - axis.counts) * motion.points
+            return first * axis.counts + (axis.extent - axis.counts) * min(motion.points, most)
         full, last, _ = self.extents(axis, lines)
         if later is not None and len(lines) == 1:
             return full + later_tiles(axis, lines[0], later)
@@ -167,7 +169,8 @@ class Counter:
 
     def _lines(self, spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Line, ...]], int]:
         moving, free = by_dim(spans, stage)
-        return {dim: tuple(map(self.members.line, found)) for dim, found in moving.items()}, free
+        line = self.members.line
+        return {dim: tuple(line(span, most) for span, most in found) for dim, found in moving.items()}, free
 
     def extents(self, axis: Axis, lines: Sequence[Line]) -> tuple[Amount, Amount, float]:
         """Elements that a tile, the last tile and all of a dim of the output touch, in all dims that follow it."""
@@ -178,7 +181,7 @@ class Counter:
         return full, last, whole
 
     def _extents(self, axis: Axis, row: Line) -> tuple[Amount, Amount, float]:
-        key = ("extents", axis.dim, row.a, row.lo, row.hi, row.k)
+        key = ("extents", axis.dim, *row)
         found: tuple[Amount, Amount, float] | None = self.known.get(key)
         if found is None:
             whole = float(row.extent(axis.extent))
@@ -343,13 +346,14 @@ def group_counts(
     return Counter(members, reads, nest, levels).group(threads, local_loads)
 
 
-def by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Span, ...]], int]:
-    """The spans by the output dim that they follow, and the elements of the dims that follow none."""
-    moving: dict[str, tuple[Span, ...]] = {}
+def by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[tuple[Span, int], ...]], int]:
+    """The spans by the output dim that they follow, each with the extent of its dim, and the elements of the dims that
+    follow none."""
+    moving: dict[str, tuple[tuple[Span, int], ...]] = {}
     free = 1
     for dim, span in spans.items():
         if span.var is not None and span.known:
-            moving[span.var] = (*moving.get(span.var, ()), span)
+            moving[span.var] = (*moving.get(span.var, ()), (span, stage.extent(dim)))
         elif span.known:
             free *= span.extent(1)
         else:

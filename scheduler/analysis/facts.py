@@ -260,7 +260,7 @@ class _Reader:
         spans = tuple(s._replace(clamps=()) if s.clamps else s for s in a.spans)
         if self.own:
             spans = tuple(compose(s, self.own[s.var]) if s.var in self.own else s for s in spans)
-        if any(not s.known for s in spans) and a.reductions:
+        if any(not s.known for s in spans):
             spans = tuple(s if s.known else self._ranged(a, d) for d, s in enumerate(spans))
         whole = self.wholes.get(a.producer)
         if whole:
@@ -291,12 +291,15 @@ class _Reader:
         return tuple(found)
 
     def _ranged(self, a: StageAccess, d: int) -> Span:
-        """The span of an index whose reduction runs over bounds known at run time: their estimates."""
+        """The span of an index within bounds known at run time, of a reduction or of a clamp: their estimates."""
+        index = self.at.with_params(a.access.indices[d])
+        if index is a.access.indices[d] and not a.reductions:
+            return a.spans[d]
         env = {name: variable(name) for name in self.stage.dims} | self.own
         for r in a.reductions:
             lo, extent = self.at.range_of(r)
             env[r.name] = constant(lo, lo + extent - 1)
-        span = span_of(a.access.indices[d], env)
+        span = span_of(index, env)
         return span._replace(clamps=()) if span.clamps else span
 
     def _points(self, a: StageAccess) -> float:

@@ -13,6 +13,7 @@ from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_
 from scheduler.analysis.nest import Line, Nest, line
 from scheduler.analysis.spans import Span, hull, variable
 from scheduler.analysis.windows import group_spans, read_otherwise
+from scheduler.lang.types import INT32
 
 FEW = 16
 """Positions of a dim that are all taken to be read, where it is not known which."""
@@ -48,18 +49,19 @@ class Members:
     consumers: dict[str, tuple[str, ...]]
     shared: frozenset[str] = frozenset()
     unfolded: frozenset[str] = frozenset()
-    lines: dict[int, tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
+    lines: dict[tuple[int, int], tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
     remembered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def followed(self, stage: str, dim: str) -> str | None:
         """The dim of the output that `dim` of `stage` follows."""
         return self.follows[stage][dim].var
 
-    def line(self, span: Span) -> Line:
-        """The span in integers, kept: by identity, since hashing fractions costs more than this."""
-        found = self.lines.get(id(span))
+    def line(self, span: Span, most: int = INT32.max) -> Line:
+        """The span in integers, of a dim of so many elements, kept: by identity, since hashing fractions costs more
+        than this."""
+        found = self.lines.get((id(span), most))
         if found is None:
-            found = self.lines[id(span)] = (span, line(span))
+            found = self.lines[id(span), most] = (span, line(span, most))
         return found[1]
 
     def kept(self, nest: Nest) -> dict[Hashable, Any]:

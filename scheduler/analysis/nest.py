@@ -46,23 +46,27 @@ def single(dim: str, extent: int, size: int) -> Axis:
 
 
 class Line(NamedTuple):
-    """A span in integers: floor((a * v + lo) / k) .. floor((a * v + hi) / k)."""
+    """A span in integers: floor((a * v + lo) / k) .. floor((a * v + hi) / k), of a dim of so many elements at `most`:
+    what goes beyond them meets a clamp."""
 
     a: int
     lo: int
     hi: int
     k: int
+    most: int = INT32.max
 
     def extent(self, points: Sizes) -> Sizes:
         """Elements that iterations 0 to points - 1 of the loop touch."""
         reach = self.a * (points - 1)
         if self.a < 0:
-            return self.hi // self.k - (reach + self.lo) // self.k + 1
-        return (reach + self.hi) // self.k - self.lo // self.k + 1
+            found = self.hi // self.k - (reach + self.lo) // self.k + 1
+        else:
+            found = (reach + self.hi) // self.k - self.lo // self.k + 1
+        return np.minimum(found, self.most) if isinstance(found, np.ndarray) else min(found, self.most)
 
     def window(self) -> int:
         """The most elements that one iteration touches."""
-        return (furthest(self.a, self.lo, self.k) + self.hi - self.lo) // self.k + 1
+        return min((furthest(self.a, self.lo, self.k) + self.hi - self.lo) // self.k + 1, self.most)
 
     def mean_window(self) -> float:
         """Elements that one iteration touches, on average over alignments."""
@@ -70,20 +74,20 @@ class Line(NamedTuple):
         step = gcd(self.a, self.k)
         alignments = self.k // step
         one_more = alignments + (rest + self.lo % step - self.k) // step  # where a remainder and `rest` make k
-        return ((whole + 1) * alignments + one_more) / alignments
+        return min(((whole + 1) * alignments + one_more) / alignments, self.most)
 
     @property
     def rate(self) -> float:
         return abs(self.a) / self.k
 
 
-def line(span: Span) -> Line:
+def line(span: Span, most: int = INT32.max) -> Line:
     """The span, which must be known, in integers. Raises ScheduleError where these are larger than any coordinate."""
     assert span.lo is not None
     assert span.hi is not None
     k = lcm(span.rate.denominator, span.lo.denominator, span.hi.denominator)
     a, lo, hi = (x.numerator * (k // x.denominator) for x in (span.rate, span.lo, span.hi))
-    found = Line(a, lo, hi, k)
+    found = Line(a, lo, hi, k, most)
     if max(abs(found.a), abs(found.lo), abs(found.hi), k) > INT32.max:
         raise ScheduleError(
             f"from stage to stage, indices scale dim '{span.var}' by {found.a} / {k} and shift it by up to "

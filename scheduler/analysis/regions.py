@@ -11,7 +11,7 @@ from scheduler.analysis.graph import stage_graph
 from scheduler.analysis.index import Index, const
 from scheduler.analysis.spans import Span
 from scheduler.errors import ScheduleError
-from scheduler.lang.expr import Const, RVar
+from scheduler.lang.expr import Const, Expr, ParamRef, RVar, map_children
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.lang.types import INT32
 
@@ -42,6 +42,13 @@ class Estimates:
     def trips(self, r: RVar) -> int:
         """Iterations of a reduction variable."""
         return self.range_of(r)[1]
+
+    def with_params(self, e: Expr) -> Expr:
+        """`e` with the values of its params, as far as they are estimated."""
+        if isinstance(e, ParamRef):
+            value = self.symbols.get(param_symbol(e.name))
+            return e if value is None else Const(value, e.type)
+        return map_children(e, self.with_params)
 
 
 def estimated_regions(

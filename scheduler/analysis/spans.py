@@ -259,7 +259,9 @@ def _fits(inner: ScalarType, outer: ScalarType) -> bool:
 
 
 def _constant_int(e: Expr) -> int | None:
-    return int(e.value) if isinstance(e, Const) else None
+    if isinstance(e, Const):
+        return int(e.value)
+    return -int(e.operand.value) if isinstance(e, Unary) and e.op == "-" and isinstance(e.operand, Const) else None
 
 
 def _stands(e: Expr) -> bool:

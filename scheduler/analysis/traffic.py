@@ -239,7 +239,7 @@ def _find_shape(members: Members, name: str, array: str, read: Read | None) -> _
         else:  # whole rows, or one element of them
             row = small * (spans[run].extent(1) if spans[run].known else producer.extent(run))
             rest *= (row + pad_bytes(size)) / row
-    lines = {dim: tuple(members.line(s) for s in here) for dim, here in dims.items()}
+    lines = {dim: tuple(members.line(s, most) for s, most in here) for dim, here in dims.items()}
     windows = {dim: float(prod(line.window() for line in here)) for dim, here in lines.items()}
     return _Shape(lines, windows, rest, along, pad)
 

@@ -18,13 +18,10 @@ from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels, in_register
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
+from scheduler.analysis.pixels import fours
 from scheduler.analysis.spans import Span
 from scheduler.analysis.tables import FEWEST, MOST_PARTS, PART
 from scheduler.analysis.traffic import LINE, POINT, WHOLE, Traffic, pad_bytes, state
-
-FRESH_BYTES = 30 << 20
-"""A block that is larger is fresh memory in the first call, and in all where none stays with the library: up to there,
-allocators keep what they have (32 MiB, and blocks that begin where huge pages do take one more)."""
 
 
 class Run(NamedTuple):
@@ -61,7 +58,7 @@ def worked_counts(
     part of the work only."""
     traffic = _traffic(members, reads, nest, levels)
     counts = traffic.counter.group(threads, local_loads=False, whole=whole)
-    worker = WorkCounter(traffic, running, threads)
+    worker = WorkCounter(traffic, running)
     stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
     return counts._replace(stages=stages, work=worker.group(stages))
 
@@ -91,10 +88,10 @@ def circulating_bytes(members: Members) -> float:
 
 
 class WorkCounter:
-    """Counts the work of one group on so many `threads`. `row` is the level outside of the row of the output."""
+    """Counts the work of one group. `row` is the level outside of the row of the output."""
 
-    def __init__(self, traffic: Traffic, running: Running, threads: int) -> None:
-        self.counter, self.running, self.traffic, self.threads = traffic.counter, running, traffic, threads
+    def __init__(self, traffic: Traffic, running: Running) -> None:
+        self.counter, self.running, self.traffic = traffic.counter, running, traffic
         counter, self.registers = traffic.counter, traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
@@ -121,7 +118,7 @@ class WorkCounter:
 
     def group(self, stages: Sequence[StageCounts]) -> GroupWork:
         """What is of the whole group."""
-        facts, nest = self.counter.members.facts, self.counter.nest
+        nest = self.counter.nest
         parallel: Amount = 1.0
         if self.running.parallel is not None:
             axis = nest.axes[nest.dim(self.running.parallel)]
@@ -132,22 +129,9 @@ class WorkCounter:
         tiles: Amount = 1.0
         for axis in nest.axes.values():
             tiles = tiles * axis.counts
-        output = facts.stages[self.counter.members.output]
-        size = float(output.root_points * output.bytes_per_point)
-        fresh: Amount = size if output.name not in facts.graph.outputs and size > FRESH_BYTES else 0.0
-        scratch = self._scratch()
-        fresh = fresh + chosen(scratch > FRESH_BYTES, scratch, 0.0)
         first = min(s.work.level for s in stages if s.work is not None)
         working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
-        return GroupWork(
-            parallel, tiles, fresh, circulating_bytes(self.counter.members), self.running.prefetch, working
-        )
-
-    def _scratch(self) -> Amount:
-        """Bytes of the buffers of all threads, which are one block."""
-        inside = (n for n in self.running.stages if n != self.counter.members.output)
-        one = sum((self.counter.kept(n) for n in inside), 0.0)
-        return one if self.running.parallel is None else one * self.threads
+        return GroupWork(parallel, tiles, circulating_bytes(self.counter.members), self.running.prefetch, working)
 
     def stage(self, counts: StageCounts) -> StageCounts:
         """The counts of a stage that is not inline, with its work."""
@@ -166,6 +150,7 @@ class WorkCounter:
         rows, steps, singles = self._rows(name, run, points)
         typed, loads, stores = self._code(name, run)
         level, working, loaded, stored = self._states(name, run, points, rows)
+        looked_up, table = self._places(name, points, level)
         if streamed:
             stored = (0.0,) * len(stored)
         facts = self.counter.members.facts.stages[name]
@@ -188,6 +173,8 @@ class WorkCounter:
             self._held(name, run),
             self._streams(name, run),
             level,
+            looked_up,
+            table,
         )
 
     def _torn(self, facts: StageFacts, run: Run) -> bool:
@@ -207,7 +194,8 @@ class WorkCounter:
         members, reads = self.counter.members, self.counter.reads[name]
         known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
         known = members.facts.remembered.setdefault("code", {})
-        key = (name, run, reads, tuple(r.producer in self.registers for r in reads.reads), self.parts.get(name))
+        places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
+        key = (name, run, reads, places, self.parts.get(name))
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run)
@@ -291,7 +279,7 @@ class WorkCounter:
         if span.var is None or not span.known:
             length = float(span.extent(1) if span.known else facts.extent(run.row))
             return self._cut(points / length, length, run.lanes)
-        axis, line = counter.nest.axes[span.var], counter.members.line(span)
+        axis, line = counter.nest.axes[span.var], counter.members.line(span, facts.extent(run.row))
         around = state(counter.nest, axis.dim, self._level(name))
         if around == POINT:
             return self._cut(points / line.mean_window(), float(line.window()), run.lanes)
@@ -338,6 +326,8 @@ class WorkCounter:
         if parts:
             return (Transfer("table", size, times, parts),)
         if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
+            if self._is_pixels(producer):
+                return (Transfer("pixels", size, times, producer.extents[-1]),)
             return (Transfer("gathered", size, times),)
         if run.row is None or not producer.dims:
             return (Transfer("aligned", size, times),)
@@ -346,6 +336,11 @@ class WorkCounter:
             return (Transfer("uniform", size, times),)
         spans = [s for s in read.roughly if s.var == run.row]
         return self._along(producer, moving[0], spans[0], size, times)
+
+    def _is_pixels(self, producer: StageFacts) -> bool:
+        """Whether all channels of a place are one load, as those of outputs of other groups are."""
+        members = self.counter.members
+        return not members.is_local(producer.name) and producer.name in fours(members.facts)
 
     @staticmethod
     def _table(producer: StageFacts, read: Read, run: Run) -> int:
@@ -388,7 +383,9 @@ class WorkCounter:
         """The first level of the group's loops that is a state of the stage's; the working set of its own rows, if they
         are one; and of every state bytes loaded and bytes stored."""
         counter, nest = self.counter, self.counter.nest
-        from_memory = [(r, part) for r, part in self._of_reads(name) if r.producer not in self.registers]
+        from_memory = [
+            (r, part) for r, part in self._of_reads(name) if r.producer not in self.registers and not r.looked_up
+        ]
         reads = [r for r, _ in from_memory]
         fused, facts = self._fused(name), counter.members.facts.stages[name]
         own = None
@@ -413,6 +410,19 @@ class WorkCounter:
             loaded.append(smallest(moved, everything) if in_places else moved)
             stored.append(0.0 if run.registers else output.moved(at))
         return level, () if own is None else own[:1], tuple(loaded), tuple(stored)
+
+    def _places(self, name: str, points: Amount, level: int) -> tuple[tuple[Amount, ...], Amount]:
+        """Of what is read at places that data says bytes loaded, of every state of the group from `level` on and of the
+        one in which nothing of it stays, where each place is a line; and what a point may look up."""
+        found = [(r, part) for r, part in self._of_reads(name) if r.looked_up and r.producer not in self.registers]
+        if not found:
+            return (), 0.0
+        lines = points * (sum(r.points * part for r, part in found) * LINE)
+        arrays = [(self.traffic.array(name, r), part) for r, part in found]
+        states = range(level, len(self.counter.nest.loops) + 1)
+        moved = (sum((array.moved(at) * part for array, part in arrays), 0.0) for at in states)
+        table = sum((array.one(0) for array, _ in arrays), 0.0)
+        return (lines, *(smallest(m, lines) for m in moved)), table
 
     def _own_row(
         self, name: str, run: Run, reads: list[Read], points: Amount, rows: Amount

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from scheduler.analysis.index import Index
+from scheduler.analysis.pixels import BITS
 from scheduler.lang.types import BOOL
 from scheduler.lower.program import (
     Buffer,
@@ -22,8 +23,6 @@ from scheduler.lower.program import (
     told_by_vectors,
 )
 
-PAIRED_BITS = 32
-"""Elements of which two are loaded as one number."""
 FOUR_LANES = 16
 """Vectors of which four are loaded as one: the addresses of shorter ones cost as much as they save."""
 
@@ -133,7 +132,7 @@ def _result(s: Statement) -> Value:
 
 def _may_pair(s: Define) -> bool:
     r = s.result
-    return s.op == "gather" and r.type != BOOL and r.type.bits == PAIRED_BITS and r.lanes >= 4
+    return s.op == "gather" and r.type != BOOL and r.type.bits == BITS and r.lanes >= 4
 
 
 def _may_be_four(s: Define) -> bool:

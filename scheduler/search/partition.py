@@ -16,6 +16,7 @@ from typing import Literal
 from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.arithmetic import total
 from scheduler.analysis.facts import Facts, StageFacts
+from scheduler.analysis.pixels import fours
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments
 from scheduler.search.inlining import is_trivial_shared, load_points
 from scheduler.search.levels import read_of
@@ -107,15 +108,17 @@ class PartitionSearch:
         return [_Move("inline", name) for _, name in sorted(found)]
 
     def _moves(self, partition: Partition) -> Iterator[_Move]:
-        """Steps away from a partition: from the outputs backwards a group joined to its readers, or a stage that is
-        computed again and again cut off."""
+        """Steps away from a partition: from the outputs backwards a group joined to its readers, or a stage cut off
+        that is computed again and again, or whose channels lie side by side then."""
+        looked_up = fours(self.facts)
         for segment in reversed(self.segments(partition)):
             name = segment.output
             if name not in self.forced:
                 yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
-            for stage in self.planner.computed_again(segment, (1 - PAYS) * self.cost(partition)):
+            again = self.planner.computed_again(segment, (1 - PAYS) * self.cost(partition))
+            for stage in dict.fromkeys((*again, *(n for n in segment.names[:-1] if n in looked_up))):
                 if not is_special(self.facts.stages[stage]):
                     yield _Move("cut", stage)
 

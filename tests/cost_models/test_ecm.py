@@ -42,7 +42,7 @@ def work(**changes: object) -> Work:
 
 
 def counts(of: Work, **changes: object) -> GroupCounts:
-    group = GroupWork(parallel=1.0, tiles=1.0, fresh_bytes=0.0, circulating_bytes=FAR)._replace(**changes)  # type: ignore[arg-type]
+    group = GroupWork(parallel=1.0, tiles=1.0, circulating_bytes=FAR)._replace(**changes)  # type: ignore[arg-type]
     stage = StageCounts("out", False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, of)
     return GroupCounts("out", 1, (("x", of.steps),), (), (stage,), group)
 
@@ -134,10 +134,24 @@ def test_all_candidates_are_priced_as_each_alone() -> None:
         assert many.at((n,)) == one.at(())
 
 
-def test_fresh_memory_costs() -> None:
-    platform = machine(fresh_ns_per_kib=100.0)
-    found = terms(counts(work(), fresh_bytes=1024.0 * 1000), platform)
-    assert found["fresh memory"] == pytest.approx(100.0)
+def test_places_that_data_says_wait_for_memory() -> None:
+    """No prefetcher asks for their lines, and nothing hides behind them; of a table that stays little comes."""
+    platform = machine(row_start_ns=0.0, memory_parallelism=10.0)
+    lines = 1e6 * 64
+    far = terms(counts(work(working=(FAR,), looked_up=(lines, lines), table=FAR)), platform)
+    assert far["memory"] == pytest.approx(1e6 * platform.memory_latency_ns / 10 * 1e-3)
+    near = terms(counts(work(working=(FAR,), looked_up=(lines, 64.0), table=64.0)), platform)
+    assert near["memory"] == pytest.approx(far["memory"] / 1e6)
+    assert near["in core"] == far["in core"]
+
+
+def test_channels_of_a_place_are_one_load() -> None:
+    platform = machine(row_start_ns=0.0)
+    of = {way: work(operations=(), stores=(), loads=(Transfer(way, 4, 1.0, 4),)) for way in ("gathered", "pixels")}
+    gathered, pixels = (terms(counts(w), platform)["in core"] for w in of.values())
+    p = platform.ecm_parameters
+    assert gathered == pytest.approx(1e3 * 4 * p.gather_cycles_per_lane)
+    assert pixels == pytest.approx(1e3 * (p.load_cycles + p.shuffle_cycles))
 
 
 def test_streamed_output_costs_its_bytes_and_no_more() -> None:

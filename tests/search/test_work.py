@@ -15,6 +15,7 @@ from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import gather
 from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.nest import Nest, axis
+from scheduler.analysis.pixels import fours
 from scheduler.analysis.schedule_counts import counts_of, predict
 from scheduler.analysis.work import Run, Running, worked_counts
 from scheduler.lang.document import load, load_text
@@ -175,20 +176,77 @@ def test_rows_that_read_a_scan_touch_what_they_read(monkeypatch: pytest.MonkeyPa
     assert reader.loaded[1] == pytest.approx(64 * 4 * (97 + rows - 1))  # each row once, while those between stay
 
 
-def test_large_buffers_of_threads_are_fresh_memory() -> None:
-    facts = gather(blur(1 << 20, 64))
-    members = members_of(facts, "blur_y", facts.graph.stages)
-    axes = {d: axis(d, e, [e]) for d, e in (("x", 1 << 20), ("y", 64))}
-    nest = Nest("blur_y", ORDERS[0], axes)
-    reads = effective(members, frozenset())
-    fresh = []
-    for threads in (1, 4):
-        running = Running({"blur_x": Run("x", 8), "blur_y": Run("x", 8)}, parallel=3)
-        counts = worked_counts(members, reads, nest, {"blur_x": Levels(1, 2)}, threads, running).at((0,))
-        assert counts.work is not None
-        fresh.append(counts.work.fresh_bytes)
-    ring = 3 * (1 << 20) * 4
-    assert fresh == [0.0, 4 * ring]
+def table(value: str, dims: str, extents: list[list[int]], inner: str = "a(x, y) * 2") -> Pipeline:
+    """A stage that another one reads at places that data says."""
+    document = {
+        "format": 1, "name": "looked_up",
+        "params": [{"name": "radius", "type": "int32", "default": 5, "min": 0, "max": 100}],
+        "inputs": [
+            {"name": n, "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}} for n in ("a", "i")
+        ],
+        "stages": [
+            {"name": "table", "dims": list(dims), "value": inner},
+            {"name": "out", "dims": list(dims), "value": value},
+        ],
+        "outputs": ["out"], "estimates": {"out": extents},
+    }  # fmt: skip
+    return load(document)
+
+
+NEAR = "table(x + clamp(int32(i(x, y)), -radius, radius), y)"
+
+
+def test_a_clamp_by_params_is_as_wide_as_these_are_estimated() -> None:
+    (read,) = (r for r in gather(table(NEAR, "xy", [[0, 64], [0, 32]])).stages["out"].reads if r.producer == "table")
+    assert (read.spans[0].var, read.spans[0].lo, read.spans[0].hi) == ("x", -5, 5)
+    assert read.looked_up
+
+
+def test_what_data_says_the_place_of_is_a_line_each_at_most() -> None:
+    plane = "table(x, clamp(int32(i(x, y)), 0, 999))"
+    found = works(table(plane, "xy", [[0, 64], [0, 4]]), ORDERS[0], {"table": Levels(4, 4)}, {"x": 64, "y": 4}, 16)
+    nothing_stays, *_, all_stays = found["out"].looked_up
+    assert nothing_stays == all_stays == 64 * 4 * 64  # of 64 by 1000 elements
+    found = works(table(NEAR, "xy", [[0, 64], [0, 32]]), ORDERS[0], {"table": Levels(4, 4)}, {"x": 64, "y": 32}, 16)
+    assert found["out"].looked_up[0] == 64 * 32 * 64
+    assert found["out"].looked_up[-1] == pytest.approx((64 + 2 * 5) * 32 * 4, rel=0.3)  # lines are touched whole
+    assert found["table"].looked_up == ()
+
+
+def test_four_channels_of_a_place_are_pixels_where_another_group_makes_them() -> None:
+    channels = NEAR.replace(", y)", ", y, c)").replace("i(x, y, c)", "i(x, y)")
+    of = table(channels, "xyc", [[0, 64], [0, 32], [0, 4]], "a(x, y) * (c + 1)")
+    platform = catalog.get("i7-6700")
+    counts = {c.output: c for c in counts_of(of, root_schedule(of, platform), platform)}
+    (out,) = (s.work for s in counts["out"].stages)
+    assert out is not None
+    assert [t.stride for t in out.loads if t.way == "pixels"] == [4]
+    assert fours(gather(of)) == {"table"}
+    together = works(of, ("c.inner", "x.inner", "y.inner"), {"table": Levels(3, 3)}, {"x": 64, "y": 32, "c": 4}, 16)
+    assert {t.way for t in together["out"].loads} == {"gathered", "aligned"}
+
+
+def test_tiles_of_coarse_levels_need_no_more_than_there_is() -> None:
+    """Halos grow from level to level, and the image ends."""
+    edge = {"kind": "repeat_edge", "domain": [[0, 16]]}
+    document = {
+        "format": 1, "name": "halos", "inputs": [{"name": "a", "type": "float32", "dims": ["x"]}],
+        "stages": [
+            {"name": "coarse", "dims": ["x"], "value": "a(4 * x)", "boundary": edge},
+            {"name": "out", "dims": ["x"], "value": "coarse(x // 4 - 8) + coarse(x // 4 + 8)"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64]]},
+    }  # fmt: skip
+    facts = gather(load(document))
+    members = members_of(facts, "out", facts.graph.stages)
+    nest = Nest("out", ("x.inner", "x.outer"), {"x": axis("x", 64, [8, 64])})
+    running = Running({n: Run("x", 8) for n in members.names if n != "a"})
+    reads = effective(members, frozenset(n for n in members.names if n not in ("coarse", "out")))
+    found = worked_counts(members, reads, nest, {"coarse": Levels(1, 1)}, 1, running)
+    tiled, whole = (next(float(s.points) for s in found.at((n,)).stages if s.stage == "coarse") for n in (0, 1))
+    root = next(s.root_points for s in found.stages if s.stage == "coarse")
+    assert whole == root == 16
+    assert tiled == 8 * 16
 
 
 def test_the_same_schedule_has_the_same_price() -> None:
