@@ -75,23 +75,26 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool =
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
     inline reduction counts its body once a term.
     """
-    found = _constant_operations(stage)
-    return _operations(stage, trips, in_row) if found is None else found[in_row]
+    if any(not isinstance(end, Const) for e in reductions(stage) for r in e.domain for end in (r.lo, r.extent)):
+        return _operations(stage, trips, in_row)
+    return _operations_in_row(stage) if in_row else _operations_of(stage)
 
 
 @once_per_stage
-def _constant_operations(stage: Stage) -> tuple[Typed, Typed] | None:
-    """As `typed_operations`, both ways, of a stage whose reductions all have constant bounds; None of any other."""
-    constant = all(isinstance(end, Const) for e in reductions(stage) for r in e.domain for end in (r.lo, r.extent))
-    if not constant:
-        return None
-    return _operations(stage, constant_trips, False), _operations(stage, constant_trips, True)
+def _operations_of(stage: Stage) -> Typed:
+    """As `typed_operations`, of a stage whose reductions all have constant bounds."""
+    return _operations(stage, constant_trips, False)
+
+
+@once_per_stage
+def _operations_in_row(stage: Stage) -> Typed:
+    return _operations(stage, constant_trips, True)
 
 
 def _operations(stage: Stage, trips: Trips, in_row: bool) -> Typed:
     counts: Tally = {}
     for value in stage.values:
-        _count(value, 1, counts, trips, _moving(stage.storage[0]) if in_row and stage.storage else None)
+        _count(value, 1, counts, trips, stage.storage[0] if in_row and stage.storage else None)
     return _typed(counts)
 
 
@@ -100,7 +103,7 @@ def update_operations(update: Update, trips: Trips = constant_trips, row: str | 
     without what does not differ along it."""
     counts: Tally = {}
     for part in (*update.values, *(() if update.where is None else (update.where,))):
-        _count(part, 1, counts, trips, None if row is None else _moving(row))
+        _count(part, 1, counts, trips, row)
     for index in update.at:
         _count_index(index, 1, counts)
     return _typed(counts)
@@ -205,42 +208,35 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-class _Made:
-    """Which parts of an expression are made of leaves for which a test holds."""
-
-    def __init__(self, of: Callable[[Expr], bool]) -> None:
-        self.of = of
-        self.known: dict[int, bool] = {}
-
-    def __call__(self, e: Expr) -> bool:
-        pending = [e]
-        while pending:
-            node = pending[-1]
-            below = [] if id(node) in self.known or self.of(node) else list(children(node))
-            missing = [c for c in below if id(c) not in self.known]
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            if id(node) not in self.known:
-                self.known[id(node)] = self.of(node) or any(self.known[id(c)] for c in below)
-        return self.known[id(e)]
+def _moving(e: Expr, row: str) -> dict[int, bool]:
+    """Of each part of `e`, by identity, whether it differs along a row: what is read, the dim of the row, and what is
+    made of these."""
+    known: dict[int, bool] = {}
+    pending = [e]
+    while pending:
+        node = pending[-1]
+        below = () if isinstance(node, Access) else children(node)
+        missing = [c for c in below if id(c) not in known]
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
+        known[id(node)] = (
+            isinstance(node, Access) or (isinstance(node, Var) and node.name == row) or any(known[id(c)] for c in below)
+        )
+    return known
 
 
-def _moving(row: str) -> _Made:
-    """Which parts differ along a row: what is read, reduction variables, the dim of the row, and what is made of
-    these."""
-    return _Made(lambda e: isinstance(e, Access | RVar) or (isinstance(e, Var) and e.name == row))
-
-
-def _count(e: Expr, times: float, counts: Tally, trips: Trips, moving: _Made | None = None) -> None:
-    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `moving` those
-    that are executed for a point of a row: none of a part that is not moving, of what a `mux` picks from one."""
+def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None = None) -> None:
+    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
+    that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
+    `mux` picks from one."""
+    moving = None if row is None else _moving(e, row)
     pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
     while pending:
         node, n = pending.pop()
-        if isinstance(node, Const | Var) or (id(node), n) in seen or (moving is not None and not moving(node)):
+        if isinstance(node, Const | Var) or (id(node), n) in seen or (moving is not None and not moving[id(node)]):
             continue
         seen.add((id(node), n))
         if isinstance(node, Access):

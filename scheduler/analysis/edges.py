@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from scheduler.analysis.accesses import accesses, range_of
+from scheduler.analysis.accesses import StageAccess, accesses, range_of
 from scheduler.analysis.bounds import Box, footprint, interval_of, reads, settled_box, variables
 from scheduler.analysis.index import const
 from scheduler.analysis.regions import symbols_of
@@ -80,6 +80,8 @@ def _inherits(stage: Stage, known: Mapping[str, tuple[Ends, ...]]) -> tuple[Ends
     own."""
     if stage.updates:
         return (None,) * len(stage.dims)
+    if not any(_may_end(a, known) for a in accesses(stage)):
+        return (None,) * len(stage.dims)
     said = {name for value in stage.values for name in _said(value)}
     found: dict[str, list[tuple[End, End]]] = {d: [] for d in stage.dims if d not in said}
     for a in accesses(stage):
@@ -92,6 +94,11 @@ def _inherits(stage: Stage, known: Mapping[str, tuple[Ends, ...]]) -> tuple[Ends
                 elif not data or dim in _said(index):  # places that are data are the same where the data is
                     del found[dim]
     return tuple(_together(found.get(d, [])) for d in stage.dims)
+
+
+def _may_end(a: StageAccess, known: Mapping[str, tuple[Ends, ...]]) -> bool:
+    """A quick look: whether what is read has ends, or is held in an image by a clamp."""
+    return any(e is not None for e in known.get(a.producer, ())) or any(isinstance(i, Call) for i in a.access.indices)
 
 
 def _together(found: list[tuple[End, End]]) -> Ends:
