@@ -243,6 +243,8 @@ class WorkCounter:
         own buffers do, or is asked for ahead."""
         members = self.counter.members
         facts = members.facts.stages[name]
+        if run.row is not None and _apart(facts, run.row) > facts.bytes_per_point:
+            return facts.bytes_per_point  # down a column each is in another row
         if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
             return inf
         span = None if run.row is None else self.counter.members.follows[name][run.row]
@@ -402,7 +404,8 @@ class WorkCounter:
         loaded: list[Amount] = []
         stored: list[Amount] = []
         if own is not None:
-            loaded.append(smallest(own[1], everything))
+            steps = sum(r.points * _step_bytes(stages[r.producer], r, run.row) for r in reads)
+            loaded.append(smallest(own[1], points * steps))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
             moved = sum((array.moved(at) * part for array, part in arrays), 0.0)
@@ -431,7 +434,7 @@ class WorkCounter:
         facts = self.counter.members.facts
         stage = facts.stages[name]
         length = largest(1.0, points / largest(rows, 1.0))
-        out = length * stage.bytes_per_point
+        out = length * _apart(stage, run.row)
         loaded: Amount = 0.0
         for read in reads:
             producer = facts.stages[read.producer]
@@ -445,5 +448,23 @@ class WorkCounter:
                 else:
                     windows *= span.extent(1)
             windows = min(windows, max(1.0, read.points))
-            loaded = loaded + windows * (elements * producer.bytes_per_point + pad_bytes(producer.bytes_per_point))
+            size = _step_bytes(producer, read, run.row)
+            loaded = loaded + windows * (elements * size + pad_bytes(size))
         return loaded + out, rows * loaded, rows * out
+
+
+def _step_bytes(producer: StageFacts, read: Read, row: str | None) -> int:
+    """Bytes of a producer that a step along the row of its reader touches, of one of those that it reads there."""
+    along = (
+        d for d, s in zip(producer.dims, read.roughly, strict=True) if s.known and s.var is not None and s.var == row
+    )
+    return _apart(producer, next(along, None))
+
+
+def _apart(stage: StageFacts, dim: str | None) -> int:
+    """Bytes that a step along a dim of a stage touches: an element, or a line of its own where rows lie between."""
+    size = stage.bytes_per_point
+    if dim is None or dim not in stage.storage:
+        return size
+    between = prod(stage.extent(d) for d in stage.storage[: stage.storage.index(dim)])
+    return size if between <= SMALL_EXTENT else max(size, LINE)

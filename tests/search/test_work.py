@@ -249,6 +249,24 @@ def test_tiles_of_coarse_levels_need_no_more_than_there_is() -> None:
     assert tiled == 8 * 16
 
 
+def test_down_a_column_each_point_is_a_line() -> None:
+    """Vectors along rows against scalars down columns, of a stage that is computed as a whole."""
+    of = blur(64, 40)
+    facts = gather(of)
+    members = members_of(facts, "blur_y", facts.graph.stages)
+    nest = Nest("blur_y", ORDERS[0], {"x": axis("x", 64, [64]), "y": axis("y", 40, [40])})
+    found = []
+    for run in (Run("x", 8), Run("y", 1)):
+        running = Running({"blur_x": run, "blur_y": Run("x", 8)})
+        counts = worked_counts(members, effective(members, frozenset()), nest, {"blur_x": Levels(4, 4)}, 1, running)
+        found += [s.work for s in counts.at((0,)).stages if s.stage == "blur_x" and s.work is not None]
+    row, column = found
+    assert row.stored[0] == 64 * 42 * 4
+    assert column.stored[0] == 64 * 42 * 64
+    assert column.working[0] > 2 * 42 * 64 > row.working[0]
+    assert column.run_bytes == 4
+
+
 def test_the_same_schedule_has_the_same_price() -> None:
     from cost_models import Ecm
 
