@@ -409,6 +409,9 @@ class WorkCounter:
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
             moved = sum((array.moved(at) * part for array, part in arrays), 0.0)
+            if at == level and own is None and run.row is not None and not facts.updates:
+                # of a box of rows only those are read for a row that it reads somewhere
+                moved = smallest(moved, self._own_row(name, run, reads, points, rows)[1])
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
             loaded.append(smallest(moved, everything) if in_places else moved)
             stored.append(0.0 if run.registers else output.moved(at))

@@ -37,13 +37,15 @@ def test_every_candidate_is_legal_and_none_is_before_a_cheaper_one(name: str) ->
 
 
 def test_a_scan_is_computed_in_rows_of_its_levels_and_tables_of_it_where_they_are_read() -> None:
-    """Of the 28 heights of a place a point reads each about twice."""
+    """Of the heights of a place a point reads most twice, and the highest at seven places next to each other."""
     group = schedule_of(pipelines.load("max_filter")).groups[-1]
-    scan, table = group.placement("vert_log_5"), group.placement("vert_18")
+    scan, table, highest = map(group.placement, ("vert_log_5", "vert_18", "vert_27"))
     assert scan is not None
     assert table is not None
-    assert (scan.compute, scan.store) == ("y.inner", "c.inner")
+    assert highest is not None
+    assert (scan.compute, scan.store, scan.storage) == ("x.inner", "c.inner", "memory")
     assert table.compute == "inline"
+    assert (highest.compute, highest.storage) == ("x.inner", "registers")
 
 
 def test_of_a_stage_in_several_groups_one_keeps_its_own() -> None:

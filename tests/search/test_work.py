@@ -107,6 +107,20 @@ def _box(points: list[tuple[int, int]]) -> int:
     return wide * (max(p[1] for p in points) - min(p[1] for p in points) + 3)
 
 
+def test_a_row_that_reads_two_rows_far_apart_loads_two() -> None:
+    """In the row of the output as in one of its own; beyond it all rows between them are read by others."""
+    far = F("input")(x, y - 30) + F("input")(x, y + 30)
+    through = [stage("f", "xy", far), stage("out", "xy", F("f")(x, y) + F("f")(x, y - 1))]
+    of = pipeline("far", through, {"out": (256, 64)})
+    found = works(of, ORDERS[0], {"f": Levels(0, 2)}, {"x": 256, "y": 64}, 8)["f"]
+    apart = works(of, ORDERS[0], {"f": Levels(1, 2)}, {"x": 256, "y": 64}, 8)["f"]
+    row = 256 * 4
+    assert found.in_output
+    for work in (found, apart):
+        assert 65 * 2 * row <= work.loaded[0] <= 65 * 2 * (row + 64)
+        assert work.loaded[2] >= (64 + 60) * row
+
+
 def test_a_ring_is_the_same_memory_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traffic, "LINE", 1)
     found = works(blur(20, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, {"x": 10, "y": 13}, 1)
