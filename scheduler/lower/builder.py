@@ -13,6 +13,7 @@ import numpy as np
 from scheduler.analysis.index import Index, modulo, sym
 from scheduler.lang.types import INT32, ScalarType
 from scheduler.lower.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
+from scheduler.schedule import Vector
 
 WIDEST_VECTOR_BYTES = 64
 """Wider vectors are more than four registers of the smallest machines."""
@@ -49,7 +50,7 @@ class Builder:
         self.register_bytes = register_bytes
         self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * register_bytes)
         self.depths: dict[str, int] = {}
-        self.alignments: dict[str, int] = {}  # what vectors of a stage had to be aligned to, once known
+        self.alignments: dict[tuple[str, Vector | None], int] = {}  # what a stage's vectors had to be aligned to
         self.guard = 0  # the depth that loads stay inside: further out their place may not exist
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self.expected: Callable[[Index], int] = lambda _: 1  # an index at the estimates

@@ -129,20 +129,19 @@ def iterations(ends: Interval) -> Iterator[Lane]:
 
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
     vector = nest.vector
-    align = b.alignments.get(nest.name, 1)
     while True:
+        align = b.alignments.get((nest.name, vector), 1)
         mark = b.mark()
         try:
             _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
             return
         except NeedAlignment as need:
             b.rollback(mark)
-            align = b.alignments[nest.name] = need.align
+            b.alignments[nest.name, vector] = need.align
         except TooWide:
             b.rollback(mark)
             assert vector is not None
             vector = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None
-            align = 1
         except NotUniformBound:
             b.rollback(mark)
             vector = None

@@ -73,6 +73,38 @@ def test_every_group_computes_its_own(first: str, second: str) -> None:
         np.testing.assert_array_equal(got["out"][0], expected, err_msg=f"{width} x {height}")
 
 
+def test_vectors_of_each_group_start_at_their_own_multiples() -> None:
+    """Sixteen lanes of x % 4 must start at multiples of four; two lanes hold no four."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "four",
+            "inputs": [{"name": "input", "type": "int16", "dims": ["x"]}],
+            "stages": [
+                {"name": "fine", "dims": ["x"], "value": "input(x) + input(x % 4)"},
+                {"name": "wide", "dims": ["x"], "value": "fine(x) + fine(x + 1)"},
+                {"name": "narrow", "dims": ["x"], "value": "fine(x) - fine(x + 1)"},
+            ],
+            "outputs": ["wide", "narrow"],
+            "estimates": {"input": [[0, 64]], "wide": [[0, 64]], "narrow": [[0, 64]]},
+        }
+    )
+    groups = (
+        Group(name, ("x.inner", "x.outer"), (Tile("x", 32),), "x.outer", X16, (), (placed,))
+        for name, lanes in (("wide", 16), ("narrow", 2))
+        for placed in [Placement("fine", "x.outer", "x.outer", order=("x",), vector=Vector("x", lanes))]
+    )
+    chosen = Schedule("four", "hand", tuple(groups))
+    check(pipeline, chosen)
+    source = source_of(pipeline, chosen, machine())
+    images = {"input": Image(np.arange(64, dtype=np.int16) ** 2, (0,))}
+    region = dict.fromkeys(pipeline.outputs, ((0, 61),))
+    status, got = call(build(source, ("-O1", "-march=native")), source, pipeline, images, {}, region)
+    assert status == 0
+    for name, (expected,) in interpret(pipeline, images, {}, region).items():
+        np.testing.assert_array_equal(got[name][0], expected, err_msg=name)
+
+
 def test_halide_computes_a_func_at_one_place() -> None:
     printed = to_cpp(DETAIL, schedule("a row", "inline"))
     assert "// Not said: that 'fine' is kept in the group of 'half': it is in others, too" in printed
