@@ -198,7 +198,7 @@ class _Factoring:
 
     def _scattered(self, stage: Stage, update: Update) -> tuple[Stage, str]:
         """The partial stage of an update that writes here and there, and the operation that joins the parts."""
-        found = combination(update)
+        found = combination(stage, update)
         if found is None:
             raise self.refuse("the update is not f(at) = op(f(at), e) with an operation that is associative")
         self._check_floats(stage.types)

@@ -86,7 +86,7 @@ def may_reorder(stage: Stage, update: Update, order: tuple[str, ...], strict: bo
     before, after = default_order(stage, update), order
     if sorted(before) != sorted(after):
         return False
-    if before == after or commutes(update, strict):
+    if before == after or commutes(stage, update, strict):
         return True
     system = _system(stage, update)
     # A pair changes its order if the outermost loop that differs in it was p, is q, and they go opposite ways.
@@ -126,15 +126,15 @@ def written_box(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[st
     return box
 
 
-def commutes(update: Update, strict: bool = False) -> bool:
+def commutes(stage: Stage, update: Update, strict: bool = False) -> bool:
     """Whether the terms of `update` may be combined in any order and grouping; those of floats not if `strict`."""
-    return associative(update) is not None and not (strict and any(v.type.is_float for v in update.values))
+    return associative(stage, update) is not None and not (strict and any(v.type.is_float for v in update.values))
 
 
-def associative(update: Update) -> str | None:
+def associative(stage: Stage, update: Update) -> str | None:
     """The operation of an update f(at) = op(f(at), e) that reads its own stage nowhere else: "sum", "product", "min",
     "max", "and", "or", or of integers' bits "&", "|", "^". None of any other. Of a tuple all components have one."""
-    found = combination(update)
+    found = combination(stage, update)
     return None if found is None else found.op
 
 
@@ -146,23 +146,24 @@ class Combination:
     terms: tuple[Expr, ...]
 
 
-def combination(update: Update) -> Combination | None:
-    """The parts of an associative update; None where it is none."""
-    found = [_combined(v, update.at, k) for k, v in enumerate(update.values)]
+def combination(stage: Stage, update: Update) -> Combination | None:
+    """The parts of an associative update of `stage`; None where it is none."""
+    found = [_combined(v, Access(stage.name, update.at, k, v.type)) for k, v in enumerate(update.values)]
     parts = [f for f in found if f is not None]
-    if not parts or len(parts) < len(found) or len({op for _, op, _ in parts}) > 1:
+    if not parts or len(parts) < len(found) or len({op for op, _ in parts}) > 1:
         return None
-    owner, op, _ = parts[0]
-    others = (*(term for _, _, term in parts), *update.at, *(() if update.where is None else (update.where,)))
-    return None if any(_reads(e, owner) for e in others) else Combination(op, tuple(term for _, _, term in parts))
+    others = (*(term for _, term in parts), *update.at, *(() if update.where is None else (update.where,)))
+    if any(_reads(e, stage.name) for e in others):
+        return None
+    return Combination(parts[0][0], tuple(term for _, term in parts))
 
 
 _CHAINS: dict[str, str] = {"+": "sum", "*": "product", "&": "&", "|": "|", "^": "^", "and": "and", "or": "or"}
 _SIGNS: tuple[Sign, Sign] = (1, -1)
 
 
-def _combined(value: Expr, at: tuple[Expr, ...], component: int) -> tuple[str, str, Expr] | None:
-    """(stage, operation, term) of a value that joins a term to component `component` at `at`."""
+def _combined(value: Expr, own: Access) -> tuple[str, Expr] | None:
+    """(operation, term) of a value that joins a term to what is at `own`."""
     match value:
         case Binary(op="+" | "*" | "&" | "|" | "^") | Logical():
             op = _CHAINS[value.op]
@@ -172,16 +173,9 @@ def _combined(value: Expr, at: tuple[Expr, ...], component: int) -> tuple[str, s
             op = value.function
         case _:
             return None
-    own = [
-        leaf
-        for leaf, sign in _leaves(value, op, 1)
-        if isinstance(leaf, Access) and sign > 0 and leaf.indices == at and leaf.component == component
-    ]
-    for access in own:
-        rest = [(leaf, sign) for leaf, sign in _leaves(value, op, 1) if leaf is not access]
-        if rest and not any(_reads(leaf, access.name) for leaf, _ in rest):
-            return access.name, op, _joined(value, op, rest)
-    return None
+    leaves = list(_leaves(value, op, 1))
+    rest = [(leaf, sign) for leaf, sign in leaves if sign < 0 or leaf != own]
+    return (op, _joined(value, op, rest)) if rest and len(rest) == len(leaves) - 1 else None
 
 
 def _leaves(e: Expr, op: str, sign: int) -> Iterator[tuple[Expr, int]]:

@@ -68,7 +68,7 @@ def is_pointwise(stage: Stage, update: Update) -> bool:
 def reduction_of(stage: Stage, update: Update) -> tuple[str, tuple[Reduce, ...]] | None:
     """The operation of a pointwise associative update and, a component each, the reduction of the terms that it joins
     to what is there; None of any other update. With it the update is f(x) = op(f(x), reduction)."""
-    found = combination(update) if is_pointwise(stage, update) else None
+    found = combination(stage, update) if is_pointwise(stage, update) else None
     if found is None or found.op not in REDUCTIONS:
         return None
     op, domain = REDUCTIONS[found.op], tuple(reversed(update.domain))

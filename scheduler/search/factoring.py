@@ -80,7 +80,7 @@ class _Choice:
         if not threads and lanes < 2:
             return
         for target in self._targets(stage, facts):
-            if target.work < WORTH_THREADS or not self._may_be_cut(target.definition):
+            if target.work < WORTH_THREADS or not self._may_be_cut(stage, target.definition):
                 continue
             within = stage.name
             if threads:
@@ -129,12 +129,12 @@ class _Choice:
                 free = prod(facts.extent(d) for d, e in zip(stage.dims, definition.at, strict=True) if e == Var(d))
                 yield _Target(number, definition, float(terms * free))
 
-    def _may_be_cut(self, definition: Reduce | Update) -> bool:
+    def _may_be_cut(self, stage: Stage, definition: Reduce | Update) -> bool:
         if not definition.domain:
             return False  # a change of every point in place
         if isinstance(definition, Update):
             floats = any(v.type.is_float for v in definition.values)
-            return combination(definition) is not None and not (self.strict and floats)
+            return combination(stage, definition) is not None and not (self.strict and floats)
         return definition.op in PARTS_OF and not (self.strict and definition.type.is_float)
 
     def _strip(self, facts: StageFacts, target: _Target) -> str | None:

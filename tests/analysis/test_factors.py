@@ -15,6 +15,7 @@ from scheduler.analysis.required import required_regions
 from scheduler.errors import IllegalSchedule
 from scheduler.factors import factored, reductions
 from scheduler.lang.document import load
+from scheduler.lang.expr import Access, walk
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Factor
@@ -239,6 +240,17 @@ def test_an_update_of_every_point_is_a_reduction_of_each() -> None:
         assert is_plain(cut.stage("part"))
 
 
+def test_what_another_stage_holds_there_is_a_term() -> None:
+    """The parts of it do not read the stage that they are parts of."""
+    update = {"domain": {"r": [-1, 16]}, "at": [], "value": "min(g(), f())"}
+    pipeline = pipeline_of(
+        stage("g", "", "int32(photo(-2, 3))"), stage("f", "", "99", updates=[update]), stage("out", "x", "f() + x")
+    )
+    for factor in both("f", 0, "r", 3):
+        part = assert_same(pipeline, [factor]).stage("part")
+        assert {n.name for v in part.values for n in walk(v) if isinstance(n, Access)} == {"g"}
+
+
 def test_floats_are_close_and_refused_if_strict() -> None:
     loops = LOOPS.replace("photo", "reals")
     scatter = {**HISTOGRAM, "value": "hist(photo(rx, ry) // 16) + reals(rx, ry)"}
@@ -303,6 +315,7 @@ def test_names_do_not_collide() -> None:
         (Factor("f", 1, "r", 2, "part"), "argmin"),
         (Factor("f", 3, "r", 2, "part"), "inside of another reduction"),
         (Factor("f", 5, "r", 2, "part"), "not f"),
+        (Factor("scan", 0, "r", 2, "part"), "not f"),
         (Factor("f", 4, "r", 9, "part"), "9 parts of 4"),
         (Factor("f", 0, "r", 2, "out"), "taken"),
         (Factor("f", 0, "r", 2, "photo"), "taken"),
@@ -327,7 +340,8 @@ def test_refused(factor: Factor, rule: str) -> None:
     wide = stage("wide", "abcde", "a", updates=[
         {"domain": {"r": [0, 9]}, "at": ["r", "b", "c", "d", "e"], "value": "wide(r, b, c, d, e) + b + c + d + e"}
     ])  # fmt: skip
-    pipeline = pipeline_of(f, wide, stage("out", "x", "f(x) + wide(0, 1, 2, 3, 4)"))
+    scan = stage("scan", "x", "0", updates=[{"domain": {"r": [1, 8]}, "at": ["r"], "value": "f(r) + scan(r - 1)"}])
+    pipeline = pipeline_of(f, wide, scan, stage("out", "x", "f(x) + scan(x) + wide(0, 1, 2, 3, 4)"))
     with pytest.raises(IllegalSchedule, match=rule) as caught:
         factored(pipeline, [factor])
     assert f"'{factor.partial}'" in str(caught.value)

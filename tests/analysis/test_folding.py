@@ -11,7 +11,7 @@ from scheduler.analysis.folding import folded, substituted
 from scheduler.analysis.graph import is_plain
 from scheduler.analysis.normalise import normalise
 from scheduler.lang.document import load
-from scheduler.lang.expr import Binary, Const, Reduce, RVar, Var, walk
+from scheduler.lang.expr import Access, Binary, Const, Reduce, RVar, Var, walk
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.lang.types import INT32
@@ -178,6 +178,19 @@ def test_nothing_is_computed_once_a_term() -> None:
     assert len(assert_same(pipeline_of("int32(input(x))", inside)).updates) == 1
     outside = update("f(x) * sum(int32(input(x + q)) for q in range(9))")
     assert is_plain(assert_same(pipeline_of("int32(input(x))", outside)))
+
+
+def test_what_another_stage_holds_there_is_a_term() -> None:
+    """The first of what is joined is not the stage's own value, though it is read at the same place."""
+    stages = [
+        {"name": "g", "dims": ["x"], "value": "int32(input(x)) - 9"},
+        {"name": "f", "dims": ["x"], "value": "x", "updates": [update("min(g(x), f(x))", r=[0, 4])]},
+        {"name": "out", "dims": ["x"], "value": "f(x)"},
+    ]
+    document = {"format": 1, "name": "test", "inputs": [ROW, REALS], "stages": stages, "outputs": ["out"]}
+    f = assert_same(load(document | {"estimates": {"out": [[0, 8]]}}))
+    assert is_plain(f)
+    assert {n.name for n in walk(f.values[0]) if isinstance(n, Access)} == {"g"}
 
 
 def test_a_place_that_is_not_each_point_stays() -> None:
