@@ -73,6 +73,13 @@ class Index:
         """Whether no symbol is left."""
         return not self.terms
 
+    @property
+    def is_short(self) -> bool:
+        """Whether it is no more than a constant, or one added to a symbol or its negative: it needs no name."""
+        return not self.terms or (
+            len(self.terms) == 1 and self.terms[0][0].kind == "sym" and abs(self.terms[0][1]) == 1
+        )
+
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
             return Index(self.const + other, self.terms) if other else self

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol, required_boxes
 from scheduler.analysis.derived import with_values
-from scheduler.analysis.index import const
+from scheduler.analysis.index import Index, sym
 from scheduler.analysis.normalise import normalise
 from scheduler.lang.pipeline import Pipeline
 
@@ -22,7 +22,8 @@ def required_regions(
     """(min, extent) per dim of every stage and input that the output `regions` ((min, extent) per dim) need.
 
     `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs the
-    integer ones. The same intervals that the generated code computes at its entry.
+    integer ones. The same intervals that the generated code computes at its entry. It has no numbers when they are
+    worked out, so these come last here, too: intervals of numbers may be narrower, as those of remainders.
     """
     pipeline = normalise(pipeline)
     known = with_values(pipeline, params)
@@ -31,9 +32,26 @@ def required_regions(
         for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
             env[bound_symbol(image.name, "min", dim)] = lo
             env[bound_symbol(image.name, "extent", dim)] = extent
-    outputs = {name: tuple((const(lo), const(lo + n - 1)) for lo, n in region) for name, region in regions.items()}
+    names: dict[Index, Index] = {}
+
+    def named(bound: Index, _: str) -> Index:
+        if bound.is_short:
+            return bound
+        if bound not in names:
+            name = f"bound.{len(names)}"
+            env[name], names[bound] = bound.value(env), sym(name)
+        return names[bound]
+
+    outputs = {}
+    for name, region in regions.items():
+        ends = []
+        for dim, (lo, extent) in zip(pipeline.stage(name).dims, region, strict=True):
+            low, high = (bound_symbol(name, which, dim) for which in ("min", "max"))
+            env[low], env[high] = lo, lo + extent - 1
+            ends.append((sym(low), sym(high)))
+        outputs[name] = tuple(ends)
     result: dict[str, Region] = {}
-    for name, box in required_boxes(pipeline, outputs, lambda bound, _: const(bound.value(env))).items():
-        ends = [(lo.value(env), hi.value(env)) for lo, hi in box]
-        result[name] = tuple((lo, hi - lo + 1) for lo, hi in ends)
+    for name, box in required_boxes(pipeline, outputs, named).items():
+        numbers = [(lo.value(env), hi.value(env)) for lo, hi in box]
+        result[name] = tuple((lo, hi - lo + 1) for lo, hi in numbers)
     return result

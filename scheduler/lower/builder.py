@@ -166,9 +166,7 @@ class Builder:
 
     def let(self, value: Index, hint: str) -> Index:
         """`value` under a name, unless it is simple enough to be written out wherever it is used."""
-        if value.is_const or (
-            len(value.terms) == 1 and value.terms[0][0].kind == "sym" and abs(value.terms[0][1]) == 1
-        ):
+        if value.is_short:
             return value
         depth = self.depth_of(value)
 

@@ -96,6 +96,19 @@ def test_queries_answer_as_the_analysis_does(name: str) -> None:
         assert region_of(b) == required[i.name]
 
 
+@pytest.mark.parametrize("region", [(9, 1), (9, 2), (-3, 30)], ids=str)
+@pytest.mark.parametrize("index", ["x % 8", "x // (1 + x % 3)", "min(x % 14, 14 - x % 14)"])
+def test_of_any_region_queries_answer_as_the_analysis_does(index: str, region: tuple[int, int]) -> None:
+    """Of a point, too: the code does not know then that it is one."""
+    stages = [{"name": "out", "dims": ["x"], "value": f"table({index}) + 1"}]
+    document = {"format": 1, "name": "looked_up", "inputs": [{"name": "table", "type": "int32", "dims": ["x"]}],
+                "stages": stages, "outputs": ["out"], "estimates": {"out": [[0, 64]]}}  # fmt: skip
+    pipeline = load(document)
+    table = query(((0, 0),))
+    assert invoke(*compiled(pipeline), [table, query((region,))]) == E_REGION
+    assert region_of(table) == required_regions(pipeline, {"out": (region,)}, {}, {})["table"]
+
+
 # Mistakes
 
 
