@@ -120,20 +120,20 @@ def _placement(
     strict: bool,
 ) -> Placement:
     """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost (unless a vector of
-    that is computed at once)."""
+    that is computed at once: a vector of the stage's own is innermost then)."""
     if levels is None:
         return Placement(name, INLINE, INLINE)
     stage = members.facts.stages[name]
     compute, store = of.loops[levels.compute], of.loops[levels.store]
     if levels.registers:
         return Placement(name, compute, store, True, "registers", (), vector_of(stage, computed_bytes, platform))
-    along = dim_of(compute) if levels.compute > of.innermost else None
-    outermost = [d for d in stage.storage if along is not None and members.followed(name, d) == along]
+    around = levels.compute > of.innermost
+    outermost = [d for d in stage.storage if around and members.followed(name, d) == dim_of(compute)]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
     vector = wide_vector_of(stage, computed_bytes, platform)
     if vector is not None and order[0] != vector.dim:
         vector = None
-    inside = _inside_vectors(members, name, order[1:], outermost) if vector is not None else None
+    inside = _inside_vectors(members, name, order[1:], outermost) if around and vector is not None else None
     if inside is not None:
         order = (inside, *(d for d in order if d != inside))
     updates = update_loops(members.facts, name, computed_bytes, platform, strict)

@@ -10,7 +10,7 @@ from platforms.model import CpuPlatform
 from scheduler.lang.document import load
 from scheduler.legality import check
 from scheduler.schedule import INLINE, Schedule
-from scheduler.search import autoschedule
+from scheduler.search import SearchOptions, autoschedule
 
 
 def tiny_caches() -> CpuPlatform:
@@ -19,7 +19,9 @@ def tiny_caches() -> CpuPlatform:
     return host.model_copy(update={"caches": caches})
 
 
-def scheduled(stages: list[dict], region: list[list[int]], host: CpuPlatform, **image: object) -> Schedule:
+def scheduled(
+    stages: list[dict], region: list[list[int]], host: CpuPlatform, options: SearchOptions = PAPER, **image: object
+) -> Schedule:
     output = stages[-1]["name"]
     pipeline = load(
         {
@@ -27,7 +29,7 @@ def scheduled(stages: list[dict], region: list[list[int]], host: CpuPlatform, **
             "outputs": [output], "estimates": {output: region},
         }
     )  # fmt: skip
-    schedule = autoschedule(pipeline, host, PAPER).schedule
+    schedule = autoschedule(pipeline, host, options).schedule
     check(pipeline, schedule)
     return schedule
 
@@ -64,3 +66,19 @@ def test_what_a_shared_stage_reads_is_there_for_all_its_readers(size: int) -> No
     if size == 50:
         inline = [g.output for g in schedule.groups for p in g.placements if p == type(p)("f1", INLINE, INLINE)]
         assert len(inline) > 1
+
+
+def test_a_stage_in_the_row_of_vectors_has_no_loop_inside_of_its_own_vectors() -> None:
+    """Most of `wide` is the same in all rows: a loop over them would be inside of its vectors, were it elsewhere."""
+    dims, constant = ["x", "y"], {"kind": "constant", "value": "5"}
+    stages = [
+        {"name": "wide", "dims": dims,
+         "value": "input(clamp(2 * x - 2, -1, 7), y) + input(clamp(2 * x - 2, -1, 7), y + 3)"},
+        {"name": "out", "dims": dims,
+         "value": "3 * wide(x, y) + wide(x + 1, y) + 3 * wide(x, y + 1) + wide(x + 1, y + 1)"},
+    ]  # fmt: skip
+    options = SearchOptions("default")
+    schedule = scheduled(stages, [[0, 1650], [0, 450]], tiny_caches(), options, dims=dims, boundary=constant)
+    (wide,) = [p for g in schedule.groups for p in g.placements if p.stage == "wide"]
+    assert (wide.compute, wide.store, wide.order) == ("x.inner", "x.outer", ("x", "y"))
+    assert wide.vector is not None
