@@ -81,8 +81,10 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
             case Prefetch():
                 roots.update([s.row, *s.index.symbols()])
             case Loop():
-                roots.update([*s.lo.symbols(), *s.hi.symbols(), *s.step.symbols(), *(s.skip or ()), *(s.last or ())])
-                roots.update([s.first] if s.first else [])
+                roots.update([*s.lo.symbols(), *s.hi.symbols(), *s.step.symbols(), *(s.skip or ())])
+                if s.last is not None:
+                    name, last = s.last
+                    needs.setdefault(name, set()).update(bound for bound in (last, s.first) if bound)
                 _scan(s.body, needs, roots)
             case If():
                 roots.update(n for x in s.nonnegative for n in x.symbols())
@@ -161,7 +163,8 @@ def _keep(statements: tuple[Statement, ...], alive: set[str]) -> tuple[Statement
             case Loop():
                 body = _keep(s.body, alive)
                 if body:
-                    kept.append(replace(s, body=body))
+                    last = s.last if s.last is not None and s.last[0] in alive else None
+                    kept.append(replace(s, body=body, last=last, first=s.first if last else ""))
             case If():
                 body, otherwise = _keep(s.body, alive), _keep(s.otherwise, alive)
                 if body or otherwise:

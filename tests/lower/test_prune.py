@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduler.analysis.index import const, sym
 from scheduler.lang.types import BOOL, INT32
 from scheduler.lower.builder import literal
@@ -20,6 +22,7 @@ from scheduler.lower.program import (
     Statement,
     Store,
     Value,
+    VectorSplit,
 )
 from scheduler.lower.prune import prune
 
@@ -44,6 +47,13 @@ def loop(*body: Statement, hi: str = "n", var: str = "i") -> Loop:
 
 def body_of(*statements: Statement) -> tuple[Statement, ...]:
     return prune((), statements, ())[1]
+
+
+def test_a_place_in_a_row_of_vectors_that_nothing_uses_is_left_out() -> None:
+    split = VectorSplit("first", "last", "from", "to", sym("lo"), sym("end"), 4, 1)
+    loops = [replace(loop(load("a", at=at), store("a", at=at)), last=("v", "last")) for at in ("v", "n")]
+    assert body_of(split, loops[0]) == (split, loops[0])
+    assert body_of(split, loops[1]) == (split, replace(loops[1], last=None))
 
 
 def test_values_that_are_not_stored_are_left_out() -> None:
