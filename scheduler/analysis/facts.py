@@ -101,10 +101,18 @@ class StageFacts:
     extents: tuple[int, ...] = field(init=False, repr=False, compare=False)
     root_points: int = field(init=False, repr=False, compare=False)
     """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
+    read_of: Mapping[str, Read] = field(init=False, repr=False, compare=False)
+    """Its reads by the producer."""
+    loads: float = field(init=False, repr=False, compare=False)
+    """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded once,
+    and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
 
     def __post_init__(self) -> None:
+        moving = (r.points for r in self.reads if any(s.var is not None or not s.known for s in r.spans))
         object.__setattr__(self, "extents", tuple(extent for _, extent in self.region))
         object.__setattr__(self, "root_points", prod(self.extents))
+        object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
+        object.__setattr__(self, "loads", sum(moving))
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]

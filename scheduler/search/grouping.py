@@ -12,7 +12,6 @@ from platforms.model import Platform
 from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import members_of
 from scheduler.search.inlining import is_trivial_shared
-from scheduler.search.levels import read_of
 from scheduler.search.sizing import MAX_CANDIDATES, Tiling
 from scheduler.search.tiling import no_loop_to_tile, tile_group
 from scheduler.search.trace import Decision, Infeasible, Rejected
@@ -292,14 +291,14 @@ def _is_read_whole(facts: Facts, name: str) -> bool:
     stage = facts.stages[name]
     if stage.root_points * arithmetic_cost(stage.operations) < WORTH_THREADS:
         return False
-    reads = [read_of(facts.stages[c], name) for c in facts.graph.consumers[name]]
+    reads = [facts.stages[c].read_of[name] for c in facts.graph.consumers[name]]
     return all(s.var is None for read in reads for s in read.spans)
 
 
 def _evaluations(facts: Facts, reader: str, name: str, evaluations: dict[str, float]) -> float:
     """How often `reader` would compute `name` if it did so wherever it reads it."""
     stage = facts.stages[reader]
-    return evaluations.get(reader, float(stage.root_points)) * read_of(stage, name).points
+    return evaluations.get(reader, float(stage.root_points)) * stage.read_of[name].points
 
 
 def _may_be_inline(facts: Facts, name: str) -> bool:

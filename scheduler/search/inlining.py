@@ -9,7 +9,7 @@ from cost_models.taco2019 import arithmetic_cost
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
-from scheduler.search.levels import Choice, LoopOrder, choose_levels, needs_memory, nested, read_of
+from scheduler.search.levels import Choice, LoopOrder, choose_levels, needs_memory, nested
 
 ALG2 = "TACO 2019, Alg. 2"
 MOST_PLACES = 100
@@ -59,7 +59,7 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
             continue
         for producer in producers:
             result[producer] = taken_over(result[producer], levels, name, order)
-        arithmetic, loads = arithmetic_cost(stage.operations), load_points(stage)
+        arithmetic, loads = arithmetic_cost(stage.operations), stage.loads
         result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads:g} loads", ALG2)
         inlined.add(name)
     return nested(members, bounded(members, result, order), order)
@@ -78,7 +78,7 @@ def bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> d
     for name in reversed(members.names[:-1]):
         if result[name].levels is not None:
             continue
-        reads = [(c, r) for c in members.consumers[name] for r in members.facts.stages[c].reads if r.producer == name]
+        reads = [(c, members.facts.stages[c].read_of[name]) for c in members.consumers[name]]
         places[name] = sum(places.get(c, 1) * max(r.points, 1) for c, r in reads)
         depth[name] = 1 + max((depth.get(c, 0) for c, _ in reads), default=0)
         if name in members.shared or (places[name] <= MOST_PLACES and depth[name] <= LONGEST_CHAIN):
@@ -102,27 +102,21 @@ def _bytes(members: Members, producers: Iterable[str], choices: Mapping[str, Cho
 
 def _most_loads(members: Members, name: str) -> float:
     """Elements that a point of a consumer would load for the stage, were it inlined, at most."""
-    places = (read_of(members.facts.stages[c], name).points for c in members.consumers[name])
-    return load_points(members.facts.stages[name]) * max(places)
+    places = (members.facts.stages[c].read_of[name].points for c in members.consumers[name])
+    return members.facts.stages[name].loads * max(places)
 
 
 def is_cheap(stage: StageFacts) -> bool:
     """Whether arithmetic costs no more than loads, a point."""
-    return arithmetic_cost(stage.operations) <= load_points(stage)
+    return arithmetic_cost(stage.operations) <= stage.loads
 
 
 def is_trivial_shared(stage: StageFacts) -> bool:
     """Whether a stage that several groups read is better computed where it is read. What a boundary does to indices
     is left out: against a trip through memory it is nothing. One that loads many elements (a minimum over slices) is
     worth keeping."""
-    loads = load_points(stage)
+    loads = stage.loads
     return loads <= FEW_LOADS and arithmetic_cost(replace(stage.operations, index=0)) <= loads
-
-
-def load_points(stage: StageFacts) -> float:
-    """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded
-    once, and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
-    return sum(r.points for r in stage.reads if any(s.var is not None or not s.known for s in r.spans))
 
 
 def local_producers(members: Members, name: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scheduler.analysis.counts import Levels
-from scheduler.analysis.facts import Read, StageFacts
+from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
 from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
 from scheduler.analysis.overlap import FULL
@@ -109,7 +109,7 @@ def _needed(members: Members, name: str, dim: str, motions: Mapping[tuple[str, s
     for consumer in members.consumers[name]:
         motion = motions[consumer, dim]
         if motion is not None:
-            read = read_of(members.facts.stages[consumer], name)
+            read = members.facts.stages[consumer].read_of[name]
             found.append(through(read, members.follows[consumer], motion, dim, members.line))
     return hulled(found)
 
@@ -173,14 +173,9 @@ def _reuses(members: Members, order: LoopOrder, name: str) -> Iterator[_Reuse]:
     """Overlaps of `name` in the loops of its consumers (W_i)."""
     for consumer in members.consumers[name]:
         stage = members.facts.stages[consumer]
-        for loop, amount in read_of(stage, name).reuse:
+        for loop, amount in stage.read_of[name].reuse:
             followed = members.followed(consumer, loop) if loop in stage.dims else None
             yield _Reuse(consumer, loop, None if followed is None else order.intra(followed), amount)
-
-
-def read_of(stage: StageFacts, producer: str) -> Read:
-    """What `stage` reads of `producer`, which it does."""
-    return next(r for r in stage.reads if r.producer == producer)
 
 
 def largest_overlaps(members: Members) -> dict[str, int]:
@@ -189,7 +184,7 @@ def largest_overlaps(members: Members) -> dict[str, int]:
     for name in members.names[:-1]:
         for consumer in members.consumers[name]:
             stage = members.facts.stages[consumer]
-            for loop, amount in read_of(stage, name).reuse:
+            for loop, amount in stage.read_of[name].reuse:
                 followed = members.followed(consumer, loop) if loop in stage.dims else None
                 if followed is not None and amount != FULL:
                     largest[followed] = max(largest[followed], int(amount))

@@ -18,8 +18,7 @@ from scheduler.analysis.arithmetic import total
 from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.pixels import fours
 from scheduler.search.grouping import Segment, forced_outputs, is_special, segments
-from scheduler.search.inlining import is_trivial_shared, load_points
-from scheduler.search.levels import read_of
+from scheduler.search.inlining import is_trivial_shared
 from scheduler.search.planning import NEGLIGIBLE, Plan, Planner
 from scheduler.search.varying import PAYS
 
@@ -101,7 +100,7 @@ class PartitionSearch:
             stage = stages[name]
             if name in self.forced or stage.updates or name in self.facts.partial:
                 continue
-            reads = ((stages[c], read_of(stages[c], name)) for c in self.facts.graph.consumers[name])
+            reads = ((stages[c], stages[c].read_of[name]) for c in self.facts.graph.consumers[name])
             again = sum(r.points * c.root_points for c, r in reads) - stage.root_points
             if is_trivial_shared(stage) or (size >= least and again * _operations(stage) <= size * TRIP):
                 found.append((-size, name))
@@ -145,4 +144,4 @@ class _Move:
 
 def _operations(stage: StageFacts) -> float:
     """What a point costs in a row, in operations."""
-    return arithmetic_cost(total(stage.typed)) + load_points(stage)
+    return arithmetic_cost(total(stage.typed)) + stage.loads

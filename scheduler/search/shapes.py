@@ -13,8 +13,8 @@ from scheduler.analysis.fused_rows import FusedRow, How
 from scheduler.analysis.members import Members
 from scheduler.analysis.windows import shifted_along
 from scheduler.search.final import vector_of
-from scheduler.search.inlining import MOST_LOADS, bounded, levels_of, load_points, local_producers, taken_over
-from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested, read_of, real_consumers
+from scheduler.search.inlining import MOST_LOADS, bounded, levels_of, local_producers, taken_over
+from scheduler.search.levels import Choice, LoopOrder, needs_memory, nested, real_consumers
 from scheduler.search.sizing import Shape, shape_of
 
 STORE = 1.5
@@ -78,7 +78,7 @@ def inline_by_cost(members: Members, choices: dict[str, Choice], order: LoopOrde
     for name in reversed(members.names[:-1]):
         read, again, once = _again(members, name, places.__getitem__)
         free = _free_points(members, name)
-        loads = load_points(members.facts.stages[name]) / free
+        loads = members.facts.stages[name].loads / free
         if free > 1:  # places and points are both many: which are more is for the model to tell
             once *= DOUBT
         inline = result[name].levels is None
@@ -195,15 +195,15 @@ def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple
     to compute it once, store and load it: all its points, where it has more dims than they. `places`: how often each
     reader is computed."""
     stages = members.facts.stages
-    read = sum(places(c) * max(1.0, read_of(stages[c], name).points) for c in members.consumers[name])
-    own = arithmetic_cost(stages[name].operations) + load_points(stages[name]) * LOAD
+    read = sum(places(c) * max(1.0, stages[c].read_of[name].points) for c in members.consumers[name])
+    own = arithmetic_cost(stages[name].operations) + stages[name].loads * LOAD
     return read, read * own, _free_points(members, name) * (own + STORE) + read * LOAD
 
 
 def _free_points(members: Members, name: str) -> float:
     """Points of a stage for each that its readers have in the dims that move with theirs."""
     stage = members.facts.stages[name]
-    reads = (read_of(members.facts.stages[c], name) for c in members.consumers[name])
+    reads = (members.facts.stages[c].read_of[name] for c in members.consumers[name])
     still = ([d for d, s in zip(stage.dims, r.roughly, strict=True) if s.var is None and s.known] for r in reads)
     return max(1, min(prod(map(stage.extent, dims)) for dims in still))
 
@@ -231,7 +231,7 @@ def _few_rows(members: Members, name: str) -> bool:
     along = members.facts.stages[members.output].storage[0]
     for reader in members.consumers[name]:
         rows = 1.0
-        for span in read_of(members.facts.stages[reader], name).spans:
+        for span in members.facts.stages[reader].read_of[name].spans:
             if span.var is None or members.followed(reader, span.var) != along:
                 rows *= span.extent(1) if span.known else inf
         if rows > MOST_ROWS:
