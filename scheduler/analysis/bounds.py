@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, lcm
+from types import MappingProxyType
 
 from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
@@ -46,17 +47,17 @@ def box_hull(a: Box | None, b: Box) -> Box:
 
 
 def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
-    """Bounds of an integer expression, given those of its variables. Data is bounded by its type."""
+    """Bounds of an integer expression, given those of its variables, and of the symbols that are told. Data is bounded
+    by its type."""
     match e:
         case Const():
             return const(int(e.value)), const(int(e.value))
         case Var():
             return env[e.name]
         case ParamRef() if e.type.is_integer:
-            return sym(param_symbol(e.name)), sym(param_symbol(e.name))
+            return _of_symbol(param_symbol(e.name), env)
         case InputBound():
-            bound = sym(bound_symbol(e.input, e.which, e.dim))
-            return bound, bound
+            return _of_symbol(bound_symbol(e.input, e.which, e.dim), env)
         case Unary(op="-"):
             lo, hi = interval_of(e.operand, env)
             return _wrapped((hi.scaled(-1), lo.scaled(-1)), e.type)
@@ -89,6 +90,18 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             add_domain(e.domain, inner)
             return interval_of(e.body, inner)
     return _of_data(e, env)
+
+
+def _of_symbol(name: str, env: Mapping[str, Interval]) -> Interval:
+    if name in env:
+        return env[name]
+    symbol = sym(name)
+    return symbol, symbol
+
+
+def told(symbols: Mapping[str, int]) -> dict[str, Interval]:
+    """The intervals of symbols whose values are known: with numbers all of a bound is one."""
+    return {name: (const(value), const(value)) for name, value in symbols.items()}
 
 
 def _runs(r: RVar) -> bool:
@@ -286,12 +299,12 @@ def _dim_footprint(forms: tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], env:
     return result
 
 
-def settled_box(stage: Stage, box: Box) -> Box:
+def settled_box(stage: Stage, box: Box, numbers: Mapping[str, Interval] = MappingProxyType({})) -> Box:
     """The box that a stage with updates is computed on: `box`, what its updates write and what they read of
-    the stage itself."""
+    the stage itself; with these `numbers` for symbols."""
     if not stage.updates:
         return box
-    env = variables(stage, box)
+    env = {**numbers, **variables(stage, box)}
     for update in stage.updates:
         box = box_hull(box, _written(update, env))
     for read in reads(stage):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from scheduler.analysis.accesses import StageAccess, accesses, range_of
-from scheduler.analysis.bounds import Box, footprint, interval_of, reads, settled_box, variables
+from scheduler.analysis.bounds import Box, Interval, footprint, interval_of, reads, settled_box, told, variables
 from scheduler.analysis.index import const
 from scheduler.analysis.regions import symbols_of
 from scheduler.analysis.spans import Span, span_of, variable
@@ -182,14 +182,14 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
     known = dict(pipeline.estimates)
     if not all(name in known for name in pipeline.outputs):
         return pipeline
-    symbols = symbols_of(pipeline, known)
+    numbers = told(symbols_of(pipeline, known))
     clamps: dict[str, dict[tuple[str, int], tuple[End, End]]] = {}
     needed = {name: [(name, tuple((lo, lo + n - 1) for lo, n in known[name]))] for name in pipeline.outputs}
     for stage in reversed(pipeline.stages):
         asked = needed.get(stage.name)
         if asked is None:
             continue
-        inside = [_places(e, symbols) for e in ends[stage.name]]
+        inside = [_places(e, numbers) for e in ends[stage.name]]
         boxes = []
         for reader, box in asked:
             for d, (places, e) in enumerate(zip(inside, ends[stage.name], strict=True)):
@@ -202,10 +202,11 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
                     box = (*box[:d], (min(max(lo, low), high), max(min(hi, high), low)), *box[d + 1 :])
             boxes.append(box)
         hull = tuple((min(lo for lo, _ in side), max(hi for _, hi in side)) for side in zip(*boxes, strict=True))
-        whole = settled_box(stage, tuple((const(lo), const(hi)) for lo, hi in hull))
+        whole = settled_box(stage, tuple((const(lo), const(hi)) for lo, hi in hull), numbers)
+        env = {**numbers, **variables(stage, whole)}
         for read in reads(stage):
             if read.producer != stage.name:
-                box = _numbers(footprint(read, variables(stage, whole)), symbols)
+                box = _numbers(footprint(read, env))
                 needed.setdefault(read.producer, []).append((stage.name, box))
     if not clamps:
         return pipeline
@@ -213,22 +214,17 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
     return replace(pipeline, stages=tuple(stages))
 
 
-def _places(ends: Ends, symbols: Mapping[str, int]) -> tuple[int, int] | None:
+def _places(ends: Ends, numbers: Mapping[str, Interval]) -> tuple[int, int] | None:
     """Ends at the estimates; None where these do not tell them."""
     if ends is None:
         return None
-    low, high = (interval_of(end.expr, {})[0] for end in ends)
-    known = all(s in symbols for place in (low, high) for s in place.symbols())
-    return (low.value(symbols), high.value(symbols)) if known else None
+    low, high = (interval_of(end.expr, numbers)[0] for end in ends)
+    return (low.const, high.const) if low.is_const and high.is_const else None
 
 
-def _numbers(box: Box, symbols: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
+def _numbers(box: Box) -> tuple[tuple[int, int], ...]:
     """A box at the estimates; what these do not tell is 1."""
-
-    def known(name: str) -> int:
-        return symbols.get(name, 1)
-
-    return tuple((lo.value(known), hi.value(known)) for lo, hi in box)
+    return tuple((lo.value(lambda _: 1), hi.value(lambda _: 1)) for lo, hi in box)
 
 
 def _reading(reader: Stage, clamps: Mapping[tuple[str, int], tuple[End, End]]) -> Stage:

@@ -6,9 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.bounds import Interval, bound_symbol, interval_of, param_symbol, settled_box
+from scheduler.analysis.bounds import (
+    Box,
+    Interval,
+    bound_symbol,
+    domain_intervals,
+    interval_of,
+    param_symbol,
+    settled_box,
+    told,
+    variables,
+)
 from scheduler.analysis.graph import stage_graph
-from scheduler.analysis.index import Index, const
+from scheduler.analysis.index import const
 from scheduler.analysis.spans import Span
 from scheduler.errors import ScheduleError
 from scheduler.lang.expr import Const, Expr, ParamRef, RVar, map_children
@@ -86,7 +96,7 @@ def _boxes(
     """(first, last) per dim of everything, and whether some range followed from nothing known."""
     live = set(stage_graph(pipeline).stages)
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
-    known = dict(pipeline.estimates)
+    known, numbers = dict(pipeline.estimates), told(symbols)
     unknown = False
     need: dict[str, list[Bounds | None]] = {
         name: [(lo, lo + extent - 1) for lo, extent in known[name]] for name in pipeline.outputs
@@ -96,38 +106,34 @@ def _boxes(
             continue
         box = _settled(need.setdefault(stage.name, [None] * len(stage.dims)), known.get(stage.name))
         if stage.updates:
-            box, open_ = _updated(stage, box, symbols)
+            box, open_ = _updated(stage, box, numbers)
             unknown = unknown or open_
         need[stage.name] = list(box)
         found = accesses(stage) if stage_accesses is None else stage_accesses[stage.name]
-        env: dict[str, Bounds] = dict(zip(stage.dims, box, strict=True))
+        env = {**numbers, **variables(stage, _constant(box))}
         for a in found:
             if a.producer != stage.name:
                 here = need.setdefault(a.producer, [None] * len(dims[a.producer]))
-                for d, bounds in enumerate(_footprint(stage, a, env, symbols)):
+                for d, bounds in enumerate(_footprint(a, env)):
                     here[d] = _hull(here[d], bounds)
                     unknown = unknown or bounds is None
     return {name: _settled(box, known.get(name)) for name, box in need.items()}, unknown
 
 
-def _updated(stage: Stage, box: tuple[Bounds, ...], symbols: Mapping[str, int]) -> tuple[tuple[Bounds, ...], bool]:
+def _updated(stage: Stage, box: tuple[Bounds, ...], numbers: Mapping[str, Interval]) -> tuple[tuple[Bounds, ...], bool]:
     """The settled box (`bounds.settled_box`) of a stage with updates, and whether a part of it is not known."""
     result: list[Bounds] = []
     unknown = False
-    settled = settled_box(stage, tuple((const(lo), const(hi)) for lo, hi in box))
+    settled = settled_box(stage, _constant(box), numbers)
     for (lo, hi), (first, last) in zip(box, settled, strict=True):
-        low, high = _value(first, symbols), _value(last, symbols)
-        unknown = unknown or low is None or high is None
-        low, high = lo if low is None else low, hi if high is None else high
+        unknown = unknown or not (first.is_const and last.is_const)
+        low, high = first.const if first.is_const else lo, last.const if last.is_const else hi
         result.append((low, high) if high - low < WIDEST else (lo, hi))
     return tuple(result), unknown
 
 
-def _value(bound: Index, symbols: Mapping[str, int]) -> int | None:
-    try:
-        return bound.value(symbols)
-    except KeyError:
-        return None
+def _constant(box: tuple[Bounds, ...]) -> Box:
+    return tuple((const(lo), const(hi)) for lo, hi in box)
 
 
 def _check_reach(boxes: Mapping[str, tuple[Bounds, ...]], dims: Mapping[str, tuple[str, ...]]) -> None:
@@ -167,37 +173,26 @@ def _hull(a: Bounds | None, b: Bounds | None) -> Bounds | None:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def _footprint(
-    stage: Stage, a: StageAccess, env: Mapping[str, Bounds], symbols: Mapping[str, int]
-) -> Iterator[Bounds | None]:
+def _footprint(a: StageAccess, env: Mapping[str, Interval]) -> Iterator[Bounds | None]:
     for d, span in enumerate(a.spans):
         bounds = None
         if not span.known or span.clamps:
-            bounds = _evaluated(a, d, env, symbols, stage)
+            bounds = _evaluated(a, d, env)
         if bounds is None and span.known:
             bounds = _moved(span, env)
         yield bounds
 
 
-def _moved(span: Span, env: Mapping[str, Bounds]) -> Bounds:
-    lo, hi = (0, 0) if span.var is None else env[span.var]
+def _moved(span: Span, env: Mapping[str, Interval]) -> Bounds:
+    lo, hi = (0, 0) if span.var is None else (end.const for end in env[span.var])
     ends = (lo, hi) if span.rate >= 0 else (hi, lo)
     return span.first(ends[0]), span.last(ends[1])
 
 
-def _evaluated(
-    a: StageAccess, d: int, env: Mapping[str, Bounds], symbols: Mapping[str, int], stage: Stage
-) -> Bounds | None:
+def _evaluated(a: StageAccess, d: int, env: Mapping[str, Interval]) -> Bounds | None:
     """Interval arithmetic over the index itself; None where a bound is not known or as wide as a type."""
-    intervals: dict[str, Interval] = {name: (const(lo), const(hi)) for name, (lo, hi) in env.items()}
-    domain: tuple[RVar, ...] = a.reductions
-    try:
-        for r in domain:
-            (lo, top), extent = interval_of(r.lo, intervals), interval_of(r.extent, intervals)[1]
-            last = top.value(symbols) + max(extent.value(symbols), 1) - 1
-            intervals[r.name] = (const(lo.value(symbols)), const(last))
-        low, high = interval_of(a.access.indices[d], intervals)
-        bounds = low.value(symbols), high.value(symbols)
-    except KeyError:
-        return None
-    return bounds if bounds[1] - bounds[0] < WIDEST else None
+    inner = {**env, **domain_intervals(a.reductions, env)} if a.reductions else env
+    low, high = interval_of(a.access.indices[d], inner)
+    bounds = low.const, high.const
+    known = low.is_const and high.is_const and bounds[1] - bounds[0] < WIDEST
+    return bounds if known else None
