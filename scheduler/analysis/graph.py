@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scheduler.analysis.accesses import accesses
 from scheduler.analysis.remember import once_per_stage
-from scheduler.lang.expr import Access, Expr, Reduce, walk
+from scheduler.lang.expr import Expr, Reduce, walk
 from scheduler.lang.pipeline import Pipeline, Stage
 
 
@@ -27,7 +28,7 @@ class StageGraph:
 def stage_graph(pipeline: Pipeline) -> StageGraph:
     """The graph of the stages that the outputs need; dead stages are left out."""
     order = {s.name: n for n, s in enumerate(pipeline.stages)}
-    reads = {s.name: {name for name in _read(s) if name in order and name != s.name} for s in pipeline.stages}
+    reads = {s.name: {a.producer for a in accesses(s)} & (order.keys() - {s.name}) for s in pipeline.stages}
     live: set[str] = set()
     pending = list(pipeline.outputs)
     while pending:
@@ -63,12 +64,6 @@ def expressions(stage: Stage) -> Iterator[Expr]:
             yield update.where
         yield from update.at
         yield from update.values
-
-
-@once_per_stage
-def _read(stage: Stage) -> frozenset[str]:
-    """Names of all that the stage reads."""
-    return frozenset(e.name for part in expressions(stage) for e in walk(part) if isinstance(e, Access))
 
 
 @once_per_stage

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from scheduler.lang.expr import Binary, BinaryOp, Const, Expr, InputBound, ParamRef, Reduce, Var, map_children, walk
+from scheduler.lang.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    InputBound,
+    ParamRef,
+    Reduce,
+    Var,
+    children,
+    map_children,
+    walk,
+)
 from scheduler.lang.types import INT32
 
 _ARITHMETIC = ("+", "-", "*", "//")
@@ -43,11 +55,12 @@ def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> P
     """
     found: dict[str, Place] = {}
     lost: set[str] = set()
+    indices: dict[int, frozenset[str] | None] = {}
 
     def look(node: Expr) -> None:
-        here = _index(node, dims, variables)
+        here = indices[id(node)] = _index(node, dims, variables)
         if here is None:
-            for child in _children(node):
+            for child in children(node):
                 look(child)
             return
         if len(here) != 1:
@@ -62,7 +75,7 @@ def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> P
     places = {d: p for d, p in found.items() if d not in lost}
 
     def rewrite(node: Expr) -> Expr:
-        here = _index(node, dims, variables)
+        here = indices[id(node)]
         if here is None:
             return map_children(node, rewrite)
         dim = next(iter(here), None)
@@ -79,17 +92,6 @@ def moved(e: Expr, by: int) -> Expr:
         return e
     op: BinaryOp = "+" if by > 0 else "-"
     return Binary(op, e, Const(abs(by), INT32), INT32)
-
-
-def _children(e: Expr) -> tuple[Expr, ...]:
-    found: list[Expr] = []
-
-    def keep(child: Expr) -> Expr:
-        found.append(child)
-        return child
-
-    map_children(e, keep)
-    return tuple(found)
 
 
 def _index(e: Expr, dims: Collection[str], variables: Collection[str]) -> frozenset[str] | None:
@@ -118,10 +120,10 @@ def _split(e: Expr) -> Place:
     match e:
         case Binary(op=("+" | "-") as op, left=left, right=Const(value=c)) if abs(c) < _FURTHEST:
             place = _split(left)
-            return replace(place, shift=place.shift + (int(c) if op == "+" else -int(c)))
+            return Place(place.base, place.shift + (int(c) if op == "+" else -int(c)))
         case Binary(op="+", left=Const(value=c), right=right) if abs(c) < _FURTHEST:
             place = _split(right)
-            return replace(place, shift=place.shift + int(c))
+            return Place(place.base, place.shift + int(c))
         case Binary(op=("+" | "-") as op, left=left, right=right):
             a, b = _split(left), _split(right)
             shift = a.shift + (b.shift if op == "+" else -b.shift)

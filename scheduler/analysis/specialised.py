@@ -245,14 +245,14 @@ class _Specialising:
             return self._terms(e, known) if self._says_level(e) else map_children(e, lambda c: self._written(c, known))
         e = map_children(e, lambda c: self._written(c, known, below))
         if not isinstance(e, Access):
-            return fold(e)
+            return fold(e) if all(isinstance(part, Const) for part in children(e)) else e
         if e.name not in self.dims:
             return self._from_table(e)
         level = e.indices[self._place(e)]
         if not isinstance(level, Const) or (below is not None and int(level.value) >= below):
             raise _Unknown
         indices = tuple(i for n, i in enumerate(e.indices) if n != self._place(e))
-        return replace(e, name=self._name(e.name, int(level.value)), indices=indices)
+        return Access(self._name(e.name, int(level.value)), indices, e.component, e.type)
 
     def _says_level(self, e: Reduce) -> bool:
         """Whether a variable of a reduction says which level a term reads."""

@@ -18,7 +18,7 @@ class ScalarType:
     bits: int
 
     def __hash__(self) -> int:
-        return hash(self.kind) ^ self.bits
+        return self.bits
 
     @property
     def name(self) -> str:
