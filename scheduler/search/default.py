@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import itemgetter
 
 from cost_models.model import CostModel, combined
 from cost_models.taco2019 import Taco2019
@@ -39,6 +41,10 @@ CLOSE = 1.03
 LOOKED_AT = 8
 """Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same groups."""
 
+APART = 0.01
+"""Share of a pipeline's cost by which schedules must differ that differ in tile sizes alone, or in groups that cost no
+more than that: the model calls them equal, and who lists or times the best ones wants others."""
+
 Plans = tuple[Plan, ...]
 """One plan for every group, in the order that they run."""
 
@@ -53,9 +59,11 @@ class Variant:
     search: PartitionSearch
     partition: Partition
 
-    def ranked(self, count: int) -> Iterator[tuple[float, Plans]]:
-        """The cheapest combinations of plans with what they cost, the cheapest first."""
-        for plans in best_combinations(self.search.plans(self.partition), count):
+    def ranked(self, count: int, least: float) -> Iterator[tuple[float, Plans]]:
+        """The cheapest combinations of plans with what they cost, the cheapest first; of plans alike that differ by
+        less than `least` the cheapest only."""
+        choices = [_apart(plans, least) for plans in self.search.plans(self.partition)]
+        for plans in best_combinations(choices, count):
             yield sum(p.total for p in plans), plans
 
 
@@ -96,13 +104,11 @@ def default(
     decisions = [*map(factor_explained, factored.factors), *_separations_explained(variants, separated)]
     decisions += _joinings_explained(variants)
     variants = [v for v in variants if costs[id(v)] <= costs[id(variants[0])] * CLOSE]
-    ranked = sorted(
-        ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(top * LOOKED_AT)),
-        key=lambda found: found[:2],
-    )
+    differing = _ranked(variants, top * LOOKED_AT, APART * costs[id(variants[0])])
+    _, first, chosen = differing[0]
     degraded = degraded_by({}, deadline)
-    candidates: dict[tuple[Group, ...], Candidate] = {}
-    for _, n, plans in ranked:
+    candidates: dict[tuple[Group, ...], tuple[float, Candidate]] = {}
+    for total, n, plans in chain(differing, _ranked(variants, top * LOOKED_AT, 0.0) if top > 1 else ()):
         if len(candidates) == top:
             break
         search, separations, joinings = variants[n].search, variants[n].separated.separations, variants[n].joinings
@@ -113,12 +119,31 @@ def default(
         name = facts.pipeline.name
         schedule = Schedule(name, NAME, groups, strict, degraded, factored.factors, separations, joinings)
         predicted = combined(p.cost for p in worked)
-        candidates[groups] = candidate(search.facts, schedule, [p.counts for p in worked], predicted)
-    best = variants[ranked[0][1]]
+        candidates[groups] = total, candidate(search.facts, schedule, [p.counts for p in worked], predicted)
+    best = variants[first]
     decisions += partition_explained(best.search, best.partition, papers if best.search is plain.search else None)
-    for plan in ranked[0][2]:
+    for plan in chosen:
         decisions += plan_explained(best.search.planner.settle(plan))
-    return tuple(candidates.values()), Trace(NAME, model.unit, tuple(decisions))
+    found = sorted(candidates.values(), key=itemgetter(0))
+    return tuple(c for _, c in found), Trace(NAME, model.unit, tuple(decisions))
+
+
+def _ranked(variants: Sequence[Variant], count: int, least: float) -> list[tuple[float, int, Plans]]:
+    """The best combinations of plans of each variant, with what they cost and the number of the variant, the cheapest
+    first. See Variant.ranked."""
+    found = ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(count, least))
+    return sorted(found, key=itemgetter(0, 1))
+
+
+def _apart(plans: Sequence[Plan], least: float) -> list[Plan]:
+    """Of the plans of a group, the cheapest first, those that differ by `least` from all before, or in more than tile
+    sizes where the group costs so much."""
+    kept: list[Plan] = []
+    for p in plans:
+        near = [k for k in kept if p.total - k.total < least]
+        if not near or (plans[0].total >= least and all(k.way != p.way for k in near)):
+            kept.append(p)
+    return kept
 
 
 def _separations_explained(variants: Sequence[Variant], separated: Separated) -> list[Decision]:

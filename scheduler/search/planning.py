@@ -54,10 +54,15 @@ class Plan:
     @property
     def key(self) -> Hashable:
         """The same for plans of a segment that make the same group."""
+        return None if self.sized is None else (self.way, *self.sized.sizes.items())
+
+    @property
+    def way(self) -> Hashable:
+        """The same for plans of a segment that differ in their tile sizes alone."""
         if self.sized is None:
             return None
         shape = self.sized.shape
-        return (shape.order.loops, shape.stream, shape.prefetch, *shape.levels.items(), *self.sized.sizes.items())
+        return (shape.order.loops, shape.stream, shape.prefetch, *shape.levels.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -34,6 +35,25 @@ def test_every_candidate_is_legal_and_none_is_before_a_cheaper_one(name: str) ->
     assert costs == pytest.approx(sorted(costs), rel=1e-9)
     assert len({str(to_document(c.schedule)) for c in found.candidates}) == len(costs) > 1
     assert found.schedule.degraded is None
+
+
+def _but_for_tiles(schedule: Schedule) -> tuple[object, ...]:
+    return tuple(replace(g, tiles=()) for g in schedule.groups)
+
+
+@pytest.mark.parametrize("name", ["interpolate", "local_laplacian", "harris"])
+def test_the_best_schedules_are_others_and_not_the_first_with_other_tiles_of_small_groups(name: str) -> None:
+    """Tile sizes that the model calls equal are listed where nothing else is left to be."""
+    first, *others = autoschedule(pipelines.load(name), machine(), SearchOptions("default", top=4)).candidates
+    cost = float(first.predicted.total)
+    for other in others[:2]:
+        same = _but_for_tiles(other.schedule) == _but_for_tiles(first.schedule)
+        assert not same or float(other.predicted.total) > 1.005 * cost
+
+
+def test_as_many_schedules_are_listed_as_are_wanted() -> None:
+    found = autoschedule(pipelines.load("interpolate"), machine(), SearchOptions("default", top=40)).candidates
+    assert len(found) == len({str(to_document(c.schedule)) for c in found}) == 40
 
 
 def test_a_scan_is_computed_in_rows_of_its_levels_and_tables_of_it_where_they_are_read() -> None:
