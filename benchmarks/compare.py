@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from app import tuning
 from app.workers.compile import BuiltLibrary, build
@@ -156,7 +157,7 @@ def entries(
 
 def compare(
     name: str, peers: Sequence[str], method: str, platform: CpuPlatform, rounds: int, limit_s: float = LIMIT_S
-) -> dict:
+) -> dict[str, Any]:
     """One pipeline's contest as data: what was measured, in milliseconds, and the ratios."""
     problem = replace(at_estimates(pipeline_of(name)), document=name)
     able, unable = entries(problem, peers, method, platform, limit_s)
@@ -175,7 +176,7 @@ def compare(
     }
 
 
-def contender(result: Result, first: Result, bound_ms: float) -> dict:
+def contender(result: Result, first: Result, bound_ms: float) -> dict[str, Any]:
     pairs = zip(first.figures, result.figures, strict=bool(first.figures and result.figures))
     ratios = [a / b for a, b in pairs if a is not None and b is not None]
     return {
@@ -194,7 +195,7 @@ def contender(result: Result, first: Result, bound_ms: float) -> dict:
     }
 
 
-def table(contests: Sequence[dict]) -> str:
+def table(contests: Sequence[dict[str, Any]]) -> str:
     rows = []
     for c in contests:
         for k, r in enumerate(c["contenders"]):
@@ -214,7 +215,7 @@ def table(contests: Sequence[dict]) -> str:
     return report.table(head, rows)
 
 
-def losses(contests: Sequence[dict], against: Collection[str] | None = None, least: float = 1.0) -> list[str]:
+def losses(contests: Sequence[dict[str, Any]], against: Collection[str] | None = None, least: float = 1.0) -> list[str]:
     """A line for every peer (of those named) to which our ratio is `least` or more, and for every failure of ours."""
     found = []
     for c in contests:
@@ -238,7 +239,7 @@ def run(
     rounds: int = 15,
     limit_s: float = LIMIT_S,
     document: Path | None = None,
-) -> dict:
+) -> dict[str, Any]:
     """All contests at that many threads, with the machine they ran on."""
     platform = machine_of(document, threads)
     contests = []
@@ -259,7 +260,7 @@ def run(
     }
 
 
-def show(figures: dict) -> None:
+def show(figures: dict[str, Any]) -> None:
     """The tables of one run, and what to know of them."""
     print(f"threads: {figures['threads']}, method: {figures['method']}\n")
     print(table(figures["contests"]), end="\n\n")
@@ -293,7 +294,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="to make a peer in")
 
 
-def runs(arguments: argparse.Namespace, rounds: int, peers: Sequence[str]) -> list[dict]:
+def runs(arguments: argparse.Namespace, rounds: int, peers: Sequence[str]) -> list[dict[str, Any]]:
     """The comparison at every number of threads asked for, its tables shown as they are made."""
     found = []
     for threads in arguments.threads:

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def halide_buffer(array: np.ndarray, region: Sequence[Sequence[int]], strides: S
 class Compiled:
     """A library's `<symbol>_argv` on arguments that stay where they are."""
 
-    def __init__(self, spec: dict) -> None:
+    def __init__(self, spec: dict[str, Any]) -> None:
         self.describe = tilesmith_buffer if spec["abi"] == "tilesmith" else halide_buffer
         self.outputs: list[np.ndarray] = []
         self.keep: list[object] = []
@@ -127,7 +128,7 @@ class Compiled:
     def pointers(addresses: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:
         return (ctypes.c_void_p * len(addresses))(*addresses)
 
-    def argument(self, a: dict) -> int:
+    def argument(self, a: dict[str, Any]) -> int:
         """The address of a scalar, or of a buffer with its data: a file's, or none yet for an output."""
         dtype = np.dtype(a["dtype"])
         if a["kind"] == "scalar":
@@ -144,7 +145,7 @@ class Compiled:
         self.keep += [array, buffer]
         return ctypes.addressof(buffer)
 
-    def with_room(self, arguments: list[dict], call: Callable[..., int]) -> list[dict]:
+    def with_room(self, arguments: list[dict[str, Any]], call: Callable[..., int]) -> list[dict[str, Any]]:
         """The arguments with inputs padded to what a bounds query asks for.
 
         Some of Halide's schedules compute more of an inner stage than the output needs, and read their
@@ -192,7 +193,7 @@ class Compiled:
 class Python:
     """A contender that is a Python function of arrays: NumPy, OpenCV. Its outputs are what it returns."""
 
-    def __init__(self, spec: dict) -> None:
+    def __init__(self, spec: dict[str, Any]) -> None:
         from benchmarks.python_peers import PEERS
 
         self.run: Callable[[], tuple[np.ndarray, ...]] = PEERS[spec["abi"]](spec)
@@ -207,7 +208,7 @@ class Python:
         return taken
 
 
-def serve(contender: Compiled | Python, answer: Callable[[dict], None]) -> None:
+def serve(contender: Compiled | Python, answer: Callable[[dict[str, Any]], None]) -> None:
     """Answers commands until the other side closes."""
     answer({"ready": True})
     for line in sys.stdin:
@@ -221,12 +222,12 @@ def serve(contender: Compiled | Python, answer: Callable[[dict], None]) -> None:
             answer({"milliseconds": contender.time(command["calls"])})
 
 
-def private_stdout() -> Callable[[dict], None]:
+def private_stdout() -> Callable[[dict[str, Any]], None]:
     """What answers; whatever the libraries print to standard output goes to standard error instead."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def answer(message: dict) -> None:
+    def answer(message: dict[str, Any]) -> None:
         print(json.dumps(message), file=channel, flush=True)
 
     return answer

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -57,7 +58,7 @@ class Entry:
     abi: str
     library: str = ""
     symbol: str = ""
-    about: dict[str, object] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     keeps: bool = True
 
 
@@ -73,7 +74,7 @@ class Result:
     calls: int = 0
     slow: bool = False
     disturbed: int = 0
-    about: dict[str, object] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def rounds_ms(self) -> list[float]:
@@ -119,7 +120,7 @@ class Process:
             self.close()
             raise
 
-    def ask(self, message: dict[str, object]) -> dict:
+    def ask(self, message: dict[str, object]) -> dict[str, Any]:
         """Sends one command and waits for the answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -132,7 +133,8 @@ class Process:
         if not line:
             self.process.kill()
             raise ContenderError(self.last_words() if ready else f"no answer in {ANSWER_TIMEOUT_S:.0f} s")
-        return json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def last_words(self) -> str:
         status = self.process.wait()
@@ -141,7 +143,7 @@ class Process:
 
     def time(self, calls: int) -> list[float]:
         """Milliseconds of each of that many calls."""
-        return self.ask({"do": "time", "calls": calls})["milliseconds"]
+        return list(self.ask({"do": "time", "calls": calls})["milliseconds"])
 
     def close(self) -> None:
         """Ends the process, if it has not ended by itself."""
@@ -165,8 +167,8 @@ def harness() -> Path:
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         BUILD.mkdir(parents=True, exist_ok=True)
         made = library.with_suffix(f".{os.getpid()}")
-        command = ["gcc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-fopenmp", "-shared", "-fPIC", "-o", made, source]
-        subprocess.run(command, check=True)
+        flags = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-fopenmp", "-shared", "-fPIC")
+        subprocess.run(["gcc", *flags, "-o", str(made), str(source)], check=True)
         os.replace(made, library)
     return library
 

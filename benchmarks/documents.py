@@ -26,7 +26,7 @@ def pipeline_of(name_or_path: str) -> Pipeline:
 
 def at_size(pipeline: Pipeline, width: int, height: int) -> Pipeline:
     """`pipeline` with its largest estimate in x of that width, in y of that height; all others keep their distance."""
-    dims = {item.name: item.dims for item in (*pipeline.inputs, *pipeline.stages)}
+    dims = {i.name: i.dims for i in pipeline.inputs} | {s.name: s.dims for s in pipeline.stages}
     spans = [(d, span) for name, region in pipeline.estimates for d, span in zip(dims[name], region, strict=True)]
     grown = {
         along: size - max(extent for d, (_, extent) in spans if d == along)

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks import machine, report
 
@@ -42,7 +43,7 @@ def table(figures: Sequence[Figure]) -> str:
     return report.table(["figure", "unit", "value", "limit", "range", "samples", "", "note"], rows)
 
 
-def as_data(figures: Sequence[Figure]) -> list[dict]:
+def as_data(figures: Sequence[Figure]) -> list[dict[str, Any]]:
     return [asdict(f) | {"held": f.held} for f in figures]
 
 

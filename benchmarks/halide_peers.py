@@ -214,7 +214,8 @@ def autoschedule(translated: HalidePipeline, method: str, target: hl.Target, par
     import halide as hl
 
     hl.load_plugin(str(Path(hl.__file__).parent / "lib64" / f"libautoschedule_{method.lower()}.so"))
-    return translated.pipeline.apply_autoscheduler(target, hl.AutoschedulerParams(method, parameters)).schedule_source
+    found = translated.pipeline.apply_autoscheduler(target, hl.AutoschedulerParams(method, parameters))
+    return str(found.schedule_source)
 
 
 def set_estimates(translated: HalidePipeline, problem: Problem) -> None:

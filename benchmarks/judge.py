@@ -75,4 +75,4 @@ def room(dtype: np.dtype, region: Region, storage: Sequence[int]) -> tuple[np.nd
     for d, n in enumerate(extents):
         buffer.crop(d, 0, n)
     buffer.set_min([lo for lo, _ in region])
-    return array[(..., *(slice(n) for n in reversed(extents)))], buffer
+    return array[tuple(slice(n) for n in reversed(extents))], buffer

@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from app.cli.sources import load_platform
 from app.workers.compile import build
@@ -110,7 +111,7 @@ class Runner:
         self.keep += [array, buffer]
         return ctypes.addressof(buffer)
 
-    def call_ms(self, function: ctypes._CFuncPtr, threads: int) -> float:
+    def call_ms(self, function: Call, threads: int) -> float:
         """Milliseconds of one call; of one thread its processor time, which other programs disturb less."""
         clock = time.perf_counter if threads > 1 else time.process_time
         start = clock()
@@ -152,10 +153,14 @@ def measure(name: str, count: int, seed: int, threads: int) -> list[Sample]:
     return found
 
 
+Call = Callable[[object], int]
+"""A function of the generated code: takes an array of pointers, returns its status."""
+
+
 class Compiled(NamedTuple):
     """A library's function, and what gives back the memory that a call has left for the next: not all samples' fits."""
 
-    call: ctypes._CFuncPtr
+    call: Call
     release: Callable[[], object]
 
 
@@ -184,16 +189,10 @@ def judge(name: str, found: Sequence[Sample], platform: CpuPlatform, model: Cost
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:
-    """Rank correlation: of the ranks, equal ones sharing their mean, the correlation of Pearson."""
-    x, y = _ranks(a), _ranks(b)
-    if len(a) < 2 or not x.std() or not y.std():
+    """Rank correlation; 0 where all of one are equal, or there are too few to tell."""
+    if len(set(a)) < 2 or len(set(b)) < 2:
         return 0.0
-    return float(np.corrcoef(x, y)[0, 1])
-
-
-def _ranks(values: Sequence[float]) -> np.ndarray:
-    array = np.asarray(values)
-    return (array[:, None] > array).sum(1) + ((array[:, None] == array).sum(1) - 1) / 2
+    return float(spearmanr(a, b).statistic)
 
 
 def table(found: Sequence[Judgement]) -> str:
@@ -212,7 +211,7 @@ def _figures(spearman: float, regret: float, j: Judgement | None = None) -> list
     return [f"{spearman:.3f}", *times, f"{100 * regret:.1f} %"]
 
 
-def as_data(found: dict[str, list[Sample]], threads: int) -> dict:
+def as_data(found: dict[str, list[Sample]], threads: int) -> dict[str, Any]:
     return {
         "machine": machine.describe(),
         "threads": threads,
@@ -223,7 +222,7 @@ def as_data(found: dict[str, list[Sample]], threads: int) -> dict:
     }
 
 
-def from_data(data: dict) -> dict[str, list[Sample]]:
+def from_data(data: dict[str, Any]) -> dict[str, list[Sample]]:
     """The samples that `as_data` wrote."""
     return {
         name: [Sample(from_document(s["schedule"]), s["origin"], s["best_ms"]) for s in those]

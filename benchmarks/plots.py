@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import halide_peers
 from benchmarks.summary import AT_ROOT, OURS, PAPER, is_ours
@@ -23,7 +23,7 @@ OTHER = "#c9a0b8"
 INCHES_A_BAR, INCHES_A_PIPELINE, WIDTH = 0.13, 0.22, 9.0
 
 
-def draw(data: dict, folder: Path) -> list[Path]:
+def draw(data: dict[str, Any], folder: Path) -> list[Path]:
     """Writes the plots of a whole run (`runs` of `figures.json`) into `folder`; the files."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
@@ -35,10 +35,10 @@ def draw(data: dict, folder: Path) -> list[Path]:
     return made
 
 
-def _ratios(contests: Sequence[dict], threads: str, path: Path) -> list[Path]:
+def _ratios(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> list[Path]:
     """How many times longer than ours each contender takes."""
 
-    def value(c: dict) -> float | None:
+    def value(c: dict[str, Any]) -> float | None:
         return 1 / c["ratio"] if c["ratio"] and c["name"] != OURS else None
 
     def finish(axes: Axes) -> None:
@@ -48,32 +48,32 @@ def _ratios(contests: Sequence[dict], threads: str, path: Path) -> list[Path]:
     return _bars(contests, value, f"Time of every contender over ours, {threads}", path, finish, start=1)
 
 
-def _shares(contests: Sequence[dict], threads: str, path: Path) -> list[Path]:
+def _shares(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> list[Path]:
     """The bound over each contender's time."""
 
     def finish(axes: Axes) -> None:
         axes.axvline(1, color="black", linewidth=1)
         axes.set_xlabel("time of the bound (bytes that must move, or operations) over its time: 1 is the bound")
 
-    def value(c: dict) -> float | None:
+    def value(c: dict[str, Any]) -> float | None:
         return c["share_of_bound"] if is_ours(c["name"]) or c["name"] == halide_peers.EXPERT else None
 
     return _bars(contests, value, f"Share of the bound, {threads}", path, finish, log=False)
 
 
-def _scheduled(contests: Sequence[dict], threads: str, path: Path) -> list[Path]:
+def _scheduled(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> list[Path]:
     def finish(axes: Axes) -> None:
         axes.set_xlabel("milliseconds until there is a schedule")
 
-    def value(c: dict) -> float | None:
+    def value(c: dict[str, Any]) -> float | None:
         return c.get("schedule_ms") if c["name"] not in halide_peers.HAND_WRITTEN else None
 
     return _bars(contests, value, f"Scheduling time, {threads}", path, finish)
 
 
 def _bars(
-    contests: Sequence[dict],
-    value: Callable[[dict], float | None],
+    contests: Sequence[dict[str, Any]],
+    value: Callable[[dict[str, Any]], float | None],
     title: str,
     path: Path,
     finish: Callable[[Axes], None],

@@ -94,7 +94,7 @@ def random_array(t: ScalarType, shape: tuple[int, ...], seed: int) -> np.ndarray
         limit = largest_weight(shape)
         return rng.uniform(-limit, limit, shape).astype(t.numpy)
     if t.is_float:
-        return rng.random(shape, dtype=t.numpy.type)  # type: ignore[arg-type]
+        return rng.random(shape, dtype=t.numpy.type)
     if t.kind == "bool":
         return rng.integers(0, 2, shape).astype(np.bool_)
     high = min(t.max, 65535)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 Run = Callable[[], tuple[np.ndarray, ...]]
 
 
-def numpy_peer(spec: dict) -> Run:
+def numpy_peer(spec: dict[str, Any]) -> Run:
     """The reference interpreter on whole arrays: NumPy without tiling, fusion or threads."""
     from benchmarks.documents import pipeline_of
     from scheduler.lang.interpret import Image, interpret
@@ -31,7 +32,7 @@ def numpy_peer(spec: dict) -> Run:
     return run
 
 
-def opencv_peer(spec: dict) -> Run:
+def opencv_peer(spec: dict[str, Any]) -> Run:
     """The same operation by OpenCV's own functions, with as many threads as the others."""
     import cv2
 
@@ -111,4 +112,4 @@ _OPENCV: dict[str, Callable[[np.ndarray], Run]] = {
     "laplacian_sharpen": _laplacian_sharpen,
 }
 
-PEERS: dict[str, Callable[[dict], Run]] = {"opencv": opencv_peer, "numpy": numpy_peer}
+PEERS: dict[str, Callable[[dict[str, Any]], Run]] = {"opencv": opencv_peer, "numpy": numpy_peer}

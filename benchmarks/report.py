@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 def number(value: float | None) -> str:
@@ -38,7 +39,7 @@ def progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def write(path: Path | None, figures: dict) -> None:
+def write(path: Path | None, figures: dict[str, Any]) -> None:
     """The figures as a JSON file, where one was asked for."""
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+import numpy as np
+
 from cost_models.taco2019 import Taco2019, arithmetic_cost
 from platforms.model import Platform
 from scheduler.analysis.counts import Levels
@@ -100,7 +102,7 @@ class _Drawing:
         if self.r.random() < self.fused:
             choices = fuse_rows(members, choices, order, self.platform) or choices
         axes = Axes(output, tiled, self.platform, largest_overlaps(members), output.name in self.facts.strips, SIZES)
-        sizes = {d: self.size([int(n) for n in axes.of(tiled[0])[d].sizes.ravel()]) for d in tiled}
+        sizes = {d: self.size([int(n) for n in np.ravel(axes.of(tiled[0])[d].sizes)]) for d in tiled}
         sized = Sized(shape_of(members, order, choices), sizes, 0.0)
         group = finished(Tiling(Sizing(members, self.platform, Taco2019(), axes), sized), self.platform)
         group = replace(group, stream=self.streams and self.could_stream(group), prefetch=self.prefetch)

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks import earlier, halide_peers, report
 
@@ -31,7 +32,7 @@ def mean(ratios: Iterable[float]) -> float | None:
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
-def best(contest: dict, among: Collection[str] | None = None) -> tuple[str, float] | None:
+def best(contest: dict[str, Any], among: Collection[str] | None = None) -> tuple[str, float] | None:
     """The fastest contender `among` those named (else of all that are not ours), and our ratio to it."""
     able = [
         (c["name"], c["ratio"])
@@ -45,7 +46,7 @@ def is_ours(name: str) -> bool:
     return name.startswith(OURS)
 
 
-def row(contest: dict, threads: int) -> dict:
+def row(contest: dict[str, Any], threads: int) -> dict[str, Any]:
     """One pipeline's line of the summary, as data."""
     mine = contest["contenders"][0]
     ratios = {c["name"]: c["ratio"] for c in contest["contenders"][1:] if c["ratio"] is not None}
@@ -65,7 +66,7 @@ def row(contest: dict, threads: int) -> dict:
     }
 
 
-def summary(contests: Sequence[dict], threads: int) -> dict:
+def summary(contests: Sequence[dict[str, Any]], threads: int) -> dict[str, Any]:
     """Every pipeline's row, and the means: per contender, to the best of Halide's autoschedulers, to the best of all
     here, and carried to the best of all by each autoscheduler that the earlier table has."""
     rows = [row(c, threads) for c in contests]
@@ -85,7 +86,7 @@ def summary(contests: Sequence[dict], threads: int) -> dict:
     }
 
 
-def table(found: dict) -> str:
+def table(found: dict[str, Any]) -> str:
     """The summary as a table, the means its last line."""
     means = found["means"]
     head = ["pipeline", "bound by", "ours ms", "of bound", "over taco2019", "over expert", "over best autoscheduler",
@@ -119,7 +120,7 @@ def table(found: dict) -> str:
     return f"{report.table(head, rows)}\n\n{report.table(['contender', 'ours over its, geometric mean'], each)}"
 
 
-def _named(pair: tuple[str, float] | list | None) -> str:
+def _named(pair: tuple[str, float] | list[Any] | None) -> str:
     return "" if pair is None else f"{pair[0]} {report.number(pair[1])}"
 
 
