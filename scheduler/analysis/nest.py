@@ -58,7 +58,9 @@ class Line(NamedTuple):
     def extent(self, points: Sizes) -> Sizes:
         """Elements that iterations 0 to points - 1 of the loop touch."""
         reach = self.a * (points - 1)
-        if self.a < 0:
+        if self.k == 1:
+            found = (reach if self.a >= 0 else -reach) + (self.hi - self.lo + 1)
+        elif self.a < 0:
             found = self.hi // self.k - (reach + self.lo) // self.k + 1
         else:
             found = (reach + self.hi) // self.k - self.lo // self.k + 1

@@ -188,7 +188,17 @@ class Traffic:
     def _factor(
         self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float, later: Motion | None
     ) -> _Factor:
-        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it."""
+        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it. Most
+        stages of a group move in one of few ways, so that many arrays share it."""
+        key = ("factor", axis.dim, lines, window, motion, pad, later)
+        found: _Factor | None = self.counter.known.get(key)
+        if found is None:
+            found = self.counter.known[key] = self._find_factor(axis, lines, window, motion, pad, later)
+        return found
+
+    def _find_factor(
+        self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float, later: Motion | None
+    ) -> _Factor:
         full, last, whole = self.counter.extents(axis, lines)
         new = window * axis.counts + (axis.extent - axis.counts) * motion.points
         if pad:

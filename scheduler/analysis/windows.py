@@ -96,22 +96,33 @@ def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> dict[str
     """The stages of a group that are read by shifts only along the output's `dim`: one of their dims, which is told,
     moves with it step for step, on every way from the output to them. `members` in topological order."""
     along = {output.name: dim}
-    reads: dict[str, list[tuple[str, StageAccess, tuple[frozenset[str], ...]]]] = {s.name: [] for s in members}
-    for reader in (output, *members):
-        for a, (producer, moving) in zip(accesses(reader), _moving(reader), strict=True):
-            if producer in reads:
-                reads[producer].append((reader.name, a, moving))
-    for stage in reversed(members):
-        found: set[str | None] = set()
-        for name, a, moving in reads[stage.name]:
-            own = along.get(name)
-            follow = [d for d, names in enumerate(moving) if own in names]
-            shift = len(follow) == 1 and (span := a.spans[follow[0]]).known and span.rate == 1
-            found.add(stage.dims[follow[0]] if shift else None)
-        if len(found) == 1 and (moved := found.pop()) is not None:
-            along[stage.name] = moved
+    moved: dict[str, set[int | None]] = {}
+    for stage in (output, *reversed(members)):
+        reads, found = _shifts(stage), moved.get(stage.name, set())
+        if len(found) == 1 and (d := found.pop()) is not None and stage.name not in reads:
+            along[stage.name] = stage.dims[d]
+        for producer, shifts in reads.items():
+            moved.setdefault(producer, set()).add(shifts.get(along.get(stage.name)))
     del along[output.name]
     return along
+
+
+@once_per_stage
+def _shifts(stage: Stage) -> dict[str, dict[str | None, int]]:
+    """Per producer of `stage` its dims that move step for step with one of the stage's, and nothing else of it does, in
+    all accesses: by the stage's dim their number."""
+    found: dict[str, list[dict[str | None, int]]] = {}
+    for a, (producer, moving) in zip(accesses(stage), _moving(stage), strict=True):
+        steps: dict[str | None, int] = {}
+        for own in stage.dims:
+            follow = [d for d, names in enumerate(moving) if own in names]
+            if len(follow) == 1 and (span := a.spans[follow[0]]).known and span.rate == 1:
+                steps[own] = follow[0]
+        found.setdefault(producer, []).append(steps)
+    return {
+        producer: {own: d for own, d in each[0].items() if all(steps.get(own) == d for steps in each)}
+        for producer, each in found.items()
+    }
 
 
 @once_per_stage

@@ -104,16 +104,15 @@ def keeps_apart(members: Members, dim: str) -> bool:
     """Whether neighbours along `dim` of the output share nothing in a group of several stages: every stage reads other
     elements for each, but for tables, which move with no dim of the output. Unrolled inside the innermost loop, such a
     dim would only have the buffers of all its points in use at once."""
-    shared = False
-    for name in members.names:
+    for name in members.names if len(members.names) > 1 else ():
         stage = members.facts.stages[name]
-        moving = [d for d in stage.dims if stage.extent(d) > 1 and members.followed(name, d) is not None]
-        along = [d for d in moving if members.followed(name, d) == dim]
+        moving = {d: s.var for d, s in members.follows[name].items() if s.var is not None and stage.extent(d) > 1}
+        along = [d for d, followed in moving.items() if followed == dim]
         for read in stage.reads if along else ():
             overlaps = dict(read.reuse)
-            table = all(overlaps.get(d) == FULL for d in moving)
-            shared = shared or (not table and any(d in overlaps for d in along))
-    return len(members.names) > 1 and not shared
+            if any(d in overlaps for d in along) and not all(overlaps.get(d) == FULL for d in moving):
+                return False
+    return len(members.names) > 1
 
 
 def orders(
