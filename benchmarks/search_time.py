@@ -2,17 +2,17 @@
 
     python -m benchmarks.search_time [--repeats 15] [--json FILE]
 
-Each repetition schedules a pipeline of another name, so that nothing is remembered from the one before. Times are the
-processor's, so that what else the machine does counts little. Garbage is collected as rarely as in the processes of
-the service.
+Each repetition reads the document anew, as every request does, so that nothing is remembered from the one before: facts
+are remembered of stages, and those are others then. Times are the processor's, so that what else the machine does
+counts little. Garbage is collected as rarely as in the processes of the service.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 
 from app.garbage import collect_rarely
@@ -52,17 +52,17 @@ def measure(repeats: int = REPEATS) -> list[Figure]:
     found = []
     for name in sorted(pipelines.names(), key=lambda n: (n not in LIMITS_MS, n)):
         searches, totals = [], []
-        for renamed in _renamed(pipelines.load(name), repeats):
+        for pipeline in _anew(partial(pipelines.load, name), repeats):
             start = clock()
-            compiled = compile_pipeline(renamed, platform, options, clock)
+            compiled = compile_pipeline(pipeline, platform, options, clock)
             totals.append((clock() - start) * 1e3)
             searches.append(compiled.timings_ms["analysis"] + compiled.timings_ms["search"])
         found.append(median(f"analysis + search, {name}", searches[1:], LIMITS_MS.get(name)))
         found.append(median(f"document to C, {name}", totals[1:]))
     for stages, limit in CHAINS_MS.items():
         each = [
-            sum(autoschedule(renamed, platform, SearchOptions(now=clock)).timings_ms.values())
-            for renamed in _renamed(chain(stages), max(1, repeats // FEWER))
+            sum(autoschedule(pipeline, platform, SearchOptions(now=clock)).timings_ms.values())
+            for pipeline in _anew(partial(chain, stages), max(1, repeats // FEWER))
         ]
         found.append(median(f"analysis + search, chain of {stages}", each[1:], limit))
     return found
@@ -91,11 +91,12 @@ def chain(stages: int) -> Pipeline:
     )
 
 
-def _renamed(pipeline: Pipeline, repeats: int) -> Iterator[Pipeline]:
-    """`pipeline` by another name each time, one more to warm up; garbage is collected before each."""
-    for k in range(repeats + 1):
+def _anew(read: Callable[[], Pipeline], repeats: int) -> Iterator[Pipeline]:
+    """The pipeline read so many times, once more to warm up; garbage is collected each time."""
+    for _ in range(repeats + 1):
+        pipeline = read()
         gc.collect()
-        yield replace(pipeline, name=f"{pipeline.name}_{k}")
+        yield pipeline
 
 
 if __name__ == "__main__":
