@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from scheduler.analysis.index import Index, const, minimum, modulo, multiply
 from scheduler.analysis.tables import BYTES, FEWEST, MOST_PARTS, PART
@@ -198,28 +199,29 @@ def store(
 
 
 def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
-    """Asks for what vectors of an image will read further along its row, or in rows to come: once for neighbours, the
-    nearest of which may lie half a line apart."""
+    """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
+    spans, once for neighbours, the nearest of which may lie half a line apart."""
     unit = lanes[buffer.unit] if lanes else Lane(const(0))
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
     if not b.prefetch or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
         return
     row, line = _row(b, buffer, lanes), max(WIDEST_VECTOR_BYTES // buffer.type.bytes, 1)
-    shift = unit.base.const + min(unit.pattern)
-    key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
-    at = unit.base + (min(unit.pattern) + b.prefetch // buffer.type.bytes)
-    soon = unit.base + (min(unit.pattern) + SOON // buffer.type.bytes)
     rows = b.rows_ahead.get(buffer.stage, {})
-    for d, ahead in rows.items():
-        at = at + buffer.stride[d].scaled(ahead)
     far = bool(rows) or b.prefetch > NEAR
+    for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
+        shift = unit.base.const + first
+        key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
+        at = unit.base + (first + b.prefetch // buffer.type.bytes)
+        soon = unit.base + (first + SOON // buffer.type.bytes) if far and b.asks_again else None
+        for d, ahead in rows.items():
+            at = at + buffer.stride[d].scaled(ahead)
+        b.remember(b.depth, key, partial(_ask, b, row, at, far, soon))
 
-    def ask() -> None:
-        b.emit(Prefetch(row, at, far))
-        if far and b.asks_again:
-            b.emit(Prefetch(row, soon))
 
-    b.remember(b.depth, key, ask)
+def _ask(b: Builder, row: str, at: Index, far: bool, soon: Index | None) -> None:
+    b.emit(Prefetch(row, at, far))
+    if soon is not None:
+        b.emit(Prefetch(row, soon))
 
 
 def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:

@@ -155,6 +155,28 @@ def test_loops_of_many_rows_ask_for_them_twice(name: str, soon: bool) -> None:
     assert min(ahead) >= 32768 // size
 
 
+@pytest.mark.parametrize(("every", "lines"), [(1, 1), (2, 2), (4, 4)])
+def test_every_line_that_a_vector_spans_is_asked_for(every: int, lines: int) -> None:
+    """Of every second column sixteen are two lines, whichever neighbours are read, too."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "fewer",
+            "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [
+                {"name": "out", "dims": ["x", "y"], "value": f"input({every} * x, y) + input({every} * x + 1, y)"}
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 256], [0, 64]]},
+        }
+    )
+    schedule = rows("fewer", "out", ())
+    schedule = replace(schedule, groups=(replace(schedule.groups[0], prefetch=32768),))
+    code = source_of(pipeline, schedule, machine()).code
+    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\(.* \+ (\d+)\), 0, 2\);", code)]
+    assert ahead == [8192 + 16 * n for n in range(lines)]
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("type_", ["uint8", "uint16", "int32", "float32", "float64"])
 def test_neighbours_are_lanes_of_two_vectors(type_: str, compiler: str) -> None:
