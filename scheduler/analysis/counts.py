@@ -20,7 +20,7 @@ from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Follows, Members
-from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
+from scheduler.analysis.motion import ONE, Motion, hulled, slides
 from scheduler.analysis.nest import Axis, Line, Nest
 from scheduler.analysis.spans import Span, compose
 
@@ -143,7 +143,7 @@ class Counter:
         motion = self._later(name, dim)
         if motion is None or read is None:
             return motion
-        return through(read, self.members.follows[name], motion, dim, self.members.line)
+        return self.members.through(name, read, motion, dim)
 
     def _later(self, name: str, dim: str) -> Motion | None:
         kept = self.kept_along[dim]
@@ -190,7 +190,7 @@ class Counter:
 
     def through(self, reader: str, read: Read, dim: str) -> Motion | None:
         """How what a stage reads moves with the intra-tile loop of `dim`."""
-        return through(read, self.members.follows[reader], self.motions[reader][dim], dim, self.members.line)
+        return self.members.through(reader, read, self.motions[reader][dim], dim)
 
     def _load(self, name: str, read: Read) -> LoadCounts:
         """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
@@ -326,8 +326,7 @@ def _find_motions(
                     own[dim] = slides(members.line(spans[0]))
                 else:
                     each = (
-                        through(read, members.follows[reader], found[reader][dim], dim, members.line)
-                        for reader, read in readers.get(name, ())
+                        members.through(reader, read, found[reader][dim], dim) for reader, read in readers.get(name, ())
                     )
                     own[dim] = hulled(each) or ONE
     return found

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler.analysis.facts import Facts, Read, box_points, composed, inlined_read, together
+from scheduler.analysis.motion import Motion, through
 from scheduler.analysis.nest import Line, Nest, line
 from scheduler.analysis.spans import Span, hull, variable
 from scheduler.analysis.windows import group_spans, read_otherwise
@@ -64,6 +65,17 @@ class Members:
             found = self.lines[id(span), most] = (span, line(span, most))
         return found[1]
 
+    def through(self, reader: str, read: Read, motion: Motion, dim: str) -> Motion | None:
+        """How what a stage reads moves with the loop over the output's `dim`, where the stage has this motion: the
+        same in all groups of the same facts in which the stage's dims follow the same."""
+        known: dict[Hashable, tuple[Read, Motion | None]] = self.facts.remembered.setdefault("through", {})
+        own = self.follows[reader]
+        key = (id(read), own, motion, dim)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = (read, through(read, own, motion, dim, self.line))
+        return found[1]
+
     def kept(self, nest: Nest) -> dict[Hashable, Any]:
         """Whatever follows from the facts and `nest` alone: of this very one, not of its equals."""
         known: dict[Nest, dict[Hashable, Any]] = self.facts.remembered.setdefault("nests", {})
@@ -79,23 +91,35 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozen
     inside = set(names)
     spans: dict[str, tuple[Span, ...]] = {output: tuple(variable(d) for d in facts.stages[output].dims)}
     consumers: dict[str, list[str]] = {name: [] for name in names}
+    follows: dict[str, Follows] = {}
     for name in reversed(names):
-        stage = facts.stages[name]
-        own = dict(zip(stage.dims, spans[name], strict=True))
-        for read in stage.reads:
+        own = follows[name] = _follows(facts, name, spans[name])
+        for read in facts.stages[name].reads:
             if read.producer in inside:
                 consumers[read.producer].append(name)
-                here = composed(read.spans, own)
+                here = _reached(facts, read, own)
                 known = spans.get(read.producer)
                 spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
-    found: dict[tuple[str, tuple[Span, ...]], Follows] = facts.remembered.setdefault("follows", {})
-    follows = {
-        name: found.setdefault((name, spans[name]), Follows(zip(facts.stages[name].dims, spans[name], strict=True)))
-        for name in names
-    }
     read_by = {n: tuple(reversed(c)) for n, c in consumers.items()}
     unfolded, lines = _unfolded(facts, names, follows, read_by), facts.remembered.setdefault("lines", {})
     return Members(facts, output, names, follows, read_by, shared, unfolded, lines)
+
+
+def _follows(facts: Facts, name: str, spans: tuple[Span, ...]) -> Follows:
+    found: dict[tuple[str, tuple[Span, ...]], Follows] = facts.remembered.setdefault("follows", {})
+    key = (name, spans)
+    if key not in found:
+        found[key] = Follows(zip(facts.stages[name].dims, spans, strict=True))
+    return found[key]
+
+
+def _reached(facts: Facts, read: Read, own: Follows) -> tuple[Span, ...]:
+    """What a stage reads, in the dims of the output that its own follow."""
+    known: dict[tuple[int, Follows], tuple[Read, tuple[Span, ...]]] = facts.remembered.setdefault("reached", {})
+    found = known.get((id(read), own))
+    if found is None:
+        found = known[id(read), own] = (read, composed(read.spans, own))
+    return found[1]
 
 
 def _unfolded(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
-from scheduler.analysis.motion import ONE, Motion, hulled, slides, through
+from scheduler.analysis.motion import ONE, Motion, hulled, slides
 from scheduler.analysis.overlap import FULL
 from scheduler.schedule import dim_of, inner
 
@@ -110,7 +110,7 @@ def _needed(members: Members, name: str, dim: str, motions: Mapping[tuple[str, s
         motion = motions[consumer, dim]
         if motion is not None:
             read = members.facts.stages[consumer].read_of[name]
-            found.append(through(read, members.follows[consumer], motion, dim, members.line))
+            found.append(members.through(consumer, read, motion, dim))
     return hulled(found)
 
 
