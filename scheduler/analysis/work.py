@@ -139,7 +139,8 @@ class WorkCounter:
         run = self.running.stages[name]
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
-        key = ("work", counter.keys[name], run, self.row, streamed, made, self.parts.get(name))
+        ahead = self.running.prefetch > 0 and self._rows_side_by_side(self._along_row(name, run))
+        key = ("work", counter.keys[name], run, self.row, streamed, ahead, made, self.parts.get(name))
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
@@ -247,12 +248,12 @@ class WorkCounter:
             return facts.bytes_per_point  # down a column each is in another row
         if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
             return inf
-        span = None if run.row is None else self.counter.members.follows[name][run.row]
-        if span is None or span.var is None:
+        along = self._along_row(name, run)
+        if along is None:
             return inf
-        axis = self.counter.nest.axes[span.var]
+        axis = self.counter.nest.axes[along]
         length = points / largest(rows, 1.0) * facts.bytes_per_point
-        if self._rows_side_by_side(axis.dim):
+        if self._rows_side_by_side(along):
             return inf if self.running.prefetch else length
         if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
             return inf
@@ -260,14 +261,18 @@ class WorkCounter:
 
     def _next(self, name: str, run: Run) -> int | None:
         """The level whose next iteration goes on with a row that a tile breaks off; None where no tile does."""
-        span = None if run.row is None else self.counter.members.follows[name][run.row]
-        return None if span is None or span.var is None else self.counter.nest.inter(span.var)
+        along = self._along_row(name, run)
+        return None if along is None else self.counter.nest.inter(along)
 
-    def _rows_side_by_side(self, along: str) -> bool:
+    def _along_row(self, name: str, run: Run) -> str | None:
+        """The dim of the output that a row of the stage follows."""
+        return None if run.row is None else self.counter.members.followed(name, run.row)
+
+    def _rows_side_by_side(self, along: str | None) -> bool:
         """Whether a tile has rows along that dim of the output that are walked at once: the one that goes on where one
         ends is the next tile's."""
         nest = self.counter.nest
-        inside = (a for a in nest.axes.values() if nest.intra(a.dim) < nest.intra(along))
+        inside = (a for a in nest.axes.values() if along is not None and nest.intra(a.dim) < nest.intra(along))
         return any(np.any(a.counts > 1) for a in inside)
 
     # rows and vectors

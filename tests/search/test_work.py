@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import inf
 
 import pytest
 from support.small_pipelines import F, blur, clamp, harris, pipeline, stage, total, x, y
@@ -310,6 +311,21 @@ def test_rows_that_a_tile_breaks_off_go_on_in_the_next_along_the_row() -> None:
     for loops, following in ((ORDERS[0], 2), (ORDERS[1], 3)):
         found = works(blur(40, 13), loops, {"blur_x": Levels(1, 2)}, {"x": 8, "y": 4}, 4)
         assert {name: work.next for name, work in found.items()} == dict.fromkeys(found, following)
+
+
+def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
+    of = pipeline("twice", [stage("out", "xy", F("input")(x, y) * 2)], {"out": (64, 64)})
+    facts = gather(of)
+    members = members_of(facts, "out", ("out",))
+    nest = Nest("out", ORDERS[2], {"x": axis("x", 64, [64]), "y": axis("y", 64, [8])})
+    reads = effective(members, frozenset())
+    found = []
+    for ahead in (4096, 0, 4096):
+        running = Running({"out": Run("x", 8)}, prefetch=ahead)
+        (only,) = worked_counts(members, reads, nest, {}, 1, running).at((0,)).stages
+        assert only.work is not None
+        found.append(only.work.run_bytes)
+    assert found == [inf, 64 * 4, inf]
 
 
 @pytest.mark.parametrize(("lanes", "clamped", "rows"), [(4, False, 10), (16, False, 0), (16, True, 10)])
