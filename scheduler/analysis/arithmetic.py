@@ -26,7 +26,7 @@ from scheduler.lang.expr import (
     walk,
 )
 from scheduler.lang.pipeline import Stage, Update
-from scheduler.lang.types import ScalarType
+from scheduler.lang.types import INT16, INT32, ScalarType
 
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
@@ -209,21 +209,20 @@ def _widen(e: Expr, widest: list[int]) -> bool:
 
 
 def _moving(e: Expr, row: str) -> dict[int, bool]:
-    """Of each part of `e`, by identity, whether it differs along a row: what is read, the dim of the row, and what is
-    made of these."""
+    """Of each part of `e`, by identity, whether it differs along a row: the dim of the row, and what is made of it; of
+    reductions no row is the same by itself."""
     known: dict[int, bool] = {}
     pending = [e]
     while pending:
         node = pending[-1]
-        below = () if isinstance(node, Access) else children(node)
+        below = children(node)
         missing = [c for c in below if id(c) not in known]
         if missing:
             pending += missing
             continue
         pending.pop()
-        known[id(node)] = (
-            isinstance(node, Access) or (isinstance(node, Var) and node.name == row) or any(known[id(c)] for c in below)
-        )
+        own = isinstance(node, Reduce) or (isinstance(node, Var) and node.name == row)
+        known[id(node)] = own or any(known[id(c)] for c in below)
     return known
 
 
@@ -254,6 +253,10 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
         if moving is None:
             _add(node, n, counts)
         else:
+            parts = _sum_of_products(node, moving, n, counts)
+            if parts:
+                pending += [(part, n) for part in parts]
+                continue
             _add_executed(node, n, counts)
             if isinstance(node, Call) and node.function == "mux":
                 index, *choices = node.args
@@ -263,6 +266,55 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
             pending += [(node.if_true, n), (node.if_false, n)]
         else:
             pending.extend((child, n) for child in children(node))
+
+
+def _sum_of_products(e: Expr, moving: Mapping[int, bool], n: float, counts: Tally) -> list[Expr]:
+    """What a sum is made of that multiplies 16 bits in 32 and adds up by one instruction. That is counted for each two
+    products, and a vector put together of two for each of their factors that differs along the row."""
+    if not (isinstance(e, Binary) and e.op == "+" and e.type == INT32):
+        return []
+    found = [(t, short_factors(t)) for t in terms(e)]
+    products = [parts for t, parts in found if len(parts) == 2 and moving[id(t)]]
+    if len(products) < 2:
+        return []
+    others = [t for t, parts in found if len(parts) < 2 or not moving[id(t)]]
+    factors = [p for parts in products for p in parts if moving[id(p)]]
+    pairs = (len(products) + 1) // 2
+    tally = {
+        ("i16", "multiply"): 2 * pairs,
+        ("i32", "convert"): len(factors) / 2,
+        ("i32", "add"): pairs + len(others) - 1,
+    }
+    for key, amount in tally.items():
+        counts[key] = counts.get(key, 0) + n * amount
+    return [*factors, *others]
+
+
+def terms(e: Expr) -> list[Expr]:
+    """What an int32 is the sum of."""
+    if isinstance(e, Binary) and e.op == "+" and e.type == INT32:
+        return [*terms(e.left), *terms(e.right)]
+    return [e]
+
+
+def short_factors(e: Expr) -> tuple[Expr, ...]:
+    """Two factors of 16 bits that an int32 is the product of, or the one that it is; none where it is neither."""
+    if isinstance(e, Binary) and e.op == "*" and e.type == INT32:
+        both = (_short(e.left), _short(e.right))
+        return tuple(x for x in both if x is not None) if None not in both else ()
+    one = _short(e)
+    return () if one is None else (one,)
+
+
+def _short(e: Expr) -> Expr | None:
+    """What an int32 is made of, where that fits 16 bits and a sign."""
+    if isinstance(e, Const) and INT16.min <= e.value <= INT16.max:
+        return e
+    if isinstance(e, Cast) and e.type == INT32:
+        t = e.operand.type
+        if t.is_integer and (t.bits == 8 or t == INT16):
+            return e.operand
+    return None
 
 
 def _add_executed(e: Expr, n: float, counts: Tally) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scheduler.lang.expr import Binary, Cast, Const, Expr
+from scheduler.analysis.arithmetic import short_factors, terms
+from scheduler.lang.expr import Binary, Expr
 from scheduler.lang.types import INT16, INT32, UINT16, UINT32
 from scheduler.lower.builder import literal
 from scheduler.lower.program import Value
@@ -28,8 +29,7 @@ def sum_of_products(ev: Evaluator, e: Binary, frame: Frame) -> Value | None:
     order of terms does not matter."""
     if ev.axis is None or e.type != INT32 or ev.builder.register_bytes < LEAST_BYTES:
         return None
-    terms = _terms(e)
-    factors = [(t, _factors(t)) for t in terms]
+    factors = [(t, short_factors(t)) for t in terms(e)]
     if sum(len(f) == 2 for _, f in factors) < 2:
         return None
     products: list[Product] = []
@@ -62,32 +62,6 @@ def sum_of_products(ev: Evaluator, e: Binary, frame: Frame) -> Value | None:
     for s in sums[1:]:
         total = ev.op("+", (total, s), e)
     return total
-
-
-def _terms(e: Expr) -> list[Expr]:
-    if isinstance(e, Binary) and e.op == "+" and e.type == INT32:
-        return [*_terms(e.left), *_terms(e.right)]
-    return [e]
-
-
-def _factors(e: Expr) -> tuple[Expr, ...]:
-    """Two factors of 16 bits, or the one that there is; none where it is something else."""
-    if isinstance(e, Binary) and e.op == "*" and e.type == INT32:
-        both = (_short(e.left), _short(e.right))
-        return tuple(x for x in both if x is not None) if None not in both else ()
-    one = _short(e)
-    return () if one is None else (one,)
-
-
-def _short(e: Expr) -> Expr | None:
-    """What an int32 is made of, where that fits 16 bits and a sign."""
-    if isinstance(e, Const) and INT16.min <= e.value <= INT16.max:
-        return e
-    if isinstance(e, Cast) and e.type == INT32:
-        t = e.operand.type
-        if t.is_integer and (t.bits == 8 or t == INT16):
-            return e.operand
-    return None
 
 
 def _two(ev: Evaluator, first: Product, second: Product) -> Value:

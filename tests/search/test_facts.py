@@ -117,14 +117,15 @@ def test_dead_stages_are_left_out() -> None:
 
 
 def test_what_is_the_same_along_a_row_is_no_work_of_a_point() -> None:
-    """Products of params and of dims but the row's are computed before a row; the method of the paper counts them."""
+    """Products of params, of dims but the row's and of one place are computed before a row; the method of the paper
+    counts them."""
     pipeline = load(
         {
             "format": 1,
             "name": "uniform",
             "params": [{"name": "n", "type": "int32", "default": 8, "min": 2}],
             "inputs": [{"name": "a", "type": "float32", "dims": ["x"]}],
-            "stages": [{"name": "out", "dims": ["x", "k"], "value": "a(x) - k * (1.0 / (n - 1))"}],
+            "stages": [{"name": "out", "dims": ["x", "k"], "value": "a(x) - k * (a(3) / (n - 1))"}],
             "outputs": ["out"],
             "estimates": {"out": [[0, 64], [0, 8]]},
         }
@@ -132,6 +133,26 @@ def test_what_is_the_same_along_a_row_is_no_work_of_a_point() -> None:
     stage = gather(pipeline).stages["out"]
     assert stage.operations.divide == 1
     assert dict(stage.typed)["f32"] == Operations(add=1)
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_two_products_of_16_bits_in_a_sum_are_one_instruction(others: int) -> None:
+    """So is the last of three. What is the same along the row takes no time."""
+    w = " + ".join(f"int32(a(x + {n})) * int32(w({n}))" for n in range(3))
+    value = " + ".join([w, *["int32(w(3))"] * others])
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "sums",
+            "inputs": [{"name": n, "type": "int16", "dims": ["x"]} for n in "aw"],
+            "stages": [{"name": "out", "dims": ["x"], "value": value}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64]]},
+        }
+    )
+    typed = dict(gather(pipeline).stages["out"].typed)
+    assert typed["i16"] == Operations(multiply=4)
+    assert typed["i32"] == Operations(add=1 + others, convert=1.5)
 
 
 def test_hashes_of_outer_indices_are_done_once_inside_a_row() -> None:
