@@ -95,21 +95,50 @@ class WorkCounter:
         counter, self.registers = traffic.counter, traffic.registers
         row = running.stages[counter.members.output].row
         self.row = counter.nest.intra(row) + 1 if row is not None else 1
+        fused = [n for n in running.stages if self._fused(n)]
+        self.one_loop = frozenset((*fused, counter.members.output)) if fused else frozenset[str]()
+        """The stages that are computed vector by vector in one loop, if there are several."""
+        self.on_grid = self._on_grid()
         self.parts = self._parts()
 
     def _parts(self) -> dict[str, tuple[float, ...]]:
         """Of what the stages of the row of the output read the parts that they load themselves, where that is not all:
         what several of them read in one step is loaded once."""
-        names = [n for n in self.running.stages if n == self.counter.members.output or self._fused(n)]
         points: dict[str, list[float]] = {}
-        for name in names if len(names) > 1 else ():
+        for name in sorted(self.one_loop):
             for read in self.counter.reads[name].reads:
                 if read.producer not in self.registers:
                     points.setdefault(read.producer, []).append(read.points)
         shares = {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
         if not shares:
             return {}
-        return {name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in names}
+        return {
+            name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in self.one_loop
+        }
+
+    def _on_grid(self) -> frozenset[str]:
+        """Of the stages of one loop those whose vectors begin where its others do. Rings join it where one row of each
+        is computed at a time; else all of them are rows of their own, and so is what only they read of registers."""
+        output = self.counter.members.output
+        if all(n == output or n in self.registers or self._row_by_row(n) for n in self.one_loop):
+            return self.one_loop
+        found, pending = {output}, [output]
+        while pending:
+            read = {r.producer for r in self.counter.reads[pending.pop()].reads} & self.registers
+            pending += sorted(read - found)
+            found |= read
+        return frozenset(found)
+
+    def _row_by_row(self, name: str) -> bool:
+        """Whether one row of a stage is new in an iteration of the loop around the row of the output."""
+        nest = self.counter.nest
+        along = self.running.stages[self.counter.members.output].row
+        spans = (s for s in self.counter.members.follows[name].values() if s.var is None or s.var != along)
+        return all(
+            s.known
+            and (s.extent(1) == 1 if s.var is None else nest.intra(s.var) >= self.row or nest.axes[s.var].extent == 1)
+            for s in spans
+        )
 
     def _of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
         """What a stage reads, and the part of it that it loads itself."""
@@ -140,7 +169,8 @@ class WorkCounter:
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
         ahead = self.running.prefetch > 0 and self._rows_side_by_side(self._along_row(name, run))
-        key = ("work", counter.keys[name], run, self.row, streamed, ahead, made, self.parts.get(name))
+        on_grid = name in self.on_grid
+        key = ("work", counter.keys[name], run, self.row, streamed, ahead, made, on_grid, self.parts.get(name))
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
@@ -196,7 +226,7 @@ class WorkCounter:
         known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
         known = members.facts.remembered.setdefault("code", {})
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
-        key = (name, run, reads, places, self.parts.get(name))
+        key = (name, run, reads, places, name in self.on_grid, self.parts.get(name))
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run)
@@ -342,7 +372,7 @@ class WorkCounter:
         if not moving:
             return (Transfer("uniform", size, times),)
         spans = [s for s in read.roughly if s.var == run.row]
-        return self._along(producer, moving[0], spans[0], size, times)
+        return self._along(producer, moving[0], spans[0], size, times, name in self.on_grid)
 
     def _is_pixels(self, producer: StageFacts) -> bool:
         """Whether all channels of a place are one load, as those of outputs of other groups are."""
@@ -358,12 +388,16 @@ class WorkCounter:
         others = (s for d, s in zip(producer.dims, read.roughly, strict=True) if d != producer.storage[0])
         return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
 
-    def _along(self, producer: StageFacts, dim: str, span: Span, size: int, times: float) -> tuple[Transfer, ...]:
-        """Elements of `dim` of a producer that follow the row of the reader by `span`."""
+    @staticmethod
+    def _along(
+        producer: StageFacts, dim: str, span: Span, size: int, times: float, on_grid: bool
+    ) -> tuple[Transfer, ...]:
+        """Elements of `dim` of a producer that follow the row of the reader by `span`. `on_grid`: vectors begin where
+        those of other stages do, so that lanes which read the same element are not the same in each."""
         before = producer.storage[: producer.storage.index(dim)]
         apart = prod(producer.extent(d) for d in before)
         rate = abs(float(span.rate))
-        if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT:
+        if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or (on_grid and rate < 1):
             return (Transfer("gathered", size, times),)
         if apart > 1 or rate > 1:
             return (Transfer("strided", size, times, int(max(1, rate) * apart)),)

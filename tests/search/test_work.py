@@ -6,7 +6,7 @@ from itertools import product
 from math import inf
 
 import pytest
-from support.small_pipelines import F, blur, clamp, harris, pipeline, stage, total, x, y
+from support.small_pipelines import F, blur, c, clamp, harris, pipeline, stage, total, x, y
 
 from cost_models.work import Work
 from platforms import catalog
@@ -368,3 +368,28 @@ def _outputs_work(of: Pipeline, lanes: int) -> Work:
     (stage,) = worked_counts(members, reads, Nest(members.output, ORDERS[0], axes), {}, 1, running).at((0,)).stages
     assert stage.work is not None
     return stage.work
+
+
+def _half_rate(rows: str) -> Work:
+    """The work of a stage that enlarges an image and is kept in registers, by readers of `rows`."""
+    up, ring = F("up"), F("ring")
+    stages = [
+        stage("up", "xyc", F("input")(x // 2, y, c)),
+        stage("ring", "xyc", up(x, y, c) + 1),
+        stage("out", "xyc", ring(x, y, c) + (up(x, y, c) if rows == "out" else ring(x, y + 1, c))),
+    ]
+    facts = gather(pipeline("enlarged", stages, {"out": (64, 16, 2)}, {"input": "xyc"}))
+    members = members_of(facts, "out", facts.graph.stages)
+    axes = {d: axis(d, e, [e]) for d, e in (("x", 64), ("y", 16), ("c", 2))}
+    nest = Nest("out", ("c.inner", "x.inner", "y.inner"), axes)
+    levels = {"up": Levels(1, 2, True), "ring": Levels(1, 3)}
+    running = Running({"up": Run("x", 8, True), "ring": Run("x", 8), "out": Run("x", 8)})
+    counts = worked_counts(members, effective(members, frozenset(), {}, {"up"}), nest, levels, 1, running).at((0,))
+    (found,) = (s.work for s in counts.stages if s.stage == "up" and s.work is not None)
+    return found
+
+
+@pytest.mark.parametrize(("rows", "way"), [("out", "gathered"), ("ring", "unaligned")])
+def test_elements_that_several_lanes_read_are_gathered_in_a_shared_loop(rows: str, way: str) -> None:
+    """Not where a ring whose rows are computed before that loop, several at a time, is all that reads them."""
+    assert way in {t.way for t in _half_rate(rows).loads}
