@@ -200,7 +200,7 @@ class WorkCounter:
             self._run_bytes(name, run, points, rows),
             self._next(name, run),
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
-            rows if streamed and self._torn(facts, run) else 0.0,
+            self._torn(facts, run, rows) if streamed else 0.0,
             self._held(name, run),
             self._streams(name, run),
             level,
@@ -208,12 +208,17 @@ class WorkCounter:
             table,
         )
 
-    def _torn(self, facts: StageFacts, run: Run) -> bool:
-        """Whether ends of the stage's rows are ordinary stores into lines that vectors have been written to past the
-        caches: rows end inside of lines, and vectors are shorter, or ends are vectors that overlap others."""
+    def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:
+        """Rows of the output whose ends are ordinary stores into lines that vectors have been written to past the
+        caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others. Those of a tile
+        do not, but of outputs of the pipeline, whose rows may begin anywhere, by short vectors."""
         size = facts.bytes_per_point
-        whole = facts.extent(facts.storage[0]) * size % LINE == 0
-        return not whole and (run.lanes * size < LINE or self._clamped(facts.name))
+        short = run.lanes * size < LINE
+        if run.row is None or facts.extent(facts.storage[0]) * size % LINE == 0:
+            return 0.0
+        if short and facts.name in self.counter.members.facts.graph.outputs:
+            return rows
+        return rows / self.counter.nest.axes[run.row].counts if short or self._clamped(facts.name) else 0.0
 
     def _clamped(self, name: str) -> bool:
         """Whether the ends of a stage's rows are computed apart: clamps keep inside what they read."""

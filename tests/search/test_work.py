@@ -328,15 +328,19 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
     assert found == [inf, 64 * 4, inf]
 
 
-@pytest.mark.parametrize(("lanes", "clamped", "rows"), [(4, False, 10), (16, False, 0), (16, True, 10)])
-def test_rows_past_the_caches_whose_ends_are_in_their_lines(lanes: int, clamped: bool, rows: int) -> None:
+@pytest.mark.parametrize(
+    ("lanes", "clamped", "tile", "rows"),
+    [(4, False, 64, 10), (16, False, 64, 0), (16, True, 64, 10), (4, False, 32, 20), (16, True, 32, 10)],
+)
+def test_rows_past_the_caches_whose_ends_are_in_their_lines(lanes: int, clamped: bool, tile: int, rows: int) -> None:
+    """Rows of inner tiles end where vectors do, but lines need not."""
     torn = []
     for extent in (64, 60):  # lines of 16 elements
         at = clamp(x + 1, 0, extent - 1) if clamped else x + 1
         of = pipeline("stencil", [stage("out", "xy", F("input")(x, y) + F("input")(at, y))], {"out": (extent, 10)})
         facts = gather(of)
         members = members_of(facts, "out", facts.graph.stages)
-        axes = {d: axis(d, e, [e]) for d, e in (("x", extent), ("y", 10))}
+        axes = {"x": axis("x", extent, [min(tile, extent)]), "y": axis("y", 10, [10])}
         running = Running({"out": Run("x", lanes)}, stream=True)
         counts = worked_counts(members, effective(members, frozenset()), Nest("out", ORDERS[0], axes), {}, 1, running)
         torn += [s.work.torn for s in counts.at((0,)).stages if s.work]
