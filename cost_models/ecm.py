@@ -46,7 +46,7 @@ STREAMS = 32.0
 """Rows that prefetchers can follow side by side; of more, in proportion less hides."""
 WORKING_REGISTERS = 8
 """Registers that expressions need beside what is held."""
-RUN_BYTES = 8192.0
+RUN_BYTES = 2048.0
 """Bytes of a row of which half as much hides: prefetchers begin anew at every row."""
 LATE_BYTES = 256.0
 """Bytes of a row of which half are lines that no prefetcher has asked for: some misses come before it follows."""
@@ -204,7 +204,7 @@ def _terms(
         own, *levels, memory, _ = together if w.in_output else (alone, *moved)
         inside = sum(levels, 0.0)
         long = of.followed * m.parameters.prefetch_share
-        ahead = HIDDEN_MEMORY + (1.0 - of.wasted) * (asked * (PREFETCHED - HIDDEN_MEMORY))
+        ahead = HIDDEN_MEMORY + asked * (PREFETCHED - HIDDEN_MEMORY)
         added = _beside(_beside(own, inside, HIDDEN * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
         *levels, memory, waits = moved
@@ -288,8 +288,6 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
-        if n == len(m.outer) - 1:
-            served = served * (1.0 + lines.wasted)
         rate = load + lines.late_loads * max(late - load, 0.0)
         alone = served * rate + taken * (store + lines.late_stores * late)
         if looked_up:

@@ -190,6 +190,14 @@ def test_what_is_another_tile_s_waits_for_it_in_the_last_level() -> None:
     assert gone > 1.5 * stays
 
 
+def test_to_ask_beyond_the_end_of_a_row_takes_nothing_of_the_last_level() -> None:
+    platform = machine()
+    moved = work(loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=0.0, rows=0.0, run_bytes=1024.0)
+    plain, ahead = (terms(counts(moved, circulating_bytes=2e6, prefetch=p), platform) for p in (0, 2048))
+    assert ahead == plain
+    assert plain["memory"] == 0 < plain["L3"]
+
+
 def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -> None:
     """The more so the shorter a row is, and not where the next tile goes on with it in time."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
