@@ -256,11 +256,12 @@ def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
 
 class _Cache(NamedTuple):
     """What stays in one cache while a group runs: the part of each of its working sets that does, as far as any stage
-    has them as states, and of what comes from outside the part that does not."""
+    has them as states, and the parts that do not of what comes from outside and of what goes there."""
 
     size: float
     stays: list[Amount]
     comes: Amount
+    goes: Amount
 
 
 def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
@@ -269,7 +270,8 @@ def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
     for size, of_all in zip(m.inside, m.of_all, strict=True):
         stays: list[Amount] = [0.0] * first
         stays += [same(_fits(working, size)) for working in group.working[first:]]
-        found.append(_Cache(size, stays, 1.0 - _fits(group.circulating_bytes, of_all)))
+        goes = 1.0 - _fits(group.circulating_bytes, of_all)
+        found.append(_Cache(size, stays, goes + group.past * (1.0 - goes), goes))
     return found
 
 
@@ -284,7 +286,7 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
             places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
         stays = [*(_fits(working, cache.size) for working in w.working), *cache.stays[w.level :]]
         loads.append(_passed(loaded, stays) * cache.comes)
-        stores.append(_passed(stored, stays) * cache.comes)
+        stores.append(_passed(stored, stays) * cache.goes)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
@@ -300,7 +302,7 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
     waiting = waiting + written * lines.late_stores * late
     if w.streamed_bytes:
         beyond = beyond + w.streamed_bytes * p.streaming_store_factor
-        waiting = waiting + w.streamed_bytes * lines.late_stores * late * caches[-1].comes + w.torn * 2 * m.latency
+        waiting = waiting + w.streamed_bytes * lines.late_stores * late * caches[-1].goes + w.torn * 2 * m.latency
     waits: Amount = 0.0
     if looked_up:
         waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)

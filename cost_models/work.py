@@ -76,10 +76,11 @@ class GroupWork(NamedTuple):
     of the group, if nothing of it is used before: at least all inputs and outputs of the pipeline. `prefetch`: how many
     bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
     stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
-    no state of any stage."""
+    no state of any stage. `past`: the share of what it reads from outside that others have written past the caches."""
 
     parallel: Amount
     tiles: Amount
     circulating_bytes: float
     prefetch: int = 0
     working: tuple[Amount, ...] = ()
+    past: float = 0.0

@@ -24,11 +24,12 @@ def predict(pipeline: Pipeline, schedule: Schedule, platform: Platform, model: C
 def counts_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> tuple[GroupCounts, ...]:
     """The counts of every group of a legal schedule, in the order that they run, at the pipeline's estimates."""
     facts = gather(prepared(pipeline, schedule), strict=schedule.strict)
-    return tuple(counts_of_group(facts, group, platform.threads) for group in schedule.groups)
+    past = frozenset(g.output for g in schedule.groups if g.stream)
+    return tuple(counts_of_group(facts, group, platform.threads, past) for group in schedule.groups)
 
 
-def counts_of_group(facts: Facts, group: Group, threads: int) -> GroupCounts:
-    """The counts of one group, its tile sizes as they are."""
+def counts_of_group(facts: Facts, group: Group, threads: int, past: frozenset[str] = frozenset()) -> GroupCounts:
+    """The counts of one group, its tile sizes as they are; outputs of others are written `past` the caches."""
     inlined = frozenset(p.stage for p in group.placements if p.compute == INLINE)
     names = tuple(p.stage for p in group.placements)
     members = members_of(facts, group.output, (*names, group.output))
@@ -44,7 +45,7 @@ def counts_of_group(facts: Facts, group: Group, threads: int) -> GroupCounts:
     unrolled = {d: min(output.extent(d), sizes.get(d, output.extent(d))) for d in group.unroll}
     rows = points_together(members, group.loops, {name: at.compute for name, at in levels.items()})
     reads = effective(members, inlined, unrolled, in_registers(levels), rows)
-    return worked_counts(members, reads, nest, levels, threads, running_of(facts, group))
+    return worked_counts(members, reads, nest, levels, threads, running_of(facts, group)._replace(past=past))
 
 
 def running_of(facts: Facts, group: Group) -> Running:

@@ -35,13 +35,15 @@ class Run(NamedTuple):
 
 class Running(NamedTuple):
     """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
-    output is written past the caches. `prefetch`: what it reads from outside is asked for so many bytes ahead."""
+    output is written past the caches, as those of other groups in `past` were. `prefetch`: what it reads from outside
+    is asked for so many bytes ahead."""
 
     stages: Mapping[str, Run]
     parallel: int | None = None
     updates_parallel: bool = False
     stream: bool = False
     prefetch: int = 0
+    past: frozenset[str] = frozenset()
 
 
 def worked_counts(
@@ -85,6 +87,16 @@ def circulating_bytes(members: Members) -> float:
         found = float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
         members.remembered["circulating"] = found
     return found
+
+
+def share_past(members: Members, past: frozenset[str]) -> float:
+    """The share of what the group reads from outside that other groups have written `past` the caches."""
+    if not past:
+        return 0.0
+    stages = members.facts.stages
+    names = {r.producer for name in members.names for r in stages[name].reads if not members.is_local(r.producer)}
+    sizes = {n: stages[n].root_points * stages[n].bytes_per_point for n in names}
+    return sum(size for n, size in sizes.items() if n in past) / max(1, sum(sizes.values()))
 
 
 class WorkCounter:
@@ -160,7 +172,9 @@ class WorkCounter:
             tiles = tiles * axis.counts
         first = min(s.work.level for s in stages if s.work is not None)
         working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
-        return GroupWork(parallel, tiles, circulating_bytes(self.counter.members), self.running.prefetch, working)
+        members = self.counter.members
+        past = share_past(members, self.running.past)
+        return GroupWork(parallel, tiles, circulating_bytes(members), self.running.prefetch, working, past)
 
     def stage(self, counts: StageCounts) -> StageCounts:
         """The counts of a stage that is not inline, with its work."""
@@ -210,8 +224,8 @@ class WorkCounter:
 
     def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:
         """Rows of the output whose ends are ordinary stores into lines that vectors have been written to past the
-        caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others. Those of a tile
-        do not, but of outputs of the pipeline, whose rows may begin anywhere, by short vectors."""
+        caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others. Those of a
+        tile do not, but of outputs of the pipeline, whose rows may begin anywhere, by short vectors."""
         size = facts.bytes_per_point
         short = run.lanes * size < LINE
         if run.row is None or facts.extent(facts.storage[0]) * size % LINE == 0:

@@ -99,6 +99,16 @@ def test_what_circulates_inside_the_last_level_does_not_come_from_memory() -> No
     assert terms(counts(moved), platform)["memory"] > 0
 
 
+def test_what_was_written_past_the_caches_is_read_from_memory() -> None:
+    moved = work(loaded=(1e6,), stored=(0.0,), working=(FAR,), steps=0.0, rows=0.0)
+    platform = machine()
+    near, half, far = (
+        terms(counts(moved, circulating_bytes=n, past=past), platform)["memory"]
+        for n, past in ((2e6, 0.0), (2e6, 0.5), (FAR, 0.0))
+    )
+    assert 0 == near < half < far
+
+
 def test_memory_alone_takes_its_bytes_over_the_bandwidth() -> None:
     """What comes from there is not charged to the levels on its way: bandwidths are measured through all of them."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, write_allocate_factor=2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import inf
 
@@ -345,6 +346,16 @@ def test_rows_past_the_caches_whose_ends_are_in_their_lines(lanes: int, clamped:
         counts = worked_counts(members, effective(members, frozenset()), Nest("out", ORDERS[0], axes), {}, 1, running)
         torn += [s.work.torn for s in counts.at((0,)).stages if s.work]
     assert torn == [0, rows]
+
+
+def test_how_much_of_what_a_group_reads_others_have_written_past_the_caches() -> None:
+    platform = catalog.get("i7-6700")
+    of = blur(64, 40)
+    schedule = root_schedule(of, platform)
+    first, last = schedule.groups
+    for stream, share in ((False, 0.0), (True, 1.0)):
+        found = counts_of(of, replace(schedule, groups=(replace(first, stream=stream), last)), platform)
+        assert [c.work.past for c in found if c.work] == [0.0, share]
 
 
 TABLE = """
