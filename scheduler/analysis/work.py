@@ -245,18 +245,31 @@ class WorkCounter:
         known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
         known = members.facts.remembered.setdefault("code", {})
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
-        key = (name, run, reads, places, name in self.on_grid, self.parts.get(name))
+        alike = self._alike(name, run)
+        key = (name, run, reads, places, name in self.on_grid, self.parts.get(name), alike)
         found = known.get(key)
         if found is None:
-            found = known[key] = self._find_code(name, run)
+            found = known[key] = self._find_code(name, run, alike)
         return found
 
-    def _find_code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
+    def _alike(self, name: str, run: Run) -> frozenset[str]:
+        """The stages inline in a stage that are the same for a whole vector of it."""
+        inlined = self.counter.reads[name].inlined
+        if run.lanes == 1 or run.row is None or not inlined:
+            return frozenset()
+        follows = self.counter.members.follows
+        along = follows[name][run.row].var
+        return frozenset(p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
+
+    def _find_code(
+        self, name: str, run: Run, alike: frozenset[str]
+    ) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
         stages, reads = self.counter.members.facts.stages, self.counter.reads[name]
         facts = stages[name]
         typed = facts.typed
         if reads.inlined:
-            typed = together([(1, typed), *((n, stages[p].typed) for p, n in reads.executed.items())])
+            executed = ((n / run.lanes if p in alike else n, stages[p].typed) for p, n in reads.executed.items())
+            typed = together([(1, typed), *executed])
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
             for read, part in self._of_reads(name)

@@ -7,7 +7,7 @@ from itertools import product
 from math import inf
 
 import pytest
-from support.small_pipelines import F, blur, c, clamp, harris, pipeline, stage, total, x, y
+from support.small_pipelines import E, F, blur, c, clamp, exp, harris, pipeline, stage, total, x, y
 
 from cost_models.work import Work
 from platforms import catalog
@@ -21,7 +21,9 @@ from scheduler.analysis.pixels import fours
 from scheduler.analysis.schedule_counts import counts_of, predict
 from scheduler.analysis.work import Run, Running, worked_counts
 from scheduler.lang.document import load, load_text
+from scheduler.lang.expr import Const
 from scheduler.lang.pipeline import Pipeline
+from scheduler.lang.types import INT32
 from scheduler.search import SearchOptions, autoschedule
 from scheduler.search.final import root_schedule
 
@@ -145,6 +147,13 @@ def test_operations_of_inlined_stages_are_counted_where_they_are_read() -> None:
     )
     operations = dict(list(found.values())[-1].operations)["f32"]
     assert operations.multiply >= 27  # the products of Ix and Iy, at nine places
+
+
+@pytest.mark.parametrize(("place", "functions"), [(E(Const(2, INT32)), 1 / 8), (x, 1.0)], ids=["one", "row"])
+def test_what_is_inline_and_the_same_for_a_vector_is_computed_once_for_it(place: E, functions: float) -> None:
+    stages = [stage("weight", "x", exp(F("input")(x, 0))), stage("out", "xy", F("weight")(place) * F("input")(x, y))]
+    (work,) = works(pipeline("weighted", stages, {"out": (32, 8)}), ORDERS[0], {}, {"x": 32, "y": 8}, 8).values()
+    assert dict(work.operations)["f32"].function == functions
 
 
 def test_look_ups_are_gathers() -> None:
