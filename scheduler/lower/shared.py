@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, sym
@@ -23,9 +23,15 @@ MOST_CARRIED = 12
 """How many vectors a loop keeps from one iteration for the next."""
 
 
+SMALLEST_MOVED = 32
+"""Bits of the smallest elements that are moved by a lane with one from elsewhere: of smaller ones it takes several
+instructions where a machine cannot permute bytes."""
+
+
 def every_other(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """*Before*: every other element from x on is picked of two vectors, and every other from x + 1 on of two more.
-    *After*: both are picked of the same two."""
+    *After*: both are picked of the same two. Those from x - 2 or x + 2 on are these, moved by a lane, with one element
+    of another load: most loads of such windows lie across two lines."""
 
     def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
         loads = _loads(statements, rows)
@@ -95,25 +101,32 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
 
 
 def _defined(statements: tuple[Statement, ...], loads: Loads, instead: Mapping[str, Define]) -> tuple[Statement, ...]:
-    """With the definitions `instead`: the loads that they are made of come before them."""
+    """With the definitions `instead`: what they are made of comes before them."""
     if not instead:
         return statements
-    load = {d.result.name: d for starts in loads.values() for d in starts.values()}
+    known = {d.result.name: d for starts in loads.values() for d in starts.values()} | dict(instead)
     found: list[Statement] = []
     done: set[str] = set()
+
+    def define(d: Define) -> None:
+        if d.result.name in done:
+            return
+        done.add(d.result.name)
+        for a in d.args:
+            if isinstance(a, Value) and a.name in known:
+                define(known[a.name])
+        found.append(d)
+
     for s in statements:
-        if not isinstance(s, Define):
+        if isinstance(s, Define):
+            define(instead.get(s.result.name, s))
+        else:
             found.append(s)
-            continue
-        new = instead.get(s.result.name, s)
-        first = [load[a.name] for a in new.args if isinstance(a, Value) and a.name in load]
-        found += [d for d in dict.fromkeys((*first, new)) if d.result.name not in done]
-        done |= {d.result.name for d in (*first, new)}
     return tuple(found)
 
 
 def _paired(statements: tuple[Statement, ...], loads: Loads) -> dict[str, Define]:
-    """The permutations that pick every other element, of two vectors for both halves."""
+    """The permutations that pick every other element: of two vectors for both halves; of these for their neighbours."""
     place = {d.result.name: (key, at) for key, starts in loads.items() for at, d in starts.items()}
     halves: dict[Key, dict[int, Define]] = defaultdict(dict)
     for s in statements:
@@ -121,16 +134,56 @@ def _paired(statements: tuple[Statement, ...], loads: Loads) -> dict[str, Define
             halves[found[0]].setdefault(found[1], s)
     instead: dict[str, Define] = {}
     for key, starts in halves.items():
-        n = key[2].lanes
-        for at in sorted(starts):
-            low, high = loads[key].get(at), loads[key].get(at + n)
-            if at + 1 not in starts or starts[at].result.name in instead or low is None or high is None:
-                continue
-            for odd in (0, 1):
-                result = starts[at + odd].result
-                picks = tuple(range(odd, 2 * n, 2))
-                instead[result.name] = Define(result, "shuffle", (low.result, high.result), (picks,))
+        pairs = _pairs(starts, sorted(starts), loads[key], key[2].lanes)
+        moved = _moved(starts, loads[key], key[2].lanes) if key[2].type.bits >= SMALLEST_MOVED else pairs
+        fewer = len(_taken(starts, moved, place)) < len(_taken(starts, pairs, place))
+        instead |= moved if fewer else pairs
     return instead
+
+
+def _taken(starts: Mapping[int, Define], made: Mapping[str, Define], place: Mapping[str, object]) -> set[str]:
+    """The loads that the halves are made of."""
+    found = (made.get(d.result.name, d) for d in starts.values())
+    return {a.name for d in found for a in d.args if isinstance(a, Value) and a.name in place}
+
+
+def _pairs(
+    starts: Mapping[int, Define], order: Sequence[int], loads: Mapping[int, Define], n: int
+) -> dict[str, Define]:
+    """Halves that begin next to each other, made of the same two vectors; those that come first in `order`."""
+    found: dict[str, Define] = {}
+    for at in order:
+        low, high = loads.get(at), loads.get(at + n)
+        if at + 1 not in starts or starts[at].result.name in found or low is None or high is None:
+            continue
+        for odd in (0, 1):
+            result = starts[at + odd].result
+            picks = tuple(range(odd, 2 * n, 2))
+            found[result.name] = Define(result, "shuffle", (low.result, high.result), (picks,))
+    return found
+
+
+def _moved(starts: Mapping[int, Define], loads: Mapping[int, Define], n: int) -> dict[str, Define]:
+    """One such pair, and every other half made of the one that begins two elements nearer to it, and of a load that has
+    the element that this one lacks: the first one, or the last. The pair is the one whose vectors are likely to lie in
+    a line each, else that in the middle."""
+    pairs = [at for at in sorted(starts) if at + 1 in starts] or sorted(starts)
+    whole = [at for at in pairs if at % n == 0] or pairs
+    centre = whole[len(whole) // 2]
+    found = _pairs(starts, [centre], loads, n)
+    made = {at: found.get(starts[at].result.name, starts[at]) for at in (centre, centre + 1) if at in starts}
+    found |= {d.result.name: d for d in made.values()}
+    least, most = min(made), max(made)
+    for at in sorted(starts, key=lambda at: max(least - at, at - most)):
+        nearer, lacks = (at + 2, at) if at < least else (at - 2, at + 2 * n - 2)
+        other = next((begins for begins in sorted(loads) if begins <= lacks < begins + n), None)
+        if at in made or nearer not in made or other is None:
+            continue
+        lane = n + lacks - other
+        picks = (lane, *range(n - 1)) if at < least else (*range(1, n), lane)
+        args = (made[nearer].result, loads[other].result)
+        made[at] = found[starts[at].result.name] = Define(starts[at].result, "shuffle", args, (picks,))
+    return found
 
 
 def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | None:
