@@ -38,12 +38,16 @@ NAME = "default"
 
 CLOSE = 1.03
 """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
+ALTERNATIVES = 3
+"""Other partitions of each variant whose schedules may be among the best k."""
 LOOKED_AT = 8
 """Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same groups."""
 
 APART = 0.01
-"""Share of a pipeline's cost by which schedules must differ that differ in tile sizes alone, or in groups that cost no
-more than that: the model calls them equal, and who lists or times the best ones wants others."""
+"""Share of a pipeline's cost by which schedules must differ that decide numbers alone otherwise, such as tile sizes:
+the model calls them equal, and who lists or times the best ones wants others."""
+MATTERS = 0.05
+"""The same where groups are made otherwise that cost no more than this share of it."""
 
 Plans = tuple[Plan, ...]
 """One plan for every group, in the order that they run."""
@@ -59,10 +63,14 @@ class Variant:
     search: PartitionSearch
     partition: Partition
 
-    def ranked(self, count: int, least: float) -> Iterator[tuple[float, Plans]]:
-        """The cheapest combinations of plans with what they cost, the cheapest first; of plans alike that differ by
-        less than `least` the cheapest only."""
-        choices = [_apart(plans, least) for plans in self.search.plans(self.partition)]
+    def others(self, most: float, least: float) -> list[Variant]:
+        """With other partitions, that cost no more than `most`, and differ in groups that cost no less than `least`."""
+        return [replace(self, partition=p) for p in self.search.near(self.partition, most, least)[:ALTERNATIVES]]
+
+    def ranked(self, count: int, cost: float) -> Iterator[tuple[float, Plans]]:
+        """The cheapest combinations of plans with what they cost, the cheapest first; of plans that are alike, for a
+        pipeline that costs `cost`, the cheapest only."""
+        choices = [_apart(plans, cost) for plans in self.search.plans(self.partition)]
         for plans in best_combinations(choices, count):
             yield sum(p.total for p in plans), plans
 
@@ -104,13 +112,18 @@ def default(
     decisions = [*map(factor_explained, factored.factors), *_separations_explained(variants, separated)]
     decisions += _joinings_explained(variants)
     variants = [v for v in variants if costs[id(v)] <= costs[id(variants[0])] * CLOSE]
-    differing = _ranked(variants, top * LOOKED_AT, APART * costs[id(variants[0])])
-    _, first, chosen = differing[0]
+    cost = costs[id(variants[0])]
+    least, first, chosen = _ranked(variants, 1, cost)[0]
+    best = variants[first]
+    if top > 1:
+        variants += [other for v in variants for other in v.others(CLOSE * cost, MATTERS * cost)]
     degraded = degraded_by({}, deadline)
     candidates: dict[tuple[Group, ...], tuple[float, Candidate]] = {}
-    for total, n, plans in chain(differing, _ranked(variants, top * LOOKED_AT, 0.0) if top > 1 else ()):
+    for total, n, plans in chain(_ranked(variants, top * LOOKED_AT, cost), _ranked(variants, top * LOOKED_AT, 0.0)):
         if len(candidates) == top:
             break
+        if total < least:
+            continue  # what is chosen does not depend on how many others are wanted
         search, separations, joinings = variants[n].search, variants[n].separated.separations, variants[n].joinings
         worked = [search.planner.settle(p) for p in plans]
         groups = tuple(p.group for p in worked)
@@ -120,7 +133,6 @@ def default(
         schedule = Schedule(name, NAME, groups, strict, degraded, factored.factors, separations, joinings)
         predicted = combined(p.cost for p in worked)
         candidates[groups] = total, candidate(search.facts, schedule, [p.counts for p in worked], predicted)
-    best = variants[first]
     decisions += partition_explained(best.search, best.partition, papers if best.search is plain.search else None)
     for plan in chosen:
         decisions += plan_explained(best.search.planner.settle(plan))
@@ -128,20 +140,20 @@ def default(
     return tuple(c for _, c in found), Trace(NAME, model.unit, tuple(decisions))
 
 
-def _ranked(variants: Sequence[Variant], count: int, least: float) -> list[tuple[float, int, Plans]]:
+def _ranked(variants: Sequence[Variant], count: int, cost: float) -> list[tuple[float, int, Plans]]:
     """The best combinations of plans of each variant, with what they cost and the number of the variant, the cheapest
     first. See Variant.ranked."""
-    found = ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(count, least))
+    found = ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(count, cost))
     return sorted(found, key=itemgetter(0, 1))
 
 
-def _apart(plans: Sequence[Plan], least: float) -> list[Plan]:
-    """Of the plans of a group, the cheapest first, those that differ by `least` from all before, or in more than tile
-    sizes where the group costs so much."""
+def _apart(plans: Sequence[Plan], cost: float) -> list[Plan]:
+    """Of the plans of a group, the cheapest first, those that differ in what they cost from all before, or are another
+    way to make a group that matters, where the pipeline costs `cost`."""
     kept: list[Plan] = []
     for p in plans:
-        near = [k for k in kept if p.total - k.total < least]
-        if not near or (plans[0].total >= least and all(k.way != p.way for k in near)):
+        near = [k for k in kept if p.total - k.total < APART * cost]
+        if not near or (plans[0].total >= MATTERS * cost and all(k.way != p.way for k in near)):
             kept.append(p)
     return kept
 

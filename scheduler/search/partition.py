@@ -41,7 +41,7 @@ class Partition:
 
 @dataclass
 class PartitionSearch:
-    """Finds a partition of the pipeline; `tried` are the partitions that were priced, with their cost."""
+    """Finds a partition of the pipeline; `cuts` are the groups of all partitions that were looked at."""
 
     facts: Facts
     planner: Planner
@@ -66,6 +66,19 @@ class PartitionSearch:
                     found = moved
             if found == before:
                 return found
+
+    def near(self, partition: Partition, most: float, least: float) -> list[Partition]:
+        """Others that were looked at, the cheapest first: that cost at most `most`, and at least `least` by groups that
+        one of both has and the other one has not, as their outputs are computed elsewhere."""
+        own = {s.output: s for s in self.segments(partition)}
+
+        def moved(segments: Iterable[Segment]) -> float:
+            other = {s.output: s for s in segments}
+            return sum(self.planner.cost((own | other)[name]) for name in own.keys() ^ other.keys())
+
+        others = {segments: p for p, segments in self.cuts.items()}
+        near = (p for segments, p in others.items() if self.cost(p) <= most and moved(segments) >= least)
+        return sorted(near, key=self.cost)
 
     def cost(self, partition: Partition) -> float:
         """What all groups cost together."""

@@ -54,15 +54,15 @@ class Plan:
     @property
     def key(self) -> Hashable:
         """The same for plans of a segment that make the same group."""
-        return None if self.sized is None else (self.way, *self.sized.sizes.items())
-
-    @property
-    def way(self) -> Hashable:
-        """The same for plans of a segment that differ in their tile sizes alone."""
         if self.sized is None:
             return None
         shape = self.sized.shape
-        return (shape.order.loops, shape.stream, shape.prefetch, *shape.levels.items())
+        return (self.way, shape.stream, shape.prefetch, *self.sized.sizes.items())
+
+    @property
+    def way(self) -> Hashable:
+        """The same for plans of a segment that differ in numbers alone: tile sizes, how memory is written and asked."""
+        return None if self.sized is None else (self.sized.shape.order.loops, *self.sized.shape.levels.items())
 
 
 @dataclass(frozen=True, slots=True)
