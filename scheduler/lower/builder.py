@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,8 +27,9 @@ class TooWide(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """The statements of a block, and the values computed there by what they are."""
+    """The statements of a block, and the values computed there by what they are. A `conditional` one may not run."""
 
+    conditional: bool = False
     statements: list[Statement] = field(default_factory=list)
     table: dict[object, object] = field(default_factory=dict)
 
@@ -51,7 +52,6 @@ class Builder:
         self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * register_bytes)
         self.depths: dict[str, int] = {}
         self.alignments: dict[tuple[str, Vector | None], int] = {}  # what a stage's vectors had to be aligned to
-        self.guard = 0  # the depth that loads stay inside: further out their place may not exist
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self.expected: Callable[[Index], int] = lambda _: 1  # an index at the estimates
         self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
@@ -82,30 +82,39 @@ class Builder:
         """The depth of the scope that is open."""
         return len(self.scopes) - 1
 
+    @property
+    def guard(self) -> int:
+        """The depth that loads stay inside: further out their place may not exist."""
+        return max((n for n, s in enumerate(self.scopes) if s.conditional), default=0)
+
     def emit(self, statement: Statement) -> None:
         """Appends to the open scope."""
         self.scopes[-1].statements.append(statement)
 
     @contextmanager
-    def scope(self) -> Iterator[list[Statement]]:
+    def scope(self, conditional: bool = False) -> Iterator[list[Statement]]:
         """A nested block; the caller wraps the list it gets into a loop when it is done."""
-        opened = Scope()
+        opened = Scope(conditional)
         self.scopes.append(opened)
         try:
             yield opened.statements
         finally:
             self.scopes.pop()
 
-    @contextmanager
-    def condition(self) -> Iterator[list[Statement]]:
+    def condition(self) -> AbstractContextManager[list[Statement]]:
         """As `scope`, for a block that runs only where a condition holds: no load moves out of it."""
-        outside = self.guard
-        with self.scope() as statements:
-            self.guard = self.depth
-            try:
-                yield statements
-            finally:
-                self.guard = outside
+        return self.scope(conditional=True)
+
+    @contextmanager
+    def outside(self, depth: int) -> Iterator[None]:
+        """The open scope is the one at `depth`: what is built there runs before the blocks that are open inside of
+        it, and whether or not these run."""
+        inside = self.scopes[depth + 1 :]
+        del self.scopes[depth + 1 :]
+        try:
+            yield
+        finally:
+            self.scopes += inside
 
     @contextmanager
     def granting(self) -> Iterator[list[Index]]:

@@ -257,13 +257,10 @@ class _Fused:
                     b.depths[cell.name] = b.depth
             written = iter(self.written)
             evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe)
-            for s in streams:
-                s.current = None
             at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
             for s in streams:
                 if s.stage.name in self.row.rings:
-                    at_hand.vector(s)
-                    self._store_ring(s, lane, safe and s.stage.name not in self.roomy)
+                    self._store_ring(s, at_hand.vector(s), lane, safe and s.stage.name not in self.roomy)
             if self.row.emit_output:
                 self._output(evaluator, lane, written, safe)
             for s in streams:
@@ -271,11 +268,9 @@ class _Fused:
             if evaluator.constraints and safe:
                 raise NotUniformBound
             for s in streams:
-                window = [s.current, *s.previous]
+                window = [at_hand.vector(s), *s.previous]
                 for n in range(len(s.previous) - 1, -1, -1):
-                    value = window[n]
-                    assert value is not None
-                    b.emit(Assign(s.previous[n], value))
+                    b.emit(Assign(s.previous[n], window[n]))
         for s in streams:
             for cell in s.previous:
                 b.depths[cell.name] = outside
@@ -299,7 +294,7 @@ class _Fused:
             return value
         return self.b.define(op, (value,), type_, self.lanes, mask_bits=mask)
 
-    def _store_ring(self, s: Stream, lane: Lane, safe: bool) -> None:
+    def _store_ring(self, s: Stream, value: Value, lane: Lane, safe: bool) -> None:
         b, d = self.b, self.row.moving[s.stage.name]
         box, _ = self.row.rings[s.stage.name]
         buffer = self.sources.buffers[s.stage.name, s.component]
@@ -307,8 +302,7 @@ class _Fused:
         at = tuple(
             Lane(lane.base + s.lead, lane.pattern) if n == d else Lane(next(others)) for n in range(len(s.stage.dims))
         )
-        assert s.current is not None
-        store(b, buffer, at, s.current, box[d] if safe else None)
+        store(b, buffer, at, value, box[d] if safe else None)
 
     def _flush(self, last: Index) -> None:
         """What is held back of the last vectors."""

@@ -34,7 +34,6 @@ class Stream:
     oldest: int
     lead: int = 0
     whole: bool = False
-    current: Value | None = None
     previous: list[Value] = field(default_factory=list)
 
     def history(self, lanes: int) -> int:
@@ -113,12 +112,19 @@ class Streams:
         return b.define("shuffle", args, type_, self.lanes, (picks,), hint=stage.name, mask_bits=mask)
 
     def vector(self, s: Stream) -> Value:
-        """The stream's own vector, computed where it is first asked for: of several rows side by side those that are
-        done with need no registers when the last ones are computed."""
-        if s.current is None:
-            assert self.compute is not None
-            s.current = self.compute(s)
-        return s.current
+        """The stream's own vector, computed when it is first asked for: of several rows side by side those that are
+        done with need no registers when the last ones are computed. Loops and conditions that ask for it begin after
+        it: the next vectors need it, too."""
+        compute = self.compute
+        assert compute is not None
+
+        def make() -> Value:
+            with self.builder.outside(self.depth):
+                return compute(s)
+
+        found = self.builder.remember(self.depth, ("stream", s.stage.name, s.component, s.at), make)
+        assert isinstance(found, Value)
+        return found
 
     def _note(self, key: tuple[str, int, Coordinates], stage: Stage, offset: int) -> None:
         r = self.reader

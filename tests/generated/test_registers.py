@@ -254,3 +254,42 @@ def test_a_row_in_registers_reads_a_value_without_dims() -> None:
     group = Group("output", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 16), (), (registers("wide"),))
     schedule = Schedule("scaled", "by hand", (scale, group))
     assert judge(case_of(pipeline, schedule, seed=1), ("-O1", "-march=native")) is None
+
+
+TAPS = [{"name": "taps", "type": "int32", "default": 3, "min": 1, "max": 4}]
+LOOP = "sum(input(x + k, y) for k in range(0, taps))"
+
+
+@pytest.mark.parametrize(
+    ("dims", "value"),
+    [
+        (["x", "y", "c"], "wide(x - 1, y) + wide(x + 1, y) * int32(c)"),
+        (["x", "y"], "sum(wide(x - 1, y) + wide(x + 1, y) * k for k in range(0, taps))"),
+        (["x", "y"], "sum(wide(x - 1, y) + wide(x + 1, y) * k for k in range(0, taps) if table(y) > 0)"),
+    ],
+    ids=["in a loop over planes", "in a reduction", "in a reduction with a condition"],
+)
+@pytest.mark.parametrize("wide", ["input(x, y) * 2", LOOP, f"table(x) + {LOOP}"], ids=["a load", "a loop", "both"])
+def test_a_window_is_filled_outside_of_the_loops_that_read_it(dims: list[str], value: str, wide: str) -> None:
+    """What is kept for the next vector is there whatever the loops and conditions are in which it is first read."""
+    planes = "c" in dims
+    document = {
+        "format": 1, "name": "inside", "params": TAPS,
+        "inputs": [
+            {"name": "input", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}},
+            {"name": "table", "type": "int32", "dims": ["y"], "boundary": {"kind": "repeat_edge"}},
+        ],
+        "stages": [
+            {"name": "wide", "dims": ["x", "y"], "value": wide},
+            {"name": "output", "dims": dims, "value": value},
+        ],
+        "outputs": ["output"],
+        "estimates": {"output": [[0, 200], [0, 40], [0, 3]][: len(dims)]},
+    }  # fmt: skip
+    pipeline = load(document)
+    loops = ("c.inner",) * planes + ("x.inner", "y.inner")
+    unroll = ("c",) * planes
+    group = Group("output", loops, (), "y.inner", Vector("x", 16), unroll, (registers("wide"),))
+    schedule = Schedule("inside", "by hand", (group,))
+    for seed in range(3):
+        assert judge(case_of(pipeline, schedule, seed), ("-O1", "-march=native")) is None

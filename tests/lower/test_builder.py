@@ -90,6 +90,23 @@ def test_a_condition_keeps_loads_inside() -> None:
     assert b.depth == 0
 
 
+def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> None:
+    b = Builder()
+    with b.scope() as body:
+        i = b.declare("i")
+        with b.condition() as inside:
+            b.declare("j")
+            with b.outside(1):
+                assert (b.depth, b.guard) == (1, 0)
+                kept = b.define("load", (i,), INT32, row="data", pinned=True)
+            assert (b.depth, b.guard) == (2, 2)
+            with pytest.raises(TooWide), b.outside(1), b.scope():
+                b.define("+", (ONE,), FLOAT64, lanes=64)
+            assert (b.depth, b.guard) == (2, 2)
+    assert [s.result for s in body if isinstance(s, Define)] == [kept]
+    assert not inside
+
+
 def test_rollback_forgets_values_and_statements() -> None:
     b = Builder()
     kept = b.define("from_index", (sym("n"),), INT32)
