@@ -38,8 +38,9 @@ NAME = "default"
 
 CLOSE = 1.03
 """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
-ALTERNATIVES = 3
-"""Other partitions of each variant whose schedules may be among the best k."""
+ALTERNATIVES, NEAR = 3, 1.1
+"""So many other partitions of each variant may have schedules among the best k: those that cost no more than this,
+relative to the cheapest, before all sizes are tried."""
 LOOKED_AT = 8
 """Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same groups."""
 
@@ -116,7 +117,7 @@ def default(
     least, first, chosen = _ranked(variants, 1, cost)[0]
     best = variants[first]
     if top > 1:
-        variants += [other for v in variants for other in v.others(CLOSE * cost, MATTERS * cost)]
+        variants += [other for v in variants for other in v.others(NEAR * cost, MATTERS * cost)]
     degraded = degraded_by({}, deadline)
     candidates: dict[tuple[Group, ...], tuple[float, Candidate]] = {}
     for total, n, plans in chain(_ranked(variants, top * LOOKED_AT, cost), _ranked(variants, top * LOOKED_AT, 0.0)):
