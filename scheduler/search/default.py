@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from operator import itemgetter
 
 from cost_models.model import CostModel, combined
@@ -120,7 +119,8 @@ def default(
         variants += [other for v in variants for other in v.others(NEAR * cost, MATTERS * cost)]
     degraded = degraded_by({}, deadline)
     candidates: dict[tuple[Group, ...], tuple[float, Candidate]] = {}
-    for total, n, plans in chain(_ranked(variants, top * LOOKED_AT, cost), _ranked(variants, top * LOOKED_AT, 0.0)):
+    # those that differ first, then, where they are too few, all
+    for total, n, plans in (found for apart in (cost, 0.0) for found in _ranked(variants, top * LOOKED_AT, apart)):
         if len(candidates) == top:
             break
         if total < least:
