@@ -6,6 +6,7 @@ Correctness only; nothing here is fast.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import halide as hl
 import numpy as np
@@ -75,4 +76,5 @@ def room(dtype: np.dtype, region: Region, storage: Sequence[int]) -> tuple[np.nd
     for d, n in enumerate(extents):
         buffer.crop(d, 0, n)
     buffer.set_min([lo for lo, _ in region])
-    return array[tuple(slice(n) for n in reversed(extents))], buffer
+    asked: tuple[Any, ...] = (..., *(slice(n) for n in reversed(extents)))  # a view, of no dims, too
+    return array[asked], buffer
