@@ -88,17 +88,21 @@ def refined(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Ite
 
 
 def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
-    """What is read asked for ahead, and the output written past the caches, one after the other."""
+    """What is read asked for ahead, and the output written past the caches, which it must not be for less than a model
+    can tell: whoever reads it next waits for memory."""
     shape, sizes = sized.shape, sized.sizes
     if _vector(planner, members, shape) is None:
         return
-    for stream, possible in ((False, whole_rows(planner, plan, sized)), (True, _streams(planner, members, shape))):
-        if possible:
-            other = replace(shape, stream=True) if stream else replace(shape, prefetch=ahead_bytes(planner.platform))
-            tried = planner.priced(plan.segment, members, other, sizes, plan.kind)
+    if whole_rows(planner, plan, sized):
+        ahead = replace(shape, prefetch=ahead_bytes(planner.platform))
+        tried = planner.priced(plan.segment, members, ahead, sizes, plan.kind)
+        yield tried
+        if tried.total < plan.total:
+            plan, shape = tried, ahead
+    if _streams(planner, members, shape):
+        tried = planner.priced(plan.segment, members, replace(shape, stream=True), sizes, plan.kind)
+        if not plan.total * PAYS <= tried.total < plan.total:
             yield tried
-            if tried.total < plan.total:
-                plan, shape = tried, other
 
 
 def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:

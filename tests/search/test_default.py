@@ -9,7 +9,9 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import chain, pyramid
 
+from cost_models import Ecm
 from scheduler import pipelines
+from scheduler.analysis.schedule_counts import predict
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.schedule import Schedule
@@ -18,7 +20,7 @@ from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.grouping import Segment
 from scheduler.search.planning import Plan
 from scheduler.search.ranking import best_combinations
-from scheduler.search.varying import ahead_bytes
+from scheduler.search.varying import PAYS, ahead_bytes
 
 
 def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:
@@ -56,6 +58,17 @@ def test_other_groupings_are_among_the_best_schedules() -> None:
     found = autoschedule(pipelines.load("pyramid_blend"), machine(), SearchOptions("default", top=8)).candidates
     assert len({tuple(g.output for g in c.schedule.groups) for c in found}) > 1
     assert found[0].schedule == schedule_of(pipelines.load("pyramid_blend"))
+
+
+@pytest.mark.parametrize("name", ["unsharp", "camera_pipe", "bilateral_grid", "laplacian_sharpen"])
+def test_what_is_written_past_the_caches_pays(name: str) -> None:
+    """By more than a model can tell: who reads it next waits for memory."""
+    pipeline = pipelines.load(name)
+    schedule = schedule_of(pipeline)
+    through = replace(schedule, groups=tuple(replace(g, stream=False) for g in schedule.groups))
+    if through != schedule:
+        costs = [float(predict(pipeline, s, machine(), Ecm()).total) for s in (schedule, through)]
+        assert costs[0] < costs[1] * PAYS
 
 
 def test_as_many_schedules_are_listed_as_are_wanted() -> None:
