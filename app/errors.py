@@ -10,18 +10,20 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from platforms import PlatformError
 from scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
+from scheduler.lang.names import close_to
 
 log = structlog.get_logger("tilesmith")
 
@@ -177,8 +179,9 @@ def _is_limit(code: str) -> bool:
     return code == "limit_exceeded" or code.endswith(("_too_large", "_too_deep"))
 
 
-def from_pydantic(errors: Iterable[Mapping[str, Any]], prefix: str = "") -> ApiError:
-    """What pydantic found wrong with a request, as pointers into it."""
+def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> ApiError:
+    """What pydantic found wrong with a request, as pointers into it. Of `model`, where it is told, the fields are
+    offered for one that it does not have."""
     problems = []
     for e in errors:
         if e["type"] == "json_invalid":
@@ -186,9 +189,22 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], prefix: str = "") -> ApiE
         place = [str(part) for part in e["loc"]]
         if place[:1] == ["body"]:
             place = place[1:]
-        pointer = prefix + "".join("/" + p.replace("~", "~0").replace("/", "~1") for p in place)
-        problems.append(Problem(str(e["type"]), pointer[:500], str(e["msg"])[:500]))
+        pointer = "".join("/" + p.replace("~", "~0").replace("/", "~1") for p in place)
+        message, hint = str(e["msg"]), None
+        if e["type"] == "extra_forbidden":
+            message, known = f"there is no field {place[-1][:100]!r}", _fields_at(model, place[:-1])
+            hint = close_to(place[-1], known) or (f"there are: {', '.join(known)}" if known else None)
+        problems.append(Problem(str(e["type"]), pointer[:500], message[:500], hint))
     return ApiError("bad_request", "the request is not of the documented form", problems)
+
+
+def _fields_at(model: type[BaseModel] | None, place: Iterable[str]) -> tuple[str, ...]:
+    """The fields of the object at `place` of a request; none where it is no model."""
+    for name in place:
+        field = model.model_fields.get(name) if model is not None else None
+        kinds = (field.annotation, *get_args(field.annotation)) if field is not None else ()
+        model = next((k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)), None)
+    return tuple(model.model_fields) if model is not None else ()
 
 
 def from_store(error: SQLAlchemyError) -> ApiError:

@@ -102,7 +102,7 @@ def _run_request(body: bytes) -> RunRequest:
     try:
         return RunRequest.model_validate_json(body)
     except ValidationError as error:
-        raise from_pydantic(error.errors(include_url=False, include_input=False)) from None
+        raise from_pydantic(error.errors(include_url=False, include_input=False), RunRequest) from None
 
 
 def _submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:

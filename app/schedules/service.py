@@ -118,7 +118,7 @@ class Schedules:
         try:
             request = ScheduleRequest.model_validate_json(body)
         except ValidationError as error:
-            raise from_pydantic(error.errors(include_url=False, include_input=False)) from None
+            raise from_pydantic(error.errors(include_url=False, include_input=False), ScheduleRequest) from None
         pipeline = request.pipeline
         if pipeline is None:
             pipeline = self._pipelines.document(request.pipeline_id or "")

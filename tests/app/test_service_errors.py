@@ -291,6 +291,23 @@ def test_pointers_escape_what_has_a_meaning_in_them():
     assert found.problems[0].pointer == "/a~1b/c~0d/3"
 
 
+@pytest.mark.parametrize(
+    ("body", "pointer", "hint"),
+    [
+        ({"pipeline_nam": "harris"}, "/pipeline_nam", "did you mean 'pipeline"),
+        ({"pipeline_id": "harris", "options": {"strcit": True}}, "/options/strcit", "did you mean 'strict'?"),
+        ({"pipeline_id": "harris", "options": {"zzz": 1}}, "/options/zzz", "there are: method, strict, "),
+    ],
+)
+def test_fields_that_there_are_are_offered_for_one_that_there_is_not(
+    service, body: dict[str, object], pointer: str, hint: str
+) -> None:
+    errors = service.client.post("/v1/schedules", json=body).json()["errors"]
+    found = next(e for e in errors if e["pointer"] == pointer)
+    assert found["message"] == f"there is no field {pointer.rsplit('/', 1)[1]!r}"
+    assert found["hint"].startswith(hint)
+
+
 def test_api_errors_cross_processes():
     import pickle
 
