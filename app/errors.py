@@ -238,8 +238,8 @@ def response(request: Request, error: ApiError) -> Response:
 
 
 def _wants_page(request: Request) -> bool:
-    path = request.url.path
-    return (path == "/" or path.startswith("/schedules/")) and "text/html" in request.headers.get("accept", "")
+    """A browser at an address that is not the API's: a mistyped one, too."""
+    return not request.url.path.startswith("/v1/") and "text/html" in request.headers.get("accept", "")
 
 
 def install(app: FastAPI) -> None:

@@ -54,6 +54,14 @@ def test_an_empty_store_says_what_to_do(service):
     assert "/v1/schedules" in page(service, "/").text
 
 
+@pytest.mark.parametrize("path", ["/pipelines/harris", "/schedule/1", "/schedules/none"])
+def test_an_address_that_is_none_is_a_page_in_a_browser(service, path: str) -> None:
+    assert {"/schedules/none": "No such schedule"}.get(path, "There is nothing at this address") in page(
+        service, path, 404
+    ).text
+    assert service.client.get(path).headers["content-type"] == "application/problem+json"
+
+
 def test_schedules_are_listed_with_links_that_work(service):
     ids = [service.schedule(name) for name in ("blur", "harris2")]
     found = page(service, "/")
