@@ -314,8 +314,11 @@ class _Fused:
 
     def _output(self, evaluator: Evaluator, lane: Lane, written: Iterator[Written] | None, safe: bool = False) -> None:
         """The output's points: the loops that are still open stand inside the vector's. Without `written` it is
-        planned what that will be."""
+        planned what that will be. Vectors that go past the caches are written last, one after the other: loads that
+        come after such a store wait with it."""
         outside = self.b.depth
+        past: list[tuple[Written, tuple[Lane, ...], Value]] = []
+        within = (self.lo, self.hi) if safe else None
 
         def nest(dims: tuple[str, ...], env: dict[str, Lane]) -> None:
             if dims:
@@ -340,16 +343,17 @@ class _Fused:
             for buffer, value in zip(self.row.output_buffers, values, strict=True):
                 held = self.row.stream and self.b.depth == outside and streams(buffer, at, value) and not self.clamped
                 held = held and value.lanes <= self.b.register_lanes(value.type)
-                if written is not None:
-                    within = (self.lo, self.hi) if safe else None
-                    if held:
-                        w = next(written)
-                        assert w.before is not None
-                        stream(self.b, buffer, at, value, w.before, w.held, within)
-                        self.b.emit(Assign(w.before, value))
-                    else:
-                        store(self.b, buffer, at, value, within)
+                if written is None:
+                    self.written += [Written(buffer, at, const(0))] if held else []
                 elif held:
-                    self.written.append(Written(buffer, at, const(0)))
+                    past.append((next(written), at, value))
+                else:
+                    store(self.b, buffer, at, value, within)
 
         nest(tuple(d for d in reversed(self.row.order) if d != self.row.dim), {self.row.dim: lane})
+        for w, at, value in past:
+            assert w.before is not None
+            stream(self.b, w.buffer, at, value, w.before, w.held, within)
+        for w, _, value in past:
+            assert w.before is not None
+            self.b.emit(Assign(w.before, value))

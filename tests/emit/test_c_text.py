@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import os
 import re
@@ -9,12 +10,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.machines import machine
 from support.methods import PAPER_OPTIONS
-from support.native import source_of
+from support.native import build, source_of
 
 from scheduler import pipelines
 from scheduler.compile import compile_pipeline
@@ -95,7 +97,7 @@ TEXTS = """
 import hashlib, sys
 sys.path[:0] = sys.argv[1:]
 from support.machines import machine
-from support.native import source_of
+from support.native import build, source_of
 from support.random_cases import random_case
 from scheduler import pipelines
 from scheduler.compile import compile_pipeline
@@ -150,3 +152,17 @@ def test_only_the_helpers_that_are_used_are_there() -> None:
     code = compile_pipeline(pipelines.load("blur"), machine(), PAPER_OPTIONS).source.code
     assert "tilesmith_lerp" not in code
     assert "tilesmith_mix" not in code
+
+
+def test_rows_of_rings_lie_apart_in_the_cache() -> None:
+    """Whole lines from row to row, no nearer to a multiple of 4 KiB than two below and four above, and little more."""
+    source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), machine())
+    pitch = "int64_t pitch(int64_t elements, int64_t size) { return tilesmith_pitch(elements, size); }\n"
+    library = build(replace(source, code=source.code + pitch))
+    library.pitch.argtypes, library.pitch.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64
+    for size in (1, 2, 4, 8):
+        for elements in range(1, 40_000 // size, 7):
+            least, got = elements * size, library.pitch(elements, size) * size
+            assert got % 64 == 0
+            assert least <= got < least + 64 + 384
+            assert got < 2048 or 256 <= got % 4096 <= 4096 - 192

@@ -94,6 +94,17 @@ def test_a_schedule_with_registers_computes_what_the_pipeline_says(name: str, si
         assert_right(got, p.expected)
 
 
+def test_vectors_that_go_past_the_caches_are_the_last_of_an_iteration() -> None:
+    """Of three planes: what is loaded after such a store waits with it."""
+    pipeline = loaded("unsharp")
+    code = source_of(pipeline, SCHEDULES["unsharp past the caches"], machine()).code
+    whole = code.split("/* whole vectors */")[1].split("/* the end of the row */")[0]
+    first = whole.index("tilesmith_stream")
+    assert whole.count("tilesmith_stream") == 3
+    assert "_at *)(" in whole[:first]
+    assert "_at *)(" not in whole[first:]
+
+
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_rows_of_every_width(name: str) -> None:
     """Narrower than a vector and a little wider, begun anywhere."""

@@ -60,21 +60,22 @@ TILESMITH_INLINE int64_t tilesmith_times(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
 }
 
-/* Elements from row to row: whole cache lines, and never near a multiple of 4 KiB, where loads would wait for
-   stores to other rows whose addresses agree in the low bits. */
+/* Elements from row to row: whole cache lines, and never near a multiple of 4 KiB, where all rows would share a few
+   sets of the cache, and loads wait for stores to other rows whose addresses agree in the low bits. */
 TILESMITH_INLINE int64_t tilesmith_pitch(int64_t elements, int64_t size) {
     const int64_t bytes = tilesmith_times((tilesmith_times(elements, size) + LINE - 1) / LINE, LINE);
-    return (bytes + (bytes >= 2048 && bytes % 4096 < 256 ? 256 : 0)) / size;
+    const int64_t near = (bytes + 128) % 4096;
+    return (bytes + (bytes >= 2048 && near < 384 ? 384 - near : 0)) / size;
 }
 
-/* Bytes of a buffer of so many elements, whole lines. */
+/* Bytes of a buffer of so many elements, whole pairs of lines: caches ask for both lines of a pair. */
 TILESMITH_INLINE int64_t tilesmith_block(int64_t elements, int64_t size) {
-    return tilesmith_min(tilesmith_times(elements, size) + 2 * LINE - 1, INT64_MAX / 4) / LINE * LINE;
+    return tilesmith_min(tilesmith_times(elements, size) + 3 * LINE - 1, INT64_MAX / 4) / (2 * LINE) * (2 * LINE);
 }
 
-/* Large blocks are aligned to huge pages and ask for them. */
+/* Blocks begin with a pair of lines; large ones are aligned to huge pages and ask for them. */
 TILESMITH_INLINE void *tilesmith_allocate(int64_t bytes) {
-    const int64_t huge = 2 << 20, align = bytes >= huge ? huge : LINE;
+    const int64_t huge = 2 << 20, align = bytes >= huge ? huge : 2 * LINE;
     if (bytes >= INT64_MAX / 4) return NULL;
     void *memory = aligned_alloc((size_t)align, (size_t)((bytes + align - 1) / align * align));
 #ifdef MADV_HUGEPAGE
