@@ -114,12 +114,13 @@ class Ecm:
 @dataclass(frozen=True, slots=True)
 class _Step:
     """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
-    point computed alone; and those more of a step if nothing that is held were in registers. `row`: the time that a row
-    takes to begin, in microseconds."""
+    point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that
+    were in registers. `row`: the time that a row takes to begin, in microseconds."""
 
     arithmetic: float
     transfers: float
     single: float
+    held: float
     spills: float
     row: float
 
@@ -331,7 +332,7 @@ def _fits(working: Amount, cache: Amount) -> Amount:
 def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine) -> list[Amount]:
     """Time of one thread for all of each stage, were all data in the first level. Arithmetic of one stage runs beside
     loads and stores of another in the same loop: of these the same limits all."""
-    held = sum(w.held * t for w, t in zip(works, times, strict=True))
+    held = sum(s.held * t for s, t in zip(steps, times, strict=True))
     spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
     one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
     computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
@@ -340,7 +341,7 @@ def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Mach
         step = max(of.arithmetic, of.transfers)
         if w.in_output and len(one_loop) > 1 and w.lanes > 1:
             step = of.arithmetic if computes else of.transfers
-        step += spilled / held * of.spills if w.held else 0.0
+        step += spilled / held * of.spills if of.held else 0.0
         row = of.row - m.row if w.in_output and w is not works[-1] else of.row  # the loop is begun by the output
         found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found
@@ -359,11 +360,17 @@ def _times(work: Work, works: list[Work]) -> float:
     return max(1.0, float(times.min() if isinstance(times, np.ndarray) else times))
 
 
+def _held(work: Work, m: _Machine) -> float:
+    """Registers that a step leaves to the next: a vector may take several."""
+    return sum(n * max(1.0, work.lanes * size / m.vector_bytes) for size, n in work.held)
+
+
 def _spills(work: Work, m: _Machine) -> float:
-    """Cycles of a step if nothing that is held were in registers: stored once, and loaded at each use."""
+    """Cycles of a step if nothing that is held were in registers: moved on to where the next step looks for it, and
+    loaded at each use."""
     p = m.parameters
     uses = sum(2 * t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
-    return work.held * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
+    return _held(work, m) * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
 
 
 def _step(work: Work, m: _Machine) -> _Step:
@@ -371,9 +378,10 @@ def _step(work: Work, m: _Machine) -> _Step:
         sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
     )
     row = m.row + _indices(work, m)
+    held, spills = _held(work, m), _spills(work, m)
     if work.lanes == 1:
-        return _Step(single, 0.0, single, _spills(work, m), row)
-    return _Step(_arithmetic(work, m), _transfers(work, m), single, _spills(work, m), row)
+        return _Step(single, 0.0, single, held, spills, row)
+    return _Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row)
 
 
 def _arithmetic(work: Work, m: _Machine) -> float:

@@ -42,7 +42,8 @@ class Work(NamedTuple):
     Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
     `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
     the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before. `held`
-    are vectors that it reads from registers, `streams` rows of memory that it walks side by side.
+    in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
+    `streams` are rows of memory that it walks side by side.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -63,7 +64,7 @@ class Work(NamedTuple):
     next: int | None = None
     streamed_bytes: float = 0.0
     torn: Amount = 0.0
-    held: float = 0.0
+    held: tuple[tuple[int, float], ...] = ()
     streams: float = 1.0
     level: int = 0
     looked_up: tuple[Amount, ...] = ()

@@ -150,13 +150,19 @@ def _hull(a: Span, b: Span) -> Span:
 class Effective:
     """Reads of one stage that is not inlined, after inlining: `reads` reach stages that are computed for
     themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point, `executed` to
-    those of them that no `mux` skips. All are for each of `side_by_side` points that are computed at once, and share
-    what they read. It is one object for all groups of the same facts, and is told apart as that."""
+    those of them that no `mux` skips. All are for each of the points that are computed at once, so many along each dim
+    that is in `apart`, and that share what they read. It is one object for all groups of the same facts, and is told
+    apart as that."""
 
     reads: tuple[Read, ...]
     inlined: dict[str, float]
     executed: dict[str, float]
-    side_by_side: int = 1
+    apart: Mapping[str, int]
+
+    @property
+    def side_by_side(self) -> int:
+        """How many points are computed at once."""
+        return prod(self.apart.values())
 
     def holds(self, inlined: frozenset[str]) -> bool:
         """Whether it is the same where these stages of the group are inlined."""
@@ -226,7 +232,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
     reads = (r for p, r in found.items() if p not in inlined)
     if unrolled:
         reads = (_shared(facts, r, unrolled) for r in reads)
-    return Effective(tuple(reads), evaluations, executed, prod(unrolled.values()))
+    return Effective(tuple(reads), evaluations, executed, unrolled)
 
 
 def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:

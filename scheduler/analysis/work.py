@@ -292,14 +292,22 @@ class WorkCounter:
                 rows += max(1.0, read.points * together / (1 + width))
         return rows
 
-    def _held(self, name: str, run: Run) -> float:
-        """Vectors that are kept in registers for a stage: of each row that it reads there, those of its window."""
-        held, together = 0.0, self.counter.reads[name].side_by_side
-        for read in self.counter.reads[name].reads:
+    def _held(self, name: str, run: Run) -> tuple[tuple[int, float], ...]:
+        """What is kept in registers for a stage from one step to the next: vectors, with the bytes of their elements.
+        Of each row that it reads there, those from the furthest ahead of its own, computed by then, to the furthest
+        behind."""
+        held, effective = [], self.counter.reads[name]
+        for read in effective.reads:
             if read.producer in self.registers:
-                width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
-                held += together * read.points / (1 + width) * (1 + ceil(width / run.lanes))
-        return held
+                vectors, rows = 0, 1.0
+                for span in read.roughly:
+                    if span.var == run.row and span.lo is not None and span.hi is not None:
+                        vectors += max(0, ceil(span.hi / run.lanes) + ceil(-span.lo / run.lanes))
+                    elif span.known:
+                        rows *= span.extent(1 if span.var is None else effective.apart.get(span.var, 1))
+                size = self.counter.members.facts.stages[read.producer].bytes_per_point
+                held.append((size, vectors * min(rows, read.points * effective.side_by_side)))
+        return tuple(held)
 
     def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
         """Bytes in order that a row walks; infinite where the next row goes on where it ends, as those of the group's

@@ -75,7 +75,7 @@ def test_a_stage_in_the_row_of_vectors_has_no_loop_inside_of_its_own_vectors() -
         {"name": "wide", "dims": dims,
          "value": "input(clamp(2 * x - 2, -1, 7), y) + input(clamp(2 * x - 2, -1, 7), y + 3)"},
         {"name": "out", "dims": dims,
-         "value": "3 * wide(x, y) + wide(x + 1, y) + 3 * wide(x, y + 1) + wide(x + 1, y + 1)"},
+         "value": "3 * wide(x, y) + wide(x + 17, y) + 3 * wide(x, y + 1) + wide(x + 17, y + 1)"},
     ]  # fmt: skip
     options = SearchOptions("default")
     schedule = scheduled(stages, [[0, 1650], [0, 450]], tiny_caches(), options, dims=dims, boundary=constant)

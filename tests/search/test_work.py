@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 from math import inf
@@ -20,10 +21,12 @@ from scheduler.analysis.nest import Nest, axis
 from scheduler.analysis.pixels import fours
 from scheduler.analysis.schedule_counts import counts_of, predict
 from scheduler.analysis.work import Run, Running, worked_counts
+from scheduler.compile import generate
 from scheduler.lang.document import load, load_text
 from scheduler.lang.expr import Const
 from scheduler.lang.pipeline import Pipeline
 from scheduler.lang.types import INT32
+from scheduler.schedule import Group, Placement, Schedule, Tile, Vector
 from scheduler.search import SearchOptions, autoschedule
 from scheduler.search.final import root_schedule
 
@@ -417,3 +420,31 @@ def _half_rate(rows: str) -> Work:
 def test_elements_that_several_lanes_read_are_gathered_in_a_shared_loop(rows: str, way: str) -> None:
     """Not where a ring whose rows are computed before that loop, several at a time, is all that reads them."""
     assert way in {t.way for t in _half_rate(rows).loads}
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("rows", [(0,), (-1, 0, 2)], ids=str)
+@pytest.mark.parametrize("shifts", [(0,), (0, 2), (-1, 0, 1), (-9, 9), (3, 5), tuple(range(-17, 10))], ids=str)
+def test_what_is_held_in_registers_is_what_the_code_keeps(
+    shifts: tuple[int, ...], rows: tuple[int, ...], lanes: int
+) -> None:
+    """However few elements of a window are read, all of its vectors wait for the last of them."""
+    f = F("f")
+    reads = [f(x + a, y + b) for a in shifts for b in rows]
+    stages = [stage("f", "xy", F("input")(x, y) + 1), stage("out", "xy", total(reads))]
+    of = pipeline("windows", stages, {"out": (256, 64)})
+    group = Group(
+        output="out",
+        loops=("y.inner", "x.inner", "x.outer", "y.outer"),
+        tiles=(Tile("x", None), Tile("y", 4)),
+        parallel=None,
+        vector=Vector("x", lanes),
+        unroll=("y",),
+        placements=(Placement("f", "x.inner", "x.outer", storage="registers", vector=Vector("x", lanes)),),
+    )
+    schedule, platform = Schedule("windows", "by hand", (group,)), catalog.get("epyc-9655")
+    (counts,) = counts_of(of, schedule, platform)
+    code = generate(of, schedule, platform).code
+    assert counts.stages[-1].work is not None
+    ((size, vectors),) = counts.stages[-1].work.held
+    assert (size, vectors) == (4, len(re.findall(r"f_before\w* = \(", code)))
