@@ -437,6 +437,8 @@ def _load(t: Transfer, lanes: int, m: _Machine) -> float:
             return t.times * vectors * 2 * t.stride * p.load_cycles
         case "gathered" | "table":
             return t.times * lanes * p.gather_cycles_per_lane
+        case "pairs":
+            return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
         case "pixels":
             return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
     return 0.0

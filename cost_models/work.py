@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 from cost_models.amounts import Amount
 from cost_models.counts import Operations
 
-Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "pixels", "table", "shuffled"]
+Way = Literal["aligned", "unaligned", "uniform", "strided", "gathered", "pairs", "pixels", "table", "shuffled"]
 """How a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
-every second one or so; each at a place of its own, or all channels of such a place at once; in a table of bytes that
-vectors look up all at once; from registers, by a permutation."""
+every second one or so; each at a place of its own, or two neighbours of such a place at once, or all channels of it; in
+a table of bytes that vectors look up all at once; from registers, by a permutation."""
 
 
 class Transfer(NamedTuple):

@@ -14,7 +14,9 @@ from scheduler.lang.pipeline import Pipeline, Stage
 CHANNELS = (2, 4)
 """So many of them are loaded at once."""
 BITS = 32
-"""Elements of which two are loaded as one number."""
+"""Elements of which two are loaded as one number, ..."""
+PAIRED = 4
+"""... for vectors of so many lanes or more."""
 
 
 def pixels(pipeline: Pipeline, regions: Mapping[str, Region]) -> frozenset[str]:

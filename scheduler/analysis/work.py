@@ -18,7 +18,7 @@ from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels, in_register
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
-from scheduler.analysis.pixels import fours
+from scheduler.analysis.pixels import BITS, PAIRED, fours
 from scheduler.analysis.spans import Span
 from scheduler.analysis.tables import FEWEST, MOST_PARTS, PART
 from scheduler.analysis.traffic import LINE, POINT, WHOLE, Traffic, pad_bytes, state
@@ -405,7 +405,7 @@ class WorkCounter:
         if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
             if self._is_pixels(producer):
                 return (Transfer("pixels", size, times, producer.extents[-1]),)
-            return (Transfer("gathered", size, times),)
+            return (Transfer("pairs" if self._in_pairs(producer, spans_of, run) else "gathered", size, times),)
         if run.row is None or not producer.dims:
             return (Transfer("aligned", size, times),)
         moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
@@ -413,6 +413,12 @@ class WorkCounter:
             return (Transfer("uniform", size, times),)
         spans = [s for s in read.roughly if s.var == run.row]
         return self._along(producer, moving[0], spans[0], size, times, name in self.on_grid)
+
+    @staticmethod
+    def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
+        """Whether of each place that is looked up two neighbours in memory are read, which are one load."""
+        row = spans_of[producer.storage[0]]
+        return producer.bytes_per_point * 8 == BITS and run.lanes >= PAIRED and row.known and row.extent(1) == 2
 
     def _is_pixels(self, producer: StageFacts) -> bool:
         """Whether all channels of a place are one load, as those of outputs of other groups are."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from scheduler.analysis.index import Index
-from scheduler.analysis.pixels import BITS
+from scheduler.analysis.pixels import BITS, PAIRED
 from scheduler.lang.types import BOOL
 from scheduler.lower.program import (
     Buffer,
@@ -132,7 +132,7 @@ def _result(s: Statement) -> Value:
 
 def _may_pair(s: Define) -> bool:
     r = s.result
-    return s.op == "gather" and r.type != BOOL and r.type.bits == BITS and r.lanes >= 4
+    return s.op == "gather" and r.type != BOOL and r.type.bits == BITS and r.lanes >= PAIRED
 
 
 def _may_be_four(s: Define) -> bool:

@@ -155,12 +155,13 @@ def test_places_that_data_says_wait_for_memory() -> None:
     assert near["in core"] == far["in core"]
 
 
-def test_channels_of_a_place_are_one_load() -> None:
-    platform = machine(row_start_ns=0.0)
-    of = {way: work(operations=(), stores=(), loads=(Transfer(way, 4, 1.0, 4),)) for way in ("gathered", "pixels")}
-    gathered, pixels = (terms(counts(w), platform)["in core"] for w in of.values())
+def test_neighbours_of_a_place_are_one_load_and_so_are_channels() -> None:
+    platform, ways = machine(row_start_ns=0.0), ("gathered", "pairs", "pixels")
+    of = (work(operations=(), stores=(), loads=(Transfer(way, 4, 1.0, 4),)) for way in ways)
+    gathered, pairs, pixels = (terms(counts(w), platform)["in core"] for w in of)
     p = platform.ecm_parameters
     assert gathered == pytest.approx(1e3 * 4 * p.gather_cycles_per_lane)
+    assert pairs == pytest.approx(1e3 * (2 * p.gather_cycles_per_lane + p.shuffle_cycles))
     assert pixels == pytest.approx(1e3 * (p.load_cycles + p.shuffle_cycles))
 
 

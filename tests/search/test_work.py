@@ -167,7 +167,7 @@ def test_look_ups_are_gathers() -> None:
     (histogram,) = (s.work for s in counts["histogram"].stages if s.stage == "histogram")
     assert interpolated is not None
     assert histogram is not None
-    assert {t.way for t in interpolated.loads} >= {"gathered"}
+    assert {t.way for t in interpolated.loads} >= {"pairs"}
     assert {t.way for t in histogram.stores} >= {"gathered"}
 
 
@@ -252,6 +252,16 @@ def test_four_channels_of_a_place_are_pixels_where_another_group_makes_them() ->
     assert fours(gather(of)) == {"table"}
     together = works(of, ("c.inner", "x.inner", "y.inner"), {"table": Levels(3, 3)}, {"x": 64, "y": 32, "c": 4}, 16)
     assert {t.way for t in together["out"].loads} == {"gathered", "aligned"}
+
+
+@pytest.mark.parametrize(
+    ("second", "lanes", "way"), [(1, 16, "pairs"), (1, 4, "pairs"), (1, 2, "gathered"), (2, 16, "gathered")]
+)
+def test_two_neighbours_at_a_depth_that_data_says_are_a_pair(second: int, lanes: int, way: str) -> None:
+    places = (f"table(x // 8{more}, clamp(int32(i(x, y)), 0, 9))" for more in ("", f" + {second}"))
+    of = table(" + ".join(places), "xy", [[0, 64], [0, 32]])
+    out = works(of, ORDERS[0], {"table": Levels(4, 4)}, {"x": 64, "y": 32}, lanes)["out"]
+    assert [(t.way, t.times) for t in out.loads if t.way != "aligned"] == [(way, 2)]
 
 
 def test_tiles_of_coarse_levels_need_no_more_than_there_is() -> None:
