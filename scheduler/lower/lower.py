@@ -17,6 +17,7 @@ from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.group import GroupLowering
 from scheduler.lower.interleaved import expect_channels
 from scheduler.lower.pixels import laid_out
+from scheduler.lower.plan import GroupPlan
 from scheduler.lower.program import (
     Allocate,
     Argument,
@@ -200,8 +201,8 @@ class _Lowering:
         def expected(name: str, dim: str) -> tuple[int, int]:
             return self._expected(boxes[name][self.stages[name].dims.index(dim)])
 
-        lowering = GroupLowering(b, sources, group, stage, buffers, members, boxes, expected, self.halves)
-        for extents in lowering.run():
+        plan = GroupPlan(group, stage, members, boxes, expected)
+        for extents in GroupLowering(b, sources, plan, buffers, self.halves).run():
             self.declared.append((extents.buffer.stage, extents, True))
         if arguments and not direct:
             for argument, buffer in zip(arguments, buffers, strict=True):

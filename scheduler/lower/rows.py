@@ -16,17 +16,18 @@ from scheduler.lower.program import If
 from scheduler.schedule import dim_of, inner
 
 if TYPE_CHECKING:
-    from scheduler.lower.group import GroupLowering, Level
+    from scheduler.lower.group import GroupLowering
+    from scheduler.lower.plan import Level
 
 
 def joined_row(g: GroupLowering, n: int, level: Level, boxes: Mapping[str, Box]) -> None:
     """A row whose stages share the loop over vectors. Stages in rings join it where an iteration of the loop
     around computes one row of each; otherwise they are computed before it. Stages in registers that do not
     move along the row at its rate are computed where they are read."""
-    here = [s for s in g.stages if s.name in g.members and g.index(g.members[s.name].compute) >= n]
+    here = [s for s in g.plan.stages if s.name in g.plan.members and g.plan.index(g.plan.members[s.name].compute) >= n]
     moving = {s.name: d for s in here if (d := _moving_dim(g, s, level.dim)) is not None}
-    registers = [s for s in here if s.name in g.registers]
-    stored = [s for s in here if s.name not in g.registers]
+    registers = [s for s in here if s.name in g.plan.registers]
+    stored = [s for s in here if s.name not in g.plan.registers]
     inlined = {**g.sources.inlined, **{s.name: s for s in registers}}
     sources = Sources(inlined, g.sources.buffers, g.sources.params)
     rows = {s.name: _single_row(g, boxes[s.name], moving[s.name]) for s in stored if s.name in moving}
@@ -38,22 +39,22 @@ def joined_row(g: GroupLowering, n: int, level: Level, boxes: Mapping[str, Box])
     if len(rings) < len(stored):
         rings = {}
         for stage in stored:
-            g.compute(stage, g.members[stage.name], boxes[stage.name], sources)
-    streams = [s for s in here if s.name in rings or (s.name in g.registers and s.name in moving)]
-    order = tuple(dim_of(v.name) for v in reversed(g.levels[n:]) if v.name == inner(v.dim))
+            g.compute(stage, g.plan.members[stage.name], boxes[stage.name], sources)
+    streams = [s for s in here if s.name in rings or (s.name in g.plan.registers and s.name in moving)]
+    order = tuple(dim_of(v.name) for v in reversed(g.plan.levels[n:]) if v.name == inner(v.dim))
     fused = RowLoop(
-        output=g.output,
+        output=g.plan.output,
         output_buffers=g.output_buffers,
-        order=(*order, *(d for d in g.output.dims if d not in order)),
+        order=(*order, *(d for d in g.plan.output.dims if d not in order)),
         dim=level.dim,
         lanes=level.step or 1,
-        box=dict(zip(g.output.dims, boxes[g.output.name], strict=True)),
+        box=dict(zip(g.plan.output.dims, boxes[g.plan.output.name], strict=True)),
         streams=streams,
         moving={s.name: moving[s.name] for s in streams},
         rings=rings,
         anchor=g.anchor,
-        stream=g.group.stream,
-        room=g.room,
+        stream=g.plan.group.stream,
+        room=g.plan.room,
     )
     _rows(g, sources, fused)
 
@@ -79,7 +80,7 @@ def _rows(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
 def _output_row(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
     """The row, its dims to unroll written out where they have the extents expected, else as loops."""
     b = g.builder
-    known = written_out(fused.box, g.unrolled())
+    known = written_out(fused.box, g.plan.unrolled())
     if known is None:
         fused_row(b, sources, fused)
         return
@@ -97,16 +98,16 @@ def _output_row(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
 
 def _moving_dim(g: GroupLowering, stage: Stage, dim: str) -> int | None:
     """The one dim of `stage` that follows `dim` step for step."""
-    follow = [d for d, dims in enumerate(g.follows[stage.name]) if dim in dims]
+    follow = [d for d, dims in enumerate(g.plan.follows[stage.name]) if dim in dims]
     if len(follow) != 1:
         return None
-    span = g.spans[stage.name][follow[0]]
+    span = g.plan.spans[stage.name][follow[0]]
     return follow[0] if span.known and span.var == dim and span.rate == 1 else None
 
 
 def _fixed_margins(g: GroupLowering, boxes: Mapping[str, Box], name: str, d: int, dim: str) -> bool:
     """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
-    row = boxes[g.output.name][g.output.dims.index(dim)]
+    row = boxes[g.plan.output.name][g.plan.output.dims.index(dim)]
     return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
 
 
