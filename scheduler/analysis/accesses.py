@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import UNKNOWN, Span, constant, span_of, variable
 from scheduler.lang.expr import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from scheduler.lang.pipeline import Stage
 
+_LEAVES = (Const, Var)
 
-@dataclass(frozen=True, slots=True)
-class StageAccess:
+
+class StageAccess(NamedTuple):
     """One distinct access of a stage.
 
     `definition` is 0 for the pure value and n for the nth update. `spans` has one span per dim of the
@@ -40,17 +41,17 @@ def accesses(stage: Stage) -> tuple[StageAccess, ...]:
     The same expression read twice under the same reduction counts once. Accesses in bounds of reductions
     and in other accesses' indices are included.
     """
-    found: dict[tuple[int, Access, tuple[RVar, ...]], StageAccess] = {}
+    found = _Found()
     loops = {d: variable(d) for d in stage.dims}
     for value in stage.values:
-        _collect(value, 0, loops, (), found)
+        found.collect(value, _Scope(0, loops))
     for n, update in enumerate(stage.updates, start=1):
-        env = {**loops, **{r.name: range_of(r) for r in update.domain}}
+        scope = _Scope(n, loops).inside(update.domain)
         parts = [p for r in update.domain for p in (r.lo, r.extent)]
         parts += [*update.at, *update.values] + ([update.where] if update.where is not None else [])
         for part in parts:
-            _collect(part, n, env, update.domain, found)
-    return tuple(found.values())
+            found.collect(part, scope)
+    return tuple(found.listed)
 
 
 def range_of(r: RVar) -> Span:
@@ -61,35 +62,65 @@ def range_of(r: RVar) -> Span:
     return UNKNOWN
 
 
-def _collect(
-    e: Expr,
-    definition: int,
-    env: dict[str, Span],
-    reductions: tuple[RVar, ...],
-    found: dict[tuple[int, Access, tuple[RVar, ...]], StageAccess],
-    share: float = 1.0,
-) -> None:
-    if isinstance(e, Reduce):
-        for r in e.domain:
-            _collect(r.lo, definition, env, reductions, found, share)
-            _collect(r.extent, definition, env, reductions, found, share)
-        inner = {**env, **{r.name: range_of(r) for r in e.domain}}
-        for part in (e.where, e.body):
-            if part is not None:
-                _collect(part, definition, inner, (*reductions, *e.domain), found, share)
-        return
-    choices = len(e.args) - 1 if isinstance(e, Call) and e.function == "mux" else 1
-    for n, child in enumerate(children(e)):
-        if isinstance(child, Const | Var):
-            continue
-        _collect(child, definition, env, reductions, found, share / choices if n else share)
-    if isinstance(e, Access):
-        key = (definition, e, reductions)
-        known = found.get(key)
-        if known is None:
-            spans, parts = tuple(span_of(i, env) for i in e.indices), [tuple(walk(i)) for i in e.indices]
-            used = tuple(frozenset(n.name for n in nodes if isinstance(n, Var)) for nodes in parts)
-            data = tuple(any(isinstance(n, Access) for n in nodes) for nodes in parts)
-            found[key] = StageAccess(e.name, e.component, definition, e, spans, used, data, reductions, share)
-        elif known.share < 1:
-            found[key] = replace(known, share=min(1.0, known.share + share))
+class _Scope:
+    """A definition, or the inside of a reduction: the spans of variables there, and what is known of indices."""
+
+    def __init__(self, definition: int, env: dict[str, Span], reductions: tuple[RVar, ...] = ()) -> None:
+        self.definition, self.env, self.reductions = definition, env, reductions
+        self.known: dict[Expr, tuple[Span, frozenset[str], bool]] = {}
+
+    def inside(self, domain: tuple[RVar, ...]) -> _Scope:
+        """The scope of a reduction over `domain`."""
+        ranges = {r.name: range_of(r) for r in domain}
+        return _Scope(self.definition, {**self.env, **ranges}, (*self.reductions, *domain))
+
+    def index(self, e: Expr) -> tuple[Span, frozenset[str], bool]:
+        """The span of an index, the names of its variables, and whether it is made of what is read."""
+        found = self.known.get(e)
+        if found is None:
+            names, data = set(), False
+            for part in walk(e):
+                if isinstance(part, Var):
+                    names.add(part.name)
+                elif isinstance(part, Access):
+                    data = True
+            found = self.known[e] = span_of(e, self.env), frozenset(names), data
+        return found
+
+
+class _Found:
+    """The accesses of a stage, as they are found."""
+
+    def __init__(self) -> None:
+        self.listed: list[StageAccess] = []
+        self.places: dict[tuple[int, Access, tuple[RVar, ...]], int] = {}
+
+    def collect(self, e: Expr, scope: _Scope, share: float = 1.0) -> None:
+        """Adds those of an expression, the inner ones first."""
+        if isinstance(e, Reduce):
+            for r in e.domain:
+                self.collect(r.lo, scope, share)
+                self.collect(r.extent, scope, share)
+            inner = scope.inside(e.domain)
+            for part in (e.where, e.body):
+                if part is not None:
+                    self.collect(part, inner, share)
+            return
+        choices = len(e.args) - 1 if isinstance(e, Call) and e.function == "mux" else 1
+        for n, child in enumerate(children(e)):
+            if not isinstance(child, _LEAVES):
+                self.collect(child, scope, share / choices if n else share)
+        if isinstance(e, Access):
+            self._add(e, scope, share)
+
+    def _add(self, e: Access, scope: _Scope, share: float) -> None:
+        place = self.places.setdefault((scope.definition, e, scope.reductions), len(self.listed))
+        if place < len(self.listed):
+            known = self.listed[place]
+            if known.share < 1:
+                self.listed[place] = known._replace(share=min(1.0, known.share + share))
+            return
+        spans, used, data = zip(*map(scope.index, e.indices), strict=True) if e.indices else ((), (), ())
+        self.listed.append(
+            StageAccess(e.name, e.component, scope.definition, e, spans, used, data, scope.reductions, share)
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler.lang.expr import (
     Binary,
@@ -24,8 +25,7 @@ _ARITHMETIC = ("+", "-", "*", "//")
 _FURTHEST = 1 << 20  # a longer way is no shift: sums of shifts stay indices
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where something is along a dim: `base` + `shift`."""
 
     base: Expr

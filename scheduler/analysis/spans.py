@@ -103,6 +103,8 @@ def furthest(a: int, b: int, k: int) -> int:
 
 def _slack(rate: Rational, lo: Rational) -> Rational:
     """The most that floor(rate * v + lo) loses, v an integer."""
+    if type(rate) is int and type(lo) is int:
+        return ZERO
     k = lcm(rate.denominator, lo.denominator)
     return rational(k - 1, k)
 

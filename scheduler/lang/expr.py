@@ -1,4 +1,5 @@
-"""Typed expressions of the pipeline language: frozen trees, compared by value.
+"""Typed expressions of the pipeline language: frozen trees, compared by value. Hashes are of what tells most of them
+apart.
 
 Types are settled when a tree is built (`check` builds them): the operands of an arithmetic node
 have the node's type already, conversions are explicit `Cast` nodes.
@@ -27,6 +28,9 @@ class Const:
     value: int | float | bool
     type: ScalarType
 
+    def __hash__(self) -> int:
+        return hash(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Var:
@@ -34,6 +38,9 @@ class Var:
 
     name: str
     type: ScalarType = INT32
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,9 @@ class Access:
     component: int
     type: ScalarType
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.indices))
+
 
 @dataclass(frozen=True, slots=True)
 class Binary:
@@ -74,6 +84,9 @@ class Binary:
     left: Expr
     right: Expr
     type: ScalarType
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.left, self.right))
 
 
 @dataclass(frozen=True, slots=True)
