@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from cost_models.counts import Operations
 from scheduler.analysis.accesses import StageAccess, accesses
@@ -22,8 +22,7 @@ from scheduler.lang.expr import Access, Expr, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """What one stage reads of one producer, all its accesses together.
 
     `spans` has one span per dim of the producer, in the stage's own pure dims; not known where the accesses do not
@@ -52,7 +51,7 @@ class Read:
 
     def at_most(self, points: float) -> Read:
         """The read of no more than so many points."""
-        return self if self.points <= points else replace(self, points=points, skipped=max(0.0, points - self.executed))
+        return self if self.points <= points else self._replace(points=points, skipped=max(0.0, points - self.executed))
 
     @property
     def roughly(self) -> tuple[Span, ...]:
@@ -250,18 +249,18 @@ class _Reader:
         return tuple(self._read(producer, those) for producer, those in accesses_of.items())
 
     def _read(self, producer: str, those: list[StageAccess]) -> Read:
-        read: Read | None = None
-        for a in those:
-            spans = self._spans(a)
-            rough = self._rough(a, spans) if a.producer in self.wholes or not all(s.known for s in spans) else ()
-            along_memory = {*self.stage.storage[:1]}
-            looked_up = any(data and not along_memory.isdisjoint(of) for data, of in zip(a.data, a.used, strict=True))
-            points = self._points(a)
-            skipped = points * (1 - a.share)
-            here = Read(producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
-            read = here if read is None else together(read, here)
-        assert read is not None
-        return replace(read, reuse=self._reuse(read, those))
+        each = [self._spans(a) for a in those]
+        spans = reduce(_hulls, each)
+        rough: tuple[Span, ...] = ()
+        if producer in self.wholes or any(not s.known for found in each for s in found):
+            rough = reduce(_hulls, map(self._rough, those, each))
+        along_memory = {*self.stage.storage[:1]}
+        looked_up = any(
+            data and not along_memory.isdisjoint(of) for a in those for data, of in zip(a.data, a.used, strict=True)
+        )
+        points = [self._points(a) for a in those]
+        skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
+        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped)
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -311,7 +310,8 @@ class _Reader:
         return span._replace(clamps=()) if span.clamps else span
 
     def _points(self, a: StageAccess) -> float:
-        points = float(prod(self.at.trips(r) for r in a.reductions if any(r.name in used for used in a.used)))
+        around = [r for r in a.reductions if any(r.name in used for used in a.used)]
+        points = float(prod(map(self.at.trips, around)))
         if a.definition == 0:
             return points
         loops = dict(self.updates[a.definition - 1].loops)
@@ -320,13 +320,13 @@ class _Reader:
                 points /= extent  # the update runs once for all points along the dim
         return points
 
-    def _reuse(self, read: Read, those: list[StageAccess]) -> tuple[tuple[str, float], ...]:
+    def _reuse(self, spans: tuple[Span, ...], those: list[StageAccess]) -> tuple[tuple[str, float], ...]:
         """The loops in which neighbouring iterations read the same. Dims that are not pure are loops of the values, and
         of the updates that run through them; there, and along the domains, an access is looked at by itself."""
         found: dict[str, float] = {}
         for dim, extent in self.extents.items():
             if extent > 1 and dim not in self.own:
-                found[dim] = overlap_in(read.spans, dim)
+                found[dim] = overlap_in(spans, dim)
         for n in sorted({a.definition for a in those}) if self.stage.updates else ():
             inside = [a for a in those if a.definition == n]
             loops = self.updates[n - 1].loops if n else tuple(self.extents.items())

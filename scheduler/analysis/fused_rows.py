@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from math import inf
+from typing import Literal, NamedTuple
 
 from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.remember import once_per_stage
@@ -46,15 +47,17 @@ class FusedRow:
         dim = self.shifted.get(stage.name)
         d = None if dim is None else stage.dims.index(dim)
         for reader in readers:
-            ahead = self.asked.get(reader.name, (0.0, 0.0))
-            for a in _reads(reader).get(stage.name, ()):
-                if d is not None and a.spans[d].known:
-                    lo, hi = (float(end or 0) for end in (a.spans[d].lo, a.spans[d].hi))
-                    least, most = min(least, ahead[0] + lo), max(most, ahead[1] + hi)
-                again = self.places.get(reader.name, 0.0) + (d is not None and bool(a.spans[d].clamps))
-                if again:
-                    places += again * _times(a)
-                    deep = max(deep, 1 + self.deep.get(reader.name, 0))
+            reads = _reads(reader).get(stage.name)
+            if reads is None:
+                continue
+            again = self.places.get(reader.name, 0.0) * reads.elements
+            if d is not None:
+                ahead = self.asked.get(reader.name, (0.0, 0.0))
+                least, most = min(least, ahead[0] + reads.first[d]), max(most, ahead[1] + reads.last[d])
+                again += reads.clamped[d]
+            if again:
+                places += again
+                deep = max(deep, 1 + self.deep.get(reader.name, 0))
         if how != "inline" and most - least > MOST_ELEMENTS:
             return f"{most - least:g} elements of each row would be held at once, more than {MOST_ELEMENTS}"
         if self.together + places > MOST_PLACES:
@@ -68,12 +71,33 @@ class FusedRow:
         return None
 
 
+class _Reads(NamedTuple):
+    """What a stage reads of a producer: `elements` for a point, at most; by the producer's dims the `first` and the
+    `last` place, as far as these are known, from its own on, and how many elements are read through a clamp there."""
+
+    elements: float
+    first: tuple[float, ...]
+    last: tuple[float, ...]
+    clamped: tuple[float, ...]
+
+
 @once_per_stage
-def _reads(stage: Stage) -> dict[str, list[StageAccess]]:
+def _reads(stage: Stage) -> dict[str, _Reads]:
     found: dict[str, list[StageAccess]] = {}
     for a in accesses(stage):
         found.setdefault(a.producer, []).append(a)
-    return found
+    return {producer: _together(those) for producer, those in found.items()}
+
+
+def _together(those: Sequence[StageAccess]) -> _Reads:
+    times = list(map(_times, those))
+    dims = list(zip(*(a.spans for a in those), strict=True))
+    return _Reads(
+        sum(times),
+        tuple(min((float(s.lo) for s in spans if s.lo is not None), default=inf) for spans in dims),
+        tuple(max((float(s.hi) for s in spans if s.hi is not None), default=-inf) for spans in dims),
+        tuple(sum(n for n, s in zip(times, spans, strict=True) if s.clamps) for spans in dims),
+    )
 
 
 def _times(a: StageAccess) -> float:

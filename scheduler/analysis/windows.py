@@ -113,11 +113,13 @@ def _shifts(stage: Stage) -> dict[str, dict[str | None, int]]:
     all accesses: by the stage's dim their number."""
     found: dict[str, list[dict[str | None, int]]] = {}
     for a, (producer, moving) in zip(accesses(stage), _moving(stage), strict=True):
-        steps: dict[str | None, int] = {}
-        for own in stage.dims:
-            follow = [d for d, names in enumerate(moving) if own in names]
-            if len(follow) == 1 and (span := a.spans[follow[0]]).known and span.rate == 1:
-                steps[own] = follow[0]
+        follow: dict[str, list[int]] = {}
+        for d, names in enumerate(moving):
+            for own in names:
+                follow.setdefault(own, []).append(d)
+        steps: dict[str | None, int] = {
+            own: d for own, (d, *others) in follow.items() if not others and a.spans[d].rate == 1 and a.spans[d].known
+        }
         found.setdefault(producer, []).append(steps)
     return {
         producer: {own: d for own, d in each[0].items() if all(steps.get(own) == d for steps in each)}
