@@ -30,6 +30,11 @@ by a constant it is a multiplication and a shift."""
 
 def arithmetic_cost(operations: Operations) -> float:
     """Arithmetic operations that one point costs."""
+    return cost_of_values(operations) + operations.index * OPERATION_COST.index
+
+
+def cost_of_values(operations: Operations) -> float:
+    """The same without what becomes of indices."""
     cost = OPERATION_COST
     return (
         operations.add * cost.add
@@ -39,7 +44,6 @@ def arithmetic_cost(operations: Operations) -> float:
         + operations.select * cost.select
         + operations.convert * cost.convert
         + operations.function * cost.function
-        + operations.index * cost.index
     )
 
 

@@ -42,6 +42,8 @@ COSTS = {
     "select2": Operations(select=2),
     "function": Operations(function=1),
 }
+_PLAIN = (Const, Var)
+"""What takes no operations."""
 POWER = 3.0
 """Functions that a power takes the time of."""
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
@@ -111,7 +113,8 @@ def update_operations(update: Update, trips: Trips = constant_trips, row: str | 
 
 def total(typed: Typed) -> Operations:
     """Operations of all types together."""
-    return sum((found for _, found in typed), Operations())
+    (_, first), *others = typed or (("", Operations()),)
+    return sum((found for _, found in others), first)
 
 
 def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
@@ -133,15 +136,17 @@ def work_apart(stage: Stage) -> Mapping[str, float]:
     row, found = stage.storage[0], dict.fromkeys(stage.dims, 0.0)
     for node in {id(e): e for value in stage.values for e in _outside_indices(value)}.values():
         moving, dims = made[id(node)]
-        if isinstance(node, Access | Const | Var) or not (moving or row in dims):
+        apart = found.keys() - dims
+        random = isinstance(node, Call) and node.function == "random"
+        if isinstance(node, Access | Const | Var) or not (moving or row in dims) or not (apart or random):
             continue
         counts: Tally = {}
         _add(node, 1.0, counts)
         cost = arithmetic_cost(total(_typed(counts)))
-        for dim in found if cost else ():
-            if dim not in dims:
+        for dim in found:
+            if dim in apart:
                 found[dim] += cost
-            elif isinstance(node, Call) and node.function == "random":
+            elif isinstance(node, Call) and random:
                 args = [made[id(a)] for a in node.args]
                 before = args[: [dim in of for _, of in args].index(True)]
                 some = any(reads or row in of for reads, of in before)
@@ -212,17 +217,11 @@ def _moving(e: Expr, row: str) -> dict[int, bool]:
     """Of each part of `e`, by identity, whether it differs along a row: the dim of the row, and what is made of it; of
     reductions no row is the same by itself."""
     known: dict[int, bool] = {}
-    pending = [e]
-    while pending:
-        node = pending[-1]
-        below = children(node)
-        missing = [c for c in below if id(c) not in known]
-        if missing:
-            pending += missing
-            continue
-        pending.pop()
-        own = isinstance(node, Reduce) or (isinstance(node, Var) and node.name == row)
-        known[id(node)] = own or any(known[id(c)] for c in below)
+    for node in reversed(list(walk(e))):
+        if isinstance(node, Var):
+            known[id(node)] = node.name == row
+        elif id(node) not in known:
+            known[id(node)] = isinstance(node, Reduce) or True in [known[id(c)] for c in children(node)]
     return known
 
 
@@ -235,9 +234,10 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
     seen: set[tuple[int, float]] = set()
     while pending:
         node, n = pending.pop()
-        if isinstance(node, Const | Var) or (id(node), n) in seen or (moving is not None and not moving[id(node)]):
+        key = (id(node), n)
+        if isinstance(node, _PLAIN) or key in seen or (moving is not None and not moving[id(node)]):
             continue
-        seen.add((id(node), n))
+        seen.add(key)
         if isinstance(node, Access):
             for index in node.indices:
                 _count_index(index, n, counts)
@@ -245,9 +245,7 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
         if isinstance(node, Reduce):
             for r in node.domain:
                 n *= trips(r)
-            kind = {"sum": "add", "product": "multiply"}.get(node.op, "select")
-            key = element_type(node.type), kind
-            counts[key] = counts.get(key, 0) + n
+            _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
             continue
         if moving is None:
@@ -323,8 +321,7 @@ def _add_executed(e: Expr, n: float, counts: Tally) -> None:
     `mux` picks from loops know."""
     match e:
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
-            key = element_type(e.type), "add"
-            counts[key] = counts.get(key, 0) + n
+            _tally(e.type, "add", n, counts)
         case Binary(op="**") | Call(function="pow") if not _few_products(e):
             _add(e, POWER * n, counts)
         case Call(function="mux"):
@@ -361,14 +358,14 @@ def _count_index(index: Expr, times: float, counts: Tally) -> None:
 def _add(e: Expr, n: float, counts: Tally) -> None:
     of = e.type
     match e:
-        case Binary(op=("/" | "//" | "%"), right=right):
-            kind = "divide_by_constant" if isinstance(right, Const) else "divide"
+        case Binary() if e.op in BINARY:
+            kind = BINARY[e.op]
         case Binary(op="**", right=Const(value=k)) if _is_small_power(e.type, k):
             kind, n = "multiply", n * max(0, int(k) - 1)
         case Binary(op="**"):
             kind = "function"
         case Binary():
-            kind = BINARY[e.op]
+            kind = "divide_by_constant" if isinstance(e.right, Const) else "divide"
         case Unary():
             kind = "add"
         case Compare():
@@ -383,10 +380,13 @@ def _add(e: Expr, n: float, counts: Tally) -> None:
             for name in ("add", "multiply", "select", "function"):
                 amount = getattr(cost, name)
                 if amount:
-                    key = element_type(of), name
-                    counts[key] = counts.get(key, 0) + n * amount
+                    _tally(of, name, n * amount, counts)
             return
         case _:
             return
+    _tally(of, kind, n, counts)
+
+
+def _tally(of: ScalarType, kind: str, n: float, counts: Tally) -> None:
     key = element_type(of), kind
     counts[key] = counts.get(key, 0) + n

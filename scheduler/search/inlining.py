@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from cost_models.taco2019 import arithmetic_cost
+from cost_models.taco2019 import arithmetic_cost, cost_of_values
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.members import Members
@@ -116,7 +115,7 @@ def is_trivial_shared(stage: StageFacts) -> bool:
     is left out: against a trip through memory it is nothing. One that loads many elements (a minimum over slices) is
     worth keeping."""
     loads = stage.loads
-    return loads <= FEW_LOADS and arithmetic_cost(replace(stage.operations, index=0)) <= loads
+    return loads <= FEW_LOADS and cost_of_values(stage.operations) <= loads
 
 
 def local_producers(members: Members, name: str) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
-from cost_models.taco2019 import arithmetic_cost
+from cost_models.taco2019 import cost_of_values
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import operations
 from scheduler.analysis.facts import Facts, Read, gather
@@ -165,7 +165,7 @@ def _cost(partial: Stage, stage: Stage, extents: dict[str, int]) -> float:
 
 def _work(stage: Stage) -> float:
     """Operations of a point, without those of indices: a boundary's are for the edges."""
-    return arithmetic_cost(replace(operations(stage), index=0))
+    return cost_of_values(operations(stage))
 
 
 def _steps(read: Read) -> list[str | None]:
