@@ -48,10 +48,12 @@ def number_products(table: Sequence[Sequence[Fraction]], tolerance: Fraction) ->
 def _plain(numbers: list[Fraction], whole: bool) -> tuple[list[Fraction], Fraction]:
     """The least whole numbers in the same proportions, and what they have to be multiplied by; as they are where these
     are not small, unless `whole`."""
-    by = Fraction(1, lcm(*(n.denominator for n in numbers)))
-    by *= gcd(*(int(n / by) for n in numbers))
-    found = [n / by for n in numbers]
-    return (found, by) if whole or max(map(abs, found)) <= _PLAIN else (numbers, ONE)
+    denominator = lcm(*(n.denominator for n in numbers))
+    wholes = [n.numerator * (denominator // n.denominator) for n in numbers]
+    common = gcd(*wholes)
+    if not whole and max(map(abs, wholes)) > _PLAIN * common:
+        return numbers, ONE
+    return [Fraction(n // common) for n in wholes], Fraction(common, denominator)
 
 
 Factors = tuple[Expr, ...]

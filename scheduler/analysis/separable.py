@@ -4,7 +4,6 @@ maxima over boxes. What each of them is of one and the same function, at differe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -70,8 +69,8 @@ def _may_have_windows(stage: Stage) -> bool:
         if a.definition == 0:
             for k, index in enumerate(a.access.indices):
                 several.setdefault((a.producer, k), set()).add(index)
-    moving = Counter(producer for (producer, _), places in several.items() if len(places) > 1)
-    return any(dims > 1 for dims in moving.values())
+    moving = [producer for (producer, _), places in several.items() if len(places) > 1]
+    return len(moving) > len(set(moving))
 
 
 def _windows(stage: Stage, value: Expr) -> Iterator[tuple[Expr, int, Window]]:
@@ -179,7 +178,8 @@ def _of_group(
 ) -> Window | None:
     """The window of terms that are one function at different places, if it can be split."""
     function = members[0][1]
-    several = {d for _, p in members for d, place in p.places if place != dict(function.places)[d]}
+    first = dict(function.places)
+    several = {d for _, p in members for d, place in p.places if place != first[d]}
     along = tuple(d for d in stage.dims if d in several)
     if len(along) < 2:
         return None

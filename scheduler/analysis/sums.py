@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
+from typing import NamedTuple
 
 from scheduler.lang import semantics
 from scheduler.lang.expr import Access, Binary, Cast, Const, Expr, InputBound, ParamRef, Unary, Var, walk
@@ -14,7 +15,7 @@ from scheduler.lang.printing import to_text
 from scheduler.lang.types import ScalarType
 
 ONE = Fraction(1)
-_LARGEST = Fraction(1 << 60)
+_LARGEST = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,17 @@ class Coefficient:
 
     def __mul__(self, other: Coefficient) -> Coefficient:
         if not other.factors:
-            return replace(self, number=self.number * other.number)
+            return Coefficient(self.number * other.number, self.factors)
         factors = sorted((*self.factors, *other.factors), key=to_text) if self.factors else other.factors
         return Coefficient(self.number * other.number, tuple(factors))
 
     def is_moderate(self, type: ScalarType) -> bool:
         """Whether products with it come out right however they are put together: floats neither overflow nor vanish."""
-        return not type.is_float or not self.number or 1 / _LARGEST <= abs(self.number) <= _LARGEST
+        n, d = abs(self.number.numerator), self.number.denominator
+        return not type.is_float or not n or (d <= n * _LARGEST and n <= d * _LARGEST)
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """`coefficient` times `body`."""
 
     coefficient: Coefficient
@@ -86,7 +87,7 @@ def term(e: Expr, scale: Coefficient | None = None) -> Term:
 
 
 def _negative(c: Coefficient) -> Coefficient:
-    return replace(c, number=-c.number)
+    return Coefficient(-c.number, c.factors)
 
 
 def coefficient(e: Expr) -> Coefficient | None:
