@@ -253,6 +253,8 @@ def _span_interval(s: Span, env: Mapping[str, Interval]) -> Interval:
     if s.var is None:
         return const(int(s.lo // 1)), const(int(s.hi // 1))
     lo, hi = env[s.var] if s.rate > 0 else env[s.var][::-1]
+    if lo.is_const and hi.is_const:
+        return const(s.first(lo.const)), const(s.last(hi.const))
     k = lcm(s.rate.denominator, s.lo.denominator)
     m = lcm(s.rate.denominator, s.hi.denominator)
     return (

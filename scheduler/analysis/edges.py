@@ -50,6 +50,10 @@ class End(NamedTuple):
         e = self.base if self.more == 0 else _sum(self.base, self.more)
         return e if self.by == 1 else Binary("//", e, Const(self.by, INT32), INT32)
 
+    def at(self, base: int) -> int:
+        """The place, where the base is this number."""
+        return (base + self.more) // self.by
+
     def then(self, times: int, more: int, by: int) -> End:
         """The place (times * self + more) // by."""
         if times == 1:
@@ -98,7 +102,8 @@ def _inherits(stage: Stage, known: Mapping[str, tuple[Ends, ...]]) -> tuple[Ends
 
 def _may_end(a: StageAccess, known: Mapping[str, tuple[Ends, ...]]) -> bool:
     """A quick look: whether what is read has ends, or is held in an image by a clamp."""
-    return any(e is not None for e in known.get(a.producer, ())) or any(isinstance(i, Call) for i in a.access.indices)
+    ends = known.get(a.producer)
+    return (ends is not None and ends.count(None) < len(ends)) or Call in map(type, a.access.indices)
 
 
 def _together(found: list[tuple[End, End]]) -> Ends:
@@ -218,8 +223,9 @@ def _places(ends: Ends, numbers: Mapping[str, Interval]) -> tuple[int, int] | No
     """Ends at the estimates; None where these do not tell them."""
     if ends is None:
         return None
-    low, high = (interval_of(end.expr, numbers)[0] for end in ends)
-    return (low.const, high.const) if low.is_const and high.is_const else None
+    low, high = ends
+    least, most = interval_of(low.base, numbers)[0], interval_of(high.base, numbers)[0]
+    return (low.at(least.const), high.at(most.const)) if least.is_const and most.is_const else None
 
 
 def _numbers(box: Box) -> tuple[tuple[int, int], ...]:

@@ -24,6 +24,7 @@ from scheduler.lang.expr import (
     Logical,
     Select,
     map_children,
+    walk,
 )
 from scheduler.lang.pipeline import Boundary, Input, Pipeline, Stage, rewritten
 from scheduler.lang.types import INT32
@@ -87,9 +88,10 @@ def _without_boundaries(pipeline: Pipeline) -> Pipeline:
 
         def rewrite(e: Expr) -> Expr:
             e = map_children(e, rewrite)
-            return _bounded(e, *owners[e.name]) if isinstance(e, Access) and e.name in owners and e.name != own else e
+            return _bounded(e, *owners[e.name]) if isinstance(e, Access) and e.name in others else e
 
-        return rewrite
+        others = owners.keys() - {own}
+        return lambda e: rewrite(e) if any(isinstance(n, Access) and n.name in others for n in walk(e)) else e
 
     stages = (rewritten(s, rewriter(None), rewriter(s.name)) for s in pipeline.stages)
     return replace(

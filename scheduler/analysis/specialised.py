@@ -243,6 +243,8 @@ class _Specialising:
         if isinstance(e, Reduce):
             known = {n: v for n, v in known.items() if all(n != r.name for r in e.domain)}
             return self._terms(e, known) if self._says_level(e) else map_children(e, lambda c: self._written(c, known))
+        if not children(e):
+            return e
         e = map_children(e, lambda c: self._written(c, known, below))
         if not isinstance(e, Access):
             return fold(e) if all(isinstance(part, Const) for part in children(e)) else e
