@@ -231,12 +231,12 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: _Machine)
     the loop of the output its rows are followed."""
     streams = [w.streams * t for w, t in zip(works, times, strict=True)]
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
+    several = len(m.inside) > 1
+    next_tiles = {w.next: group.working[w.next] for w in works if w.next is not None} if several else {}
+    gone = {level: largest(1.0 - _fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
     found: list[_Lines] = []
     for w, own in zip(reversed(works), reversed(streams), strict=True):
-        loads = w.run_bytes
-        if w.next is not None and len(m.inside) > 1:
-            gone = 1.0 - _fits(group.working[w.next], m.inside[1])
-            loads = loads / largest(gone, 1e-9)
+        loads = w.run_bytes / gone[w.next] if w.next in gone else w.run_bytes
         late_stores = 1.0 / (1.0 + w.run_bytes / LATE_STORE_BYTES)
         if w.in_output and found:
             followed = found[0].followed
@@ -244,8 +244,8 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: _Machine)
             many = shared if w.in_output else own
             followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * min(1.0, STREAMS / max(many, 1.0))
         wasted = lost = smallest(1.0, group.prefetch / loads)
-        if group.prefetch and w.next is not None and len(m.inside) > 1:
-            lost = wasted * (1.0 - _fits(group.working[w.next], m.inside[-1]))
+        if group.prefetch and w.next in next_tiles:
+            lost = wasted * (1.0 - _fits(next_tiles[w.next], m.inside[-1]))
         found.append(_Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, wasted, lost))
     return found[::-1]
 
@@ -314,6 +314,8 @@ def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:
     """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
     its own parts."""
     passed = moved[-1]
+    if not isinstance(moved[0], np.ndarray) and not moved[0]:
+        return moved[0]  # the largest of them is nothing
     for n in range(len(moved) - 2, -1, -1):
         inside, stay = moved[n], stays[n]
         if isinstance(stay, np.ndarray) or 0.0 < stay < 1.0:

@@ -108,6 +108,10 @@ class CpuPlatform(BaseModel):
         WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
     ] = Field(default=(), max_length=64, description="where each figure is from, by its name")
 
+    def __hash__(self) -> int:
+        """Of what tells most platforms apart."""
+        return hash(self.name)
+
     @property
     def line_bytes(self) -> int:
         """Bytes of a line of the innermost cache."""

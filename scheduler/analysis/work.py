@@ -484,8 +484,10 @@ class WorkCounter:
         arrays = [(self.traffic.array(name, r), part) for r, part in from_memory]
         output = self.traffic.array(name, None)
         stages = counter.members.facts.stages
-        everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
-        in_places = bool(facts.updates) or any(r.rough or not all(s.known for s in r.spans) for r in reads)
+        everything: Amount | None = None
+        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in reads):
+            # of a box that data tells a place in only that place is read, and an update reads what it runs through once
+            everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
         loaded: list[Amount] = []
         stored: list[Amount] = []
         if own is not None:
@@ -493,12 +495,13 @@ class WorkCounter:
             loaded.append(smallest(own[1], points * steps))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
-            moved = sum((array.moved(at) * part for array, part in arrays), 0.0)
+            moved: Amount = 0.0
+            for array, part in arrays:
+                moved = moved + array.moved(at) * part
             if at == level and own is None and run.row is not None and not facts.updates:
                 # of a box of rows only those are read for a row that it reads somewhere
                 moved = smallest(moved, self._own_row(name, run, reads, points, rows)[1])
-            # of a box that data tells a place in only that place is read, and an update reads what it runs through once
-            loaded.append(smallest(moved, everything) if in_places else moved)
+            loaded.append(moved if everything is None else smallest(moved, everything))
             stored.append(0.0 if run.registers else output.moved(at))
         return level, () if own is None else own[:1], tuple(loaded), tuple(stored)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, prod
 
 from cost_models.taco2019 import arithmetic_cost
@@ -140,11 +140,8 @@ def fuse_rows(
             continue
         rotating += registers
         where = "its window rotates in registers" if registers else "its rows stay in a ring"
-        result[name] = replace(
-            choices[name],
-            levels=Levels(at, levels.store, registers),
-            reason=f"{choices[name].reason}; computed once a vector, {where}",
-        )
+        reason = f"{choices[name].reason}; computed once a vector, {where}"
+        result[name] = Choice(Levels(at, levels.store, registers), reason, choices[name].source)
     return result if rotating else None
 
 

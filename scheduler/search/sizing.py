@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isinf, isqrt, lcm
 from typing import Any, Protocol
@@ -236,7 +236,7 @@ class Sizing:
         found = of.picked.get(outermost)
         if found is None:
             found = of.picked[outermost] = self._pick(shape, of, outermost)
-        return found if isinstance(found, Infeasible) else replace(found, shape=shape)
+        return found if isinstance(found, Infeasible) else Sized(shape, found.sizes, found.total)
 
     def _pick(self, shape: Shape, of: _Costed, outermost: str) -> Sized | Infeasible:
         innermost = dim_of(shape.order.loops[shape.order.innermost])
