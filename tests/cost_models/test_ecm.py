@@ -7,7 +7,7 @@ import pytest
 
 from cost_models.counts import GroupCounts, Operations, StageCounts
 from cost_models.ecm import Ecm
-from cost_models.work import GroupWork, Transfer, Work
+from cost_models.work import GroupWork, Transfer, Way, Work
 from platforms import catalog
 from platforms.model import CpuPlatform
 
@@ -156,7 +156,8 @@ def test_places_that_data_says_wait_for_memory() -> None:
 
 
 def test_neighbours_of_a_place_are_one_load_and_so_are_channels() -> None:
-    platform, ways = machine(row_start_ns=0.0), ("gathered", "pairs", "pixels")
+    platform = machine(row_start_ns=0.0)
+    ways: tuple[Way, ...] = ("gathered", "pairs", "pixels")
     of = (work(operations=(), stores=(), loads=(Transfer(way, 4, 1.0, 4),)) for way in ways)
     gathered, pairs, pixels = (terms(counts(w), platform)["in core"] for w in of)
     p = platform.ecm_parameters
