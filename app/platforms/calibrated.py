@@ -99,7 +99,7 @@ def evidence(platform: CpuPlatform, measured: Measured) -> dict[str, str]:
         ("store_cycles", "store", "aligned vectors, first level"),
         ("unaligned_store_cycles", "unaligned_store", "vectors four bytes beside a line, first level"),
         ("shuffle_cycles", "shuffle", "two registers shifted by a lane"),
-        ("gather_cycles_per_lane", "gather", "float32 from places in a vector, first level"),
+        ("gather_cycles_per_lane", "gather", "float32 from places in a vector, in generated code"),
         ("scalar_cycles", "scalar", "a mix of integers and floats"),
     ):
         found[f"ecm.{figure}"] = _text(measured, how, sample)

@@ -2,7 +2,6 @@
  *
  *   VECTOR_BYTES           bytes of a vector register, at least 16
  *   NEIGHBOURS(a, b)       the lanes of a and b (f32), shifted by one
- *   GATHERED(p, at)        the vector of p[at[0]], p[at[1]], ...
  *
  *   calibrate GROUP THREADS ROUNDS SAMPLE_US LINE_BYTES WORKING_SET_BYTES...
  *
@@ -191,20 +190,6 @@ static double store_ns(char *p, size_t bytes, int off)
     return least;
 }
 
-static double gather_ns(const float *table, const int32_t *places, size_t count)
-{
-    double least;
-    long n;
-    const size_t lanes = VECTOR_BYTES / 4;
-    LEAST(least, count, n, for (long i = 0; i < n; i++) {
-        for (const int32_t *at = places, *end = at + count; at < end; at += lanes) {
-            f32v v = GATHERED(table, at);
-            HOLD(v);
-        }
-    });
-    return least;
-}
-
 static void core(char *memory)
 {
     ARITHMETIC(i8v, i8v, "i8");
@@ -243,11 +228,6 @@ static void core(char *memory)
     say("unaligned_load", load_ns(memory, bytes, 4));
     say("store", store_ns(memory, bytes, 0));
     say("unaligned_store", store_ns(memory, bytes, 4));
-
-    size_t count = bytes / 8 / (VECTOR_BYTES / 4) * (VECTOR_BYTES / 4);
-    int32_t *places = (int32_t *)(memory + 4 * count);
-    for (size_t k = 0; k < count; k++) places[k] = (int32_t)((uint32_t)(k * 2654435761u) % count);
-    say("gather", gather_ns((const float *)memory, places, count));
 }
 
 /* Caches and memory --------------------------------------------------- */

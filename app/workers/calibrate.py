@@ -135,11 +135,9 @@ def source(platform: CpuPlatform) -> str:
     size = max(LEAST_VECTOR_BYTES, platform.vector_bytes)
     lanes = size // 4
     neighbours = ", ".join(str(n) for n in range(1, lanes + 1))
-    places = ", ".join(f"(p)[(at)[{n}]]" for n in range(lanes))
     head = (
         f"#define VECTOR_BYTES {size}",
         f"#define NEIGHBOURS(a, b) __builtin_shufflevector(a, b, {neighbours})",
-        f"#define GATHERED(p, at) ((f32v){{{places}}})",
     )
     return "\n".join((*head, SOURCE.read_text(encoding="utf-8")))
 

@@ -1,5 +1,5 @@
 """What takes more than a few instructions, measured in the C that the scheduler makes of small pipelines: divisions,
-functions, and how long rows and tiles take to begin."""
+functions, gathers, and how long rows and tiles take to begin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Generated:
 
     def figures(self) -> dict[str, list[float]]:
         """Nanoseconds of every round, by name: `i32.divide`, `f32.function` (of a vector, its loads and stores of a few
-        cycles included), `row` and `tile`."""
+        cycles included), `gather`, of an element, `row` and `tile`."""
         found = {}
         for t in TYPES:
             name, value, count = (
@@ -51,12 +51,26 @@ class Generated:
             vectors = _WIDE * _HIGH * count / self.lanes(t)
             schedule = root_schedule(pipeline, self.platform)
             found[f"{t}.{name}"] = [ns / vectors for ns in self.times(pipeline, schedule, t, _WIDE, _HIGH)]
+        found["gather"] = self.gathers()
         found["row"] = self.rows()
         found["tile"] = self.tiles()
         return found
 
     def lanes(self, t: str) -> int:
         return max(1, self.platform.vector_bytes * 8 // int(t[1:]))
+
+    def gathers(self) -> list[float]:
+        """What an element takes that is read where data says, beyond one that is read in order. Where that is, is
+        computed, as it mostly is: compilers would load the places of elements one by one, but not the vectors that are
+        made of them."""
+        place = f"int32(b(x, y)) * x % {_WIDE}"
+        in_order, looked_up = (_pipeline("f32", f"a({x}, y) + float32({place})") for x in ("x", place))
+        pairs = zip(
+            self.times(looked_up, _serial(root_schedule(looked_up, self.platform)), "f32", _WIDE, _HIGH),
+            self.times(in_order, _serial(root_schedule(in_order, self.platform)), "f32", _WIDE, _HIGH),
+            strict=True,
+        )
+        return [max(0.0, (a - b) / (_WIDE * _HIGH)) for a, b in pairs]
 
     def rows(self) -> list[float]:
         """What a row takes beside its vectors: about as many points in short rows, and in long ones. Little, where a
