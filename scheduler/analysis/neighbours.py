@@ -7,6 +7,7 @@ from functools import reduce
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.members import FEW, Members
+from scheduler.analysis.remember import once_per_stage
 from scheduler.analysis.spans import Span, hull
 from scheduler.lang.pipeline import Stage
 from scheduler.schedule import dim_of, inner
@@ -48,6 +49,19 @@ def rows_together(members: Members, loops: Sequence[str], computed: Mapping[str,
 def overlaps(stage: Stage, dim: str, along: str) -> bool:
     """Whether points of `stage` that are neighbours in `dim` read mostly the same vectors along `along`: windows of at
     least three rows without gaps, each of one vector."""
+    known = _known(stage)
+    if (dim, along) not in known:
+        known[dim, along] = _overlap(stage, dim, along)
+    return known[dim, along]
+
+
+@once_per_stage
+def _known(stage: Stage) -> dict[tuple[str, str], bool]:
+    """What was found of `overlaps`."""
+    return {}
+
+
+def _overlap(stage: Stage, dim: str, along: str) -> bool:
     windows: dict[str, list[tuple[Span, Span]]] = {}
     for a in accesses(stage):
         row = [s for s in a.spans if s.var == along]
