@@ -17,7 +17,6 @@ from scheduler.analysis.bounds import (
     told,
     variables,
 )
-from scheduler.analysis.graph import stage_graph
 from scheduler.analysis.index import const
 from scheduler.analysis.spans import Span
 from scheduler.errors import ScheduleError
@@ -94,7 +93,6 @@ def _boxes(
     pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None, symbols: Mapping[str, int]
 ) -> tuple[dict[str, tuple[Bounds, ...]], bool]:
     """(first, last) per dim of everything, and whether some range followed from nothing known."""
-    live = set(stage_graph(pipeline).stages)
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
     known, numbers = dict(pipeline.estimates), told(symbols)
     unknown = False
@@ -102,9 +100,9 @@ def _boxes(
         name: [(lo, lo + extent - 1) for lo, extent in known[name]] for name in pipeline.outputs
     }
     for stage in reversed(pipeline.stages):
-        if stage.name not in live:
+        if stage.name not in need:
             continue
-        box = _settled(need.setdefault(stage.name, [None] * len(stage.dims)), known.get(stage.name))
+        box = _settled(need[stage.name], known.get(stage.name))
         if stage.updates:
             box, open_ = _updated(stage, box, numbers)
             unknown = unknown or open_

@@ -187,9 +187,11 @@ class _Comparison:
             case Binary(op="*"):
                 return prod(straight) or prod(signs(others[::-1]))
             case Binary(op=("+" | "-") as op):
-                for found, turned in ((straight, 1), (signs(others[::-1]), 1 if op == "+" else -1)):
-                    if found in ([1, 1], [-1, -1]):
-                        return turned * found[0]
+                if straight in ([1, 1], [-1, -1]):
+                    return straight[0]
+                turned = signs(others[::-1])
+                if turned in ([1, 1], [-1, -1]):
+                    return turned[0] if op == "+" else -turned[0]
                 return 0
             case Binary(op="**", right=Const(value=2)):
                 return abs(straight[0])
