@@ -60,7 +60,7 @@ class Axes:
             for dim in self.output.dims:
                 extent = self.output.extent(dim)
                 if dim not in self.tiled:
-                    found[dim] = axis(dim, extent, [extent], 0, len(self.tiled))
+                    found[dim] = single(dim, extent, extent)
                 else:
                     least = max(self.overlaps[dim], self.narrowest(dim, innermost))
                     listed = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
