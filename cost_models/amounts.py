@@ -43,8 +43,3 @@ def clipped(a: Amount, least: float, most: float) -> Amount:
     if isinstance(a, np.ndarray):
         return np.minimum(np.maximum(a, least), most)
     return least if a < least else most if a > most else a
-
-
-def same(a: Amount) -> Amount:
-    """The number of all candidates, where they have the same."""
-    return float(a.flat[0]) if isinstance(a, np.ndarray) and a.min() == a.max() else a

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, same, smallest
+from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
 from cost_models.counts import GroupCounts, Operations
 from cost_models.model import Breakdown, StageCost, Term
 from cost_models.work import GroupWork, Transfer, Work
@@ -267,13 +267,22 @@ class _Cache(NamedTuple):
 
 def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
     first = min(w.level for w in works)
+    stay = [_stays(working, m.inside) for working in group.working[first:]]
     found = []
-    for size, of_all in zip(m.inside, m.of_all, strict=True):
-        stays: list[Amount] = [0.0] * first
-        stays += [same(_fits(working, size)) for working in group.working[first:]]
+    for n, (size, of_all) in enumerate(zip(m.inside, m.of_all, strict=True)):
         goes = 1.0 - _fits(group.circulating_bytes, of_all)
+        stays: list[Amount] = [*(0.0,) * first, *(parts[n] for parts in stay)]
         found.append(_Cache(size, stays, goes + group.past * (1.0 - goes), goes))
     return found
+
+
+def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
+    """The part of a working set that stays in each cache: a number where it is the same for all candidates."""
+    if not isinstance(working, np.ndarray):
+        return [_fits(working, size) for size in sizes]
+    least, most = float(working.min()), float(working.max())
+    ends = [(_fits(most, size), _fits(least, size)) for size in sizes]
+    return [a if a == b else _fits(working, size) for (a, b), size in zip(ends, sizes, strict=True)]
 
 
 def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, lines: _Lines) -> list[Amount]:
@@ -282,10 +291,11 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
     loaded, stored = list(accumulate(w.loaded, smallest)), list(accumulate(w.stored, smallest))
     loads, stores, places = [], [], []
     looked_up = list(accumulate(w.looked_up, smallest))
-    for cache in caches:
+    own = [_stays(working, m.inside) for working in w.working]
+    for n, cache in enumerate(caches):
         if looked_up:
             places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
-        stays = [*(_fits(working, cache.size) for working in w.working), *cache.stays[w.level :]]
+        stays = [*(parts[n] for parts in own), *cache.stays[w.level :]]
         loads.append(_passed(loaded, stays) * cache.comes)
         stores.append(_passed(stored, stays) * cache.goes)
     found = []

@@ -30,6 +30,11 @@ class Axis:
     counts: Sizes
     last: Sizes
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether any candidate has several tiles."""
+        return bool(self.counts.max() > 1) if isinstance(self.counts, np.ndarray) else self.counts > 1
+
 
 def axis(dim: str, extent: int, sizes: list[int], position: int = 0, axes: int = 1) -> Axis:
     """The axis number `position` of `axes` for these tile sizes (each at most the extent)."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, inf, prod
 from typing import NamedTuple
 
-import numpy as np
-
 from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.work import GroupWork, Transfer, Way, Work
@@ -342,8 +340,7 @@ class WorkCounter:
         """Whether a tile has rows along that dim of the output that are walked at once: the one that goes on where one
         ends is the next tile's."""
         nest = self.counter.nest
-        inside = (a for a in nest.axes.values() if along is not None and nest.intra(a.dim) < nest.intra(along))
-        return any(np.any(a.counts > 1) for a in inside)
+        return along is not None and any(a.is_cut for a in nest.axes.values() if nest.intra(a.dim) < nest.intra(along))
 
     # rows and vectors
 
