@@ -62,7 +62,7 @@ def with_derived(pipeline: Pipeline) -> Pipeline:
         return ParamRef(p.name, INT32, p.min, p.max)
 
     def of_params(e: Expr) -> Expr:
-        return rewrite(e) if any(isinstance(n, ParamRef) for n in walk(e)) else e
+        return rewrite(e) if ParamRef in map(type, walk(e)) else e
 
     if not pipeline.params:
         return pipeline

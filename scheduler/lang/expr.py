@@ -222,7 +222,7 @@ def walk(e: Expr) -> Iterator[Expr]:
         yield node
         parts = _PARTS.get(type(node))
         if parts is not None:
-            stack.extend(reversed(parts(node)))
+            stack += parts(node)[::-1]
 
 
 def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
