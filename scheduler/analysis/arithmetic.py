@@ -164,7 +164,7 @@ def _made_of(stage: Stage) -> dict[int, tuple[bool, frozenset[str]]]:
             elif id(e) not in found:
                 parts = [found[id(c)] for c in children(e)]
                 reads = isinstance(e, Access) or any(r for r, _ in parts)
-                found[id(e)] = reads, frozenset[str]().union(*(of for _, of in parts))
+                found[id(e)] = reads, frozenset(name for _, of in parts for name in of)
     return found
 
 
