@@ -296,7 +296,11 @@ def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, l
         if looked_up:
             places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
         stays = [*(parts[n] for parts in own), *cache.stays[w.level :]]
-        loads.append(_passed(loaded, stays) * cache.comes)
+        passed = _passed(loaded, stays) * cache.comes
+        if w.again is not None:
+            again, between = w.again
+            passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
+        loads.append(passed)
         stores.append(_passed(stored, stays) * cache.goes)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):

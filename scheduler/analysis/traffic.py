@@ -112,13 +112,17 @@ class Traffic:
         """By their names the arrays that the group makes, and the levels from which on they are read and made."""
         self.read: dict[str, list[tuple[int, Array, Amount | None]]] = {}
         """By their names the arrays that several stages may read, for whose level, and no more bytes of them in all."""
+        self.outside: dict[str, list[tuple[str, Read]]] = {}
+        """What is read of each array that the group does not make, and by whom."""
         for name, reads in counter.reads.items():
             compute = counter.levels[name].compute
             for read in reads.reads:
                 producer = read.producer
                 if producer in registers:
                     continue
-                if members.is_local(producer):
+                if not members.is_local(producer):
+                    self.outside.setdefault(producer, []).append((name, read))
+                else:
                     least = min(compute, self.buffers[producer][0]) if producer in self.buffers else compute
                     self.buffers[producer] = (least, counter.levels[producer].compute, self.array(producer, None))
                 most = self._bytes(name, read) if read.rough else None

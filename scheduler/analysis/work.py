@@ -4,6 +4,7 @@ through the caches. Beside the counts of `analysis.counts`, for all candidate ti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from math import ceil, inf, prod
 from typing import NamedTuple
 
@@ -110,6 +111,7 @@ class WorkCounter:
         """The stages that are computed vector by vector in one loop, if there are several."""
         self.on_grid = self._on_grid()
         self.parts = self._parts()
+        self.again = self._again()
 
     def _parts(self) -> dict[str, tuple[float, ...]]:
         """Of what the stages of the row of the output read the parts that they load themselves, where that is not all:
@@ -125,6 +127,43 @@ class WorkCounter:
         return {
             name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in self.one_loop
         }
+
+    def _again(self) -> dict[str, tuple[Amount, Amount]]:
+        """Of every stage that reads rows which another has read before, as the loop around the row of the output runs:
+        these bytes, and what the group touches in between. Stages of one loop share what they load already."""
+        counter, traffic, nest = self.counter, self.traffic, self.counter.nest
+        found: dict[str, tuple[Amount, Amount]] = {}
+        if self.row >= nest.first_inter:
+            return found
+        along, everything = nest.dim(self.row), len(nest.loops)
+        for reads in traffic.outside.values():
+            rows = [
+                (motion.last, motion.points, name, read)
+                for name, read in (reads if len(reads) > 1 else ())
+                if counter.levels[name].compute <= self.row and not (read.rough or read.looked_up)
+                if (motion := counter.through(name, read, along)) is not None
+            ]
+            if not rows:
+                continue
+            foremost, _, first, its = max(rows, key=lambda row: row[0])
+            for last, points, name, read in rows:
+                if name == first or self.one_loop.issuperset((name, first)):
+                    continue
+                own, other = traffic.array(name, read), traffic.array(first, its)
+                size = smallest(own.moved(everything), other.moved(everything))
+                between = traffic.touched(self.row) + self._row_bytes() * ((foremost - last) / points)
+                others, longest = found.get(name, (0.0, 0.0))
+                found[name] = others + size, largest(longest, between)
+        return found
+
+    def _row_bytes(self) -> Amount:
+        """Bytes of what the group reads from outside and of its output that are new in an iteration of the loop around
+        the row of the output."""
+        traffic, everything = self.traffic, len(self.counter.nest.loops)
+        total = traffic.output.moved(everything)
+        for reads in traffic.outside.values():
+            total = total + reduce(largest, (traffic.array(*r).moved(everything) for r in reads))
+        return total / traffic.nest.executions[self.row]
 
     def _on_grid(self) -> frozenset[str]:
         """Of the stages of one loop those whose vectors begin where its others do. Rings join it where one row of each
@@ -187,6 +226,8 @@ class WorkCounter:
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
             counter.known[key] = found
+        if name in self.again and found.work is not None:
+            found = found._replace(work=found.work._replace(again=self.again[name]))
         return found._replace(loads=counts.loads) if counts.loads else found
 
     def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:

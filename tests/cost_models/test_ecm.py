@@ -109,6 +109,18 @@ def test_what_was_written_past_the_caches_is_read_from_memory() -> None:
     assert 0 == near < half < far
 
 
+def test_what_another_stage_has_loaded_before_is_where_that_fits() -> None:
+    platform = machine()
+    levels = [cache.size_bytes for cache in platform.caches]
+    found = []
+    for again in (None, (1e6, FAR), (5e5, 100.0), (1e6, 100.0), (1e6, levels[0] * 2.0)):
+        moved = work(loaded=(1e6,), stored=(0.0,), working=(FAR,), again=again)
+        found.append(terms(counts(moved), platform))
+    none, gone, half, near, second = (t["memory"] for t in found)
+    assert none == gone > half > near == second == 0
+    assert found[3]["L2"] == 0 < found[4]["L2"]
+
+
 def test_memory_alone_takes_its_bytes_over_the_bandwidth() -> None:
     """What comes from there is not charged to the levels on its way: bandwidths are measured through all of them."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, write_allocate_factor=2.0)

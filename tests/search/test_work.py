@@ -351,6 +351,24 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
     assert found == [inf, 64 * 4, inf]
 
 
+@pytest.mark.parametrize("ahead", [0, 3, 10])
+def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
+    """So many rows, of the input and of the output, go by in between."""
+    far = stage("far", "xy", F("input")(x, y) * 2)
+    out = stage("out", "xy", F("far")(x, y + ahead) + F("input")(x, y))
+    of = pipeline("sharpen", [far, out], {"out": (64, 100)})
+    found = works(of, ORDERS[0], {"far": Levels(1, 2)}, {"x": 64, "y": 100}, 16)
+    assert found["far"].again is None
+    assert found["out"].again is not None
+    again, between = found["out"].again
+    row, pad = 64 * 4, 60  # rows lie anywhere in their lines
+    assert again == pytest.approx(100 * (row + pad))
+    rings = 2 * row
+    assert between == pytest.approx((ahead + 1) * 2 * (row + pad) + rings, rel=0.3)
+    alone = works(of, ORDERS[0], {"far": Levels(3, 3)}, {"x": 64, "y": 100}, 16)  # of a tile all at once
+    assert alone["out"].again is None
+
+
 @pytest.mark.parametrize(
     ("lanes", "clamped", "tile", "rows"),
     [(4, False, 64, 10), (16, False, 64, 0), (16, True, 64, 10), (4, False, 32, 20), (16, True, 32, 10)],
