@@ -147,7 +147,8 @@ class Traffic:
             if made_at <= level:
                 made.add(name)
                 if compute <= level:
-                    total = total + array.one(level)
+                    sizes = [self._one(a, most, level) for at, a, most in self.read[name] if at <= level]
+                    total = total + reduce(largest, sizes, array.one(level))
         others: Amount = 0.0
         for name, arrays in self.read.items():
             if name not in made:
@@ -177,32 +178,44 @@ class Traffic:
         factors = []
         for axis in counter.nest.axes.values():
             dim, lines = axis.dim, shape.lines.get(axis.dim, ())
+            sliding = name != output and counter.nest.intra(dim) < store
             if lines:
                 motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim) or ONE
                 pad = shape.pad if dim == shape.along else 0.0
                 later = counter.later(name, dim, read)
-                factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later))
+                factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later, sliding))
             else:
-                sliding = name != output and counter.nest.intra(dim) < store
                 point = None if sliding else float(axis.extent)
                 factors.append(_Factor((point, axis.counts * 1.0, None), (None, None, None)))
         local = counter.members.is_local(array) and array != output
         return Array(shape.rest, tuple(factors), counter.kept(array) if local else None, self.nest)
 
     def _factor(
-        self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float, later: Motion | None
+        self,
+        axis: Axis,
+        lines: tuple[Line, ...],
+        window: float,
+        motion: Motion,
+        pad: float,
+        later: Motion | None,
+        sliding: bool,
     ) -> _Factor:
-        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it. Most
-        stages of a group move in one of few ways, so that many arrays share it."""
-        key = ("factor", axis.dim, lines, window, motion, pad, later)
+        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it. Of a
+        stage that is `sliding` an iteration touches what is new, or read for that. Most stages of a group move in one
+        of few ways, so that many arrays share it."""
+        new = motion.last - motion.first + 1
+        at_once = min(window, new) if sliding and len(lines) == 1 else window
+        key = ("factor", axis.dim, lines, window, motion, pad, later, at_once)
         found: _Factor | None = self.counter.known.get(key)
         if found is None:
-            found = self.counter.known[key] = self._find_factor(axis, lines, window, motion, pad, later)
+            total = self._total(axis, lines, window, motion, pad, later)
+            full, _, whole = self.counter.extents(axis, lines)
+            found = self.counter.known[key] = _Factor(total, (at_once + pad, full + pad, whole + pad))
         return found
 
-    def _find_factor(
+    def _total(
         self, axis: Axis, lines: tuple[Line, ...], window: float, motion: Motion, pad: float, later: Motion | None
-    ) -> _Factor:
+    ) -> tuple[Amount, Amount, Amount]:
         full, last, whole = self.counter.extents(axis, lines)
         new = window * axis.counts + (axis.extent - axis.counts) * motion.points
         if pad:
@@ -210,7 +223,7 @@ class Traffic:
         tiles = (axis.counts - 1) * full + last
         if later is not None and len(lines) == 1:
             tiles = full + later_tiles(axis, lines[0], later) + pad * (axis.counts - 1)
-        return _Factor((new, tiles, whole), (window + pad, full, whole))
+        return new, tiles, whole
 
 
 @dataclass(frozen=True, slots=True)

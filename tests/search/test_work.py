@@ -10,6 +10,7 @@ from math import inf
 import pytest
 from support.small_pipelines import E, F, blur, c, clamp, exp, harris, pipeline, stage, total, x, y
 
+from cost_models.counts import GroupCounts
 from cost_models.work import Work
 from platforms import catalog
 from scheduler import pipelines
@@ -38,18 +39,24 @@ ORDERS = (
 TILES = ({"x": 4, "y": 3}, {"x": 5, "y": 7}, {"x": 20, "y": 4})
 
 
-def works(
+def group(
     of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int], lanes: int
-) -> dict[str, Work]:
-    """The work of every stage of the pipeline as one group, along x."""
+) -> GroupCounts:
+    """The counts of the pipeline as one group, along x."""
     facts = gather(of)
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
     output = facts.stages[members.output]
     axes = {d: axis(d, e, [min(tiles[d], e)]) for d, e in zip(output.dims, output.extents, strict=True)}
     running = Running({name: Run("x", lanes) for name in (*levels, members.output)})
-    counts = worked_counts(members, reads, Nest(members.output, loops, axes), levels, 1, running).at((0,))
-    return {s.stage: s.work for s in counts.stages if s.work is not None}
+    return worked_counts(members, reads, Nest(members.output, loops, axes), levels, 1, running).at((0,))
+
+
+def works(
+    of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int], lanes: int
+) -> dict[str, Work]:
+    """The work of every stage."""
+    return {s.stage: s.work for s in group(of, loops, levels, tiles, lanes).stages if s.work is not None}
 
 
 def boxes(extents: dict[str, int], tiles: dict[str, int]) -> list[dict[str, range]]:
@@ -349,6 +356,18 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
         assert only.work is not None
         found.append(only.work.run_bytes)
     assert found == [inf, 64 * 4, inf]
+
+
+def test_an_iteration_touches_what_is_new_and_what_is_read_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all 32 rows of `low` that a row of the output is made of."""
+    monkeypatch.setattr(traffic, "LINE", 1)
+    high = stage("high", "xy", F("low")(x, y - 1) + F("low")(x, y + 1))
+    out = stage("out", "xy", F("high")(x, y + 30) + F("low")(x, y))
+    of = pipeline("lag", [stage("low", "xy", F("input")(x, y) * 2), high, out], {"out": (256, 64)})
+    counts = group(of, ORDERS[0], {"low": Levels(1, 2), "high": Levels(1, 2)}, {"x": 256, "y": 64}, 8)
+    rows = {"input": 1, "low": 3, "high": 1, "out": 1}
+    assert counts.work is not None
+    assert counts.work.working[1] == sum(rows.values()) * 256 * 4
 
 
 @pytest.mark.parametrize("ahead", [0, 3, 10])
