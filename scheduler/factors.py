@@ -22,6 +22,7 @@ from scheduler.lang.expr import (
     Logical,
     Reduce,
     RVar,
+    Unary,
     Var,
     map_children,
     walk,
@@ -60,9 +61,10 @@ def factored(pipeline: Pipeline, factors: Iterable[Factor], strict: bool = False
       only; what is left of the terms the stage itself joins.
     - Of another associative update, such as a histogram, the partial stage is updated as the stage was.
 
-    Required regions do not grow. Raises IllegalSchedule, naming the factor and the rule: for what is not associative
-    (argmin, most updates), for floats if `strict`, for a reduction inside of another whose variables it uses, for a
-    variable that has fewer constant iterations than parts, for a name that is taken, and for too many dims.
+    Required regions do not grow, but where an index has the variable several times and is not linear in it. Raises
+    IllegalSchedule, naming the factor and the rule: for what is not associative (argmin, most updates), for floats if
+    `strict`, for a reduction inside of another whose variables it uses, for a variable that has fewer constant
+    iterations than parts, for a name that is taken, and for too many dims.
     """
     for factor in factors:
         pipeline = _Factoring(pipeline, factor, strict).run()
@@ -169,10 +171,9 @@ class _Factoring:
 
     def _over(self, target: Reduce, r: RVar, place: Expr, guard: Expr | None) -> Reduce:
         """`target` with its variable at `place` as `r` runs, where `guard` holds."""
-        variables = {self.dim: place}
         domain = tuple(r if v.name == self.dim else v for v in target.domain)
-        where = None if target.where is None else substituted(target.where, variables)
-        return replace(target, body=substituted(target.body, variables), domain=domain, where=_both(guard, where))
+        where = None if target.where is None else self._at(place, target.where)
+        return replace(target, body=self._at(place, target.body), domain=domain, where=_both(guard, where))
 
     # updates ------------------------------------------------------------
 
@@ -203,17 +204,21 @@ class _Factoring:
             raise self.refuse("the update is not f(at) = op(f(at), e) with an operation that is associative")
         self._check_floats(stage.types)
         cut = self._guarded(self._variable(update.domain))
-        name, variables = self.factor.partial, {self.dim: cut.place}
-        at = (*(substituted(e, variables) for e in update.at), Var(self.dim))
-        terms = [substituted(t, variables) for t in found.terms]
+        name = self.factor.partial
+        at = (*(self._at(cut.place, e) for e in update.at), Var(self.dim))
+        terms = [self._at(cut.place, t) for t in found.terms]
         values = tuple(joined(found.op, Access(name, at, k, t.type), t) for k, t in enumerate(terms))
-        where = None if update.where is None else substituted(update.where, variables)
+        where = None if update.where is None else self._at(cut.place, update.where)
         domain = tuple(cut.within if v.name == self.dim else v for v in update.domain)
         starts = tuple(_start(found.op, t) for t in stage.types)
         partial = self._partial(stage, stage.dims, starts, (Update(domain, _both(cut.guard, where), at, values),))
         return partial, found.op
 
     # both ------------------------------------------------------------
+
+    def _at(self, place: Expr, e: Expr) -> Expr:
+        """`e` with its variable at `place`."""
+        return substituted(_collected(e, Var(self.dim)), {self.dim: place})
 
     def _partial(
         self, stage: Stage, dims: tuple[str, ...], values: tuple[Expr, ...], updates: tuple[Update, ...]
@@ -267,6 +272,42 @@ class _Factoring:
         none = isinstance(rest, Const) and rest.value == 0
         tail = None if none else RVar(self.dim, _int("+", r.lo, covered), rest)
         return _Cut(place, RVar(self.within, Const(0, INT32), rounds), tail=tail)
+
+
+def _collected(e: Expr, v: Var) -> Expr:
+    """`e` with every int32 sum that has multiples of `v` in several places written as one multiple and the rest.
+    Interval arithmetic takes each place for itself: the bounds of r - r are exact where r is a number, as it is when
+    short updates are folded, but not of what a factor puts in for r."""
+    if _mentions(e, v) < 2:
+        return e
+    k, rest = _apart(e, v)
+    if _mentions(e, v) - _mentions(rest, v) < 2 or not INT32.min <= k <= INT32.max:
+        return map_children(e, lambda part: _collected(part, v))
+    rest = _collected(rest, v)
+    return rest if k == 0 else _int("+", v if k == 1 else _int("*", v, k), rest)
+
+
+def _mentions(e: Expr, v: Var) -> int:
+    return sum(n == v for n in walk(e))
+
+
+def _apart(e: Expr, v: Var) -> tuple[int, Expr]:
+    """k and rest with e = k * v + rest, exactly, and so if it wraps. All else stays in the rest, even what cancels: it
+    may be read from a stage."""
+    if e.type == INT32:
+        match e:
+            case Var() if e == v:
+                return 1, Const(0, INT32)
+            case Unary(op="-"):
+                k, rest = _apart(e.operand, v)
+                return -k, _int("-", Const(0, INT32), rest)
+            case Binary(op=("+" | "-") as op):
+                (a, left), (b, right) = _apart(e.left, v), _apart(e.right, v)
+                return (a + b if op == "+" else a - b), _int(op, left, right)
+            case Binary(op="*", left=Const(value=c), right=other) | Binary(op="*", left=other, right=Const(value=c)):
+                k, rest = _apart(other, v)
+                return k * int(c), _int("*", rest, int(c))
+    return 0, e
 
 
 def _both(a: Expr | None, b: Expr | None) -> Expr | None:

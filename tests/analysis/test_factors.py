@@ -208,6 +208,43 @@ def test_operations_of_scatters(value: str, start: str) -> None:
             assert_same(pipeline, [factor], [(1, 1), (3, 2), (9, 1), (16, 1)])
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        "r - r",
+        "2 * r - r",
+        "x + r - r",
+        "r - (x + r - 7)",
+        "clamp(-r + r, -2, 9)",
+        "r * 3 - (r + 1) * 2",
+        "r + photo(r, 3) % 4 - r",
+        "photo(r - r, 3) % 4",
+        "(r - r + 3) // 2",
+    ],
+)
+def test_a_variable_that_an_index_has_several_times(index: str) -> None:
+    """Folded, the update has numbers in its place, and the bounds are exact; of the parts they are no wider."""
+    for value in (f"out(x) | photo({index}, 3)", f"out(x) + photo({index}, 3)"):
+        update = {"domain": {"r": [1, 7]}, "at": ["x"], "value": value}
+        pipeline = pipeline_of(stage("out", "x", "0", updates=[update]))
+        for factor in both("out", 0, "r", 4):
+            assert_same(pipeline, [factor], [(24, 1)])
+
+
+@pytest.mark.parametrize("index", ["r - r", "2 * r - r", "r * (1 << 20) * 4096 - r"])
+def test_a_variable_that_a_place_has_several_times(index: str) -> None:
+    """Of what is written, of a condition, and of values, which may wrap."""
+    update = {
+        "domain": {"r": [1, 7]},
+        "at": ["r * 2 - r"],
+        "value": f"out(r * 2 - r) + ({index}) * 3",
+        "where": "photo(r - r, 3) != r * 3 - r",
+    }
+    pipeline = pipeline_of(stage("out", "x", "0", updates=[update]))
+    for factor in both("out", 0, "r", 4):
+        assert_same(pipeline, [factor], [(24, 1)])
+
+
 def test_tuples() -> None:
     values = ["out(photo(r, 3) % 5)[0] + r", "out(photo(r, 3) % 5)[1] + photo(r, 3)"]
     scatter = {"domain": {"r": ["-2", "photo.extent.x"]}, "at": ["photo(r, 3) % 5"], "value": values}
