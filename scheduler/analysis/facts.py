@@ -369,7 +369,8 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
     rough: tuple[Span, ...] = ()
     if read.rough or via.rough:
         rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
-    looked_up = read.looked_up or via.looked_up
+    moves = any(s.var is not None or not s.known for s in read.spans)  # else it is read at one place, wherever via is
+    looked_up = read.looked_up or (via.looked_up and moves)
     found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=points - executed)
     return found.at_most(box_points(spans))
 

@@ -370,6 +370,25 @@ def test_an_iteration_touches_what_is_new_and_what_is_read_for_that(monkeypatch:
     assert counts.work.working[1] == sum(rows.values()) * 256 * 4
 
 
+def test_one_place_is_not_looked_up_through_a_stage_that_is() -> None:
+    document = {
+        "format": 1, "name": "scaled",
+        "inputs": [{"name": n, "type": "float32", "dims": ["x", "y"]} for n in ("a", "i")],
+        "stages": [
+            {"name": "gain", "dims": [], "value": "a(0, 0) + a(1, 0)"},
+            {"name": "scaled", "dims": ["x", "y"], "value": "a(x + y, y) * gain()"},
+            {"name": "out", "dims": ["x", "y"], "value": "scaled(clamp(int32(i(x, y)), 0, 63), y)"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 32]]},
+    }  # fmt: skip
+    of = load(document)
+    members = members_of(gather(of), "out", ("gain", "scaled", "out"))
+    reads = effective(members, frozenset({"scaled"}))["out"].reads
+    assert {r.producer: r.looked_up for r in reads} == {"a": True, "gain": False, "i": False}
+    platform = catalog.get("i7-6700")
+    assert autoschedule(of, platform, SearchOptions("default")).schedule.method == "default"
+
+
 @pytest.mark.parametrize("ahead", [0, 3, 10])
 def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
     """So many rows, of the input and of the output, go by in between."""
