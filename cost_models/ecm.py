@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import accumulate
 from math import isinf
 from typing import NamedTuple
@@ -27,10 +26,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
-from cost_models.counts import GroupCounts, Operations
+from cost_models.counts import GroupCounts
+from cost_models.machine import Machine, machine_of
 from cost_models.model import Breakdown, StageCost, Term
-from cost_models.work import GroupWork, Transfer, Work
-from platforms.ecm import EcmParameters, TypeCycles
+from cost_models.steps import Step, step
+from cost_models.work import GroupWork, Work
 from platforms.model import Platform
 
 HIDDEN = 0.95
@@ -57,11 +57,6 @@ USABLE = 0.7
 SHARP = 0.3
 """A working set that is this much smaller than a cache, relative to it, stays in it; one as much larger does not: in
 between, part of it does."""
-TABLE_BYTES = 64
-"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
-BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
-
-
 KEPT = 4096
 """Ways to compute a point whose cycles are kept."""
 
@@ -72,12 +67,12 @@ class Ecm:
 
     name: str = "ecm"
     unit: str = "microseconds"
-    known: dict[Hashable, tuple[Work, _Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    known: dict[Hashable, tuple[Work, Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
         """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
         group's output, `start`. `counts` must have been made with work."""
-        machine = _machine(platform)
+        machine = machine_of(platform)
         found, start = self._priced(counts, machine, platform.threads)
         names = ("in core", *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
@@ -89,10 +84,10 @@ class Ecm:
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
         """The same, all of it together."""
-        found, start = self._priced(counts, _machine(platform), platform.threads)
+        found, start = self._priced(counts, machine_of(platform), platform.threads)
         return sum((sum(terms, 0.0) for terms in found), 0.0) + start
 
-    def _priced(self, counts: GroupCounts, m: _Machine, threads: int) -> tuple[list[tuple[Amount, ...]], Amount]:
+    def _priced(self, counts: GroupCounts, m: Machine, threads: int) -> tuple[list[tuple[Amount, ...]], Amount]:
         """The terms of every stage, and the start of the group."""
         assert counts.work is not None
         works = [s.work for s in counts.stages if s.work is not None]
@@ -100,85 +95,15 @@ class Ecm:
         found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share)
         return found, _start(counts.work, m, share, threads)
 
-    def _step(self, work: Work, m: _Machine) -> _Step:
+    def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
         key = (id(m), work.lanes, id(work.operations), id(work.loads), id(work.stores), work.held)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:
                 self.known.clear()
-            found = self.known[key] = (work, _step(work, m))
+            found = self.known[key] = (work, step(work, m))
         return found[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
-    point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that
-    were in registers. `row`: the time that a row takes to begin, in microseconds."""
-
-    arithmetic: float
-    transfers: float
-    single: float
-    held: float
-    spills: float
-    row: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Machine:
-    """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
-    thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
-    microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
-    the last two. `latency`: how long memory takes to answer."""
-
-    parameters: EcmParameters
-    cycle: float
-    vector_bytes: int
-    inside: tuple[float, ...]
-    of_all: tuple[float, ...]
-    names: tuple[str, ...]
-    outer: tuple[tuple[float, float, float, float], ...]
-    memory: tuple[float, float, float]
-    row: float
-    registers: int
-    latency: float
-
-
-@lru_cache(maxsize=64)
-def _machine(platform: Platform) -> _Machine:
-    p = platform.ecm_parameters
-    cycle = 1e-3 / platform.clock_ghz
-    inside, of_all = [], []
-    for cache in platform.caches:
-        users = min(max(1, cache.shared_by_threads // platform.threads_per_core), platform.cores)
-        inside.append(cache.size_bytes / max(1, users))
-        of_all.append(inside[-1] * platform.cores)
-    under_way = p.memory_parallelism * platform.line_bytes
-    latencies = {c.level: c.latency_cycles for c in platform.caches}
-    outer = tuple(
-        (
-            cycle / level.load_bytes_per_cycle,
-            cycle / level.store_bytes_per_cycle,
-            cycle / level.all_threads_bytes_per_cycle,
-            cycle * latencies.get(level.level, 0.0) / under_way,
-        )
-        for level in p.levels
-    )
-    memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s, 1e-3 * platform.memory_latency_ns / under_way)
-    return _Machine(
-        p,
-        cycle,
-        max(1, platform.vector_bytes),
-        tuple(inside),
-        tuple(of_all),
-        tuple(f"L{level.level}" for level in p.levels),
-        outer,
-        memory,
-        p.row_start_ns * 1e-3,
-        platform.vector_registers,
-        platform.memory_latency_ns * 1e-3,
-    )
 
 
 def _share(work: GroupWork, threads: int) -> Amount:
@@ -189,7 +114,7 @@ def _share(work: GroupWork, threads: int) -> Amount:
 
 
 def _terms(
-    works: list[Work], steps: list[_Step], group: GroupWork, m: _Machine, share: Amount
+    works: list[Work], steps: list[Step], group: GroupWork, m: Machine, share: Amount
 ) -> list[tuple[Amount, ...]]:
     """Of every stage the time in the core, and what each level adds to it."""
     times = [_times(w, works) for w in works]
@@ -225,7 +150,7 @@ class _Lines(NamedTuple):
     lost: Amount
 
 
-def _lines(works: list[Work], times: list[float], group: GroupWork, m: _Machine) -> list[_Lines]:
+def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
     """What comes beyond the end of a row is of use where the next tile goes on with it, and what is touched before that
     stays in the cache that prefetchers fill; or in the last level, which is nearer than memory. Of stages that share
     the loop of the output its rows are followed."""
@@ -265,7 +190,7 @@ class _Cache(NamedTuple):
     goes: Amount
 
 
-def _caches(works: list[Work], group: GroupWork, m: _Machine) -> list[_Cache]:
+def _caches(works: list[Work], group: GroupWork, m: Machine) -> list[_Cache]:
     first = min(w.level for w in works)
     stay = [_stays(working, m.inside) for working in group.working[first:]]
     found = []
@@ -285,7 +210,7 @@ def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
     return [a if a == b else _fits(working, size) for (a, b), size in zip(ends, sizes, strict=True)]
 
 
-def _transfer_times(w: Work, caches: list[_Cache], m: _Machine, share: Amount, lines: _Lines) -> list[Amount]:
+def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
     """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
     memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
     loaded, stored = list(accumulate(w.loaded, smallest)), list(accumulate(w.stored, smallest))
@@ -345,7 +270,7 @@ def _fits(working: Amount, cache: Amount) -> Amount:
     return clipped(inside, 0.0, 1.0)
 
 
-def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Machine) -> list[Amount]:
+def _in_core(works: list[Work], steps: list[Step], times: list[float], m: Machine) -> list[Amount]:
     """Time of one thread for all of each stage, were all data in the first level. Arithmetic of one stage runs beside
     loads and stores of another in the same loop: of these the same limits all."""
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
@@ -354,18 +279,13 @@ def _in_core(works: list[Work], steps: list[_Step], times: list[float], m: _Mach
     computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
     found: list[Amount] = []
     for w, of in zip(works, steps, strict=True):
-        step = max(of.arithmetic, of.transfers)
+        cycles = max(of.arithmetic, of.transfers)
         if w.in_output and len(one_loop) > 1 and w.lanes > 1:
-            step = of.arithmetic if computes else of.transfers
-        step += spilled / held * of.spills if of.held else 0.0
+            cycles = of.arithmetic if computes else of.transfers
+        cycles += spilled / held * of.spills if of.held else 0.0
         row = of.row - m.row if w.in_output and w is not works[-1] else of.row  # the loop is begun by the output
-        found.append(w.steps * (step * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
+        found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found
-
-
-def _indices(work: Work, m: _Machine) -> float:
-    """Time that a row of vectors takes to work out where it reads: the same for all of its points."""
-    return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle if work.lanes > 1 else 0.0
 
 
 def _times(work: Work, works: list[Work]) -> float:
@@ -376,102 +296,7 @@ def _times(work: Work, works: list[Work]) -> float:
     return max(1.0, float(times.min() if isinstance(times, np.ndarray) else times))
 
 
-def _held(work: Work, m: _Machine) -> float:
-    """Registers that a step leaves to the next: a vector may take several."""
-    return sum(n * max(1.0, work.lanes * size / m.vector_bytes) for size, n in work.held)
-
-
-def _spills(work: Work, m: _Machine) -> float:
-    """Cycles of a step if nothing that is held were in registers: moved on to where the next step looks for it, and
-    loaded at each use."""
-    p = m.parameters
-    uses = sum(2 * t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
-    return _held(work, m) * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
-
-
-def _step(work: Work, m: _Machine) -> _Step:
-    single = m.parameters.scalar_cycles * (
-        sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
-    )
-    row = m.row + _indices(work, m)
-    held, spills = _held(work, m), _spills(work, m)
-    if work.lanes == 1:
-        return _Step(single, 0.0, single, held, spills, row)
-    return _Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row)
-
-
-def _arithmetic(work: Work, m: _Machine) -> float:
-    """Cycles of the arithmetic of one step, permutations included: they use the same units."""
-    vectors = (t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
-    p = m.parameters
-    cycles = sum(vectors) * p.shuffle_cycles
-    if m.vector_bytes >= TABLE_BYTES:  # every part looks up all lanes, and of two parts one is right
-        tables = (t for t in work.loads if t.way == "table")
-        each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
-        cycles += sum(n * (parts * p.shuffle_cycles + (parts - 1) * p.i8.select) for n, parts in each)
-    for name, operations in work.operations:
-        instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
-        cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
-    return cycles
-
-
-def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
-    """Cycles of the operations of one point, were it a vector. Products are fused with sums, of floats."""
-    add = o.add - min(o.add, o.multiply) if fused else o.add
-    return (
-        add * t.add
-        + o.multiply * t.multiply
-        + o.divide * t.divide
-        + o.divide_by_constant * t.divide_by_constant
-        + o.select * t.select
-        + o.convert * t.convert
-        + o.function * t.function
-    )
-
-
-def _count(o: Operations) -> float:
-    """Operations of scalar code; divisions and functions for what they take."""
-    return o.add + o.multiply + o.select + o.convert + o.index + 4 * o.divide_by_constant + 20 * (o.divide + o.function)
-
-
-def _transfers(work: Work, m: _Machine) -> float:
-    """Cycles of the loads and stores of one step."""
-    return sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
-
-
-def _load(t: Transfer, lanes: int, m: _Machine) -> float:
-    p = m.parameters
-    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
-    match t.way:
-        case "aligned":
-            return t.times * vectors * p.load_cycles
-        case "unaligned":
-            return t.times * vectors * p.unaligned_load_cycles
-        case "strided":
-            return t.times * vectors * (t.stride * p.load_cycles + (t.stride - 1) * p.shuffle_cycles)
-        case "table" if m.vector_bytes >= TABLE_BYTES:
-            return t.times * vectors * 2 * t.stride * p.load_cycles
-        case "gathered" | "table":
-            return t.times * lanes * p.gather_cycles_per_lane
-        case "pairs":
-            return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
-        case "pixels":
-            return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
-    return 0.0
-
-
-def _store(t: Transfer, lanes: int, m: _Machine) -> float:
-    p = m.parameters
-    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
-    match t.way:
-        case "strided":
-            return t.times * vectors * (p.store_cycles + t.stride * p.shuffle_cycles)
-        case "gathered":
-            return t.times * lanes * p.gather_cycles_per_lane
-    return t.times * vectors * p.store_cycles
-
-
-def _start(work: GroupWork, m: _Machine, share: Amount, threads: int) -> Amount:
+def _start(work: GroupWork, m: Machine, share: Amount, threads: int) -> Amount:
     """What it takes to begin a group and its tiles."""
     forked = chosen(work.parallel > 1, m.parameters.fork_join_ns, 0.0) if threads > 1 else 0.0
     return forked * 1e-3 + work.tiles * share * m.parameters.tile_start_ns * 1e-3

@@ -1,0 +1,66 @@
+"""The figures of a platform, as models of time take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from platforms.ecm import EcmParameters
+from platforms.model import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
+    thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
+    microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
+    the last two. `latency`: how long memory takes to answer."""
+
+    parameters: EcmParameters
+    cycle: float
+    vector_bytes: int
+    inside: tuple[float, ...]
+    of_all: tuple[float, ...]
+    names: tuple[str, ...]
+    outer: tuple[tuple[float, float, float, float], ...]
+    memory: tuple[float, float, float]
+    row: float
+    registers: int
+    latency: float
+
+
+@lru_cache(maxsize=64)
+def machine_of(platform: Platform) -> Machine:
+    """Those of a platform."""
+    p = platform.ecm_parameters
+    cycle = 1e-3 / platform.clock_ghz
+    inside, of_all = [], []
+    for cache in platform.caches:
+        users = min(max(1, cache.shared_by_threads // platform.threads_per_core), platform.cores)
+        inside.append(cache.size_bytes / max(1, users))
+        of_all.append(inside[-1] * platform.cores)
+    under_way = p.memory_parallelism * platform.line_bytes
+    latencies = {c.level: c.latency_cycles for c in platform.caches}
+    outer = tuple(
+        (
+            cycle / level.load_bytes_per_cycle,
+            cycle / level.store_bytes_per_cycle,
+            cycle / level.all_threads_bytes_per_cycle,
+            cycle * latencies.get(level.level, 0.0) / under_way,
+        )
+        for level in p.levels
+    )
+    memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s, 1e-3 * platform.memory_latency_ns / under_way)
+    return Machine(
+        p,
+        cycle,
+        max(1, platform.vector_bytes),
+        tuple(inside),
+        tuple(of_all),
+        tuple(f"L{level.level}" for level in p.levels),
+        outer,
+        memory,
+        p.row_start_ns * 1e-3,
+        platform.vector_registers,
+        platform.memory_latency_ns * 1e-3,
+    )

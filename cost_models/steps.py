@@ -1,0 +1,129 @@
+"""What one step of the innermost loop of a stage takes in the core, were all data in the first level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cost_models.counts import Operations
+from cost_models.machine import Machine
+from cost_models.work import Transfer, Work
+from platforms.ecm import TypeCycles
+
+TABLE_BYTES = 64
+"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
+BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
+    point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that
+    were in registers. `row`: the time that a row takes to begin, in microseconds."""
+
+    arithmetic: float
+    transfers: float
+    single: float
+    held: float
+    spills: float
+    row: float
+
+
+def step(work: Work, m: Machine) -> Step:
+    """A step of a stage."""
+    single = m.parameters.scalar_cycles * (
+        sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
+    )
+    row = m.row + _indices(work, m)
+    held, spills = _held(work, m), _spills(work, m)
+    if work.lanes == 1:
+        return Step(single, 0.0, single, held, spills, row)
+    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row)
+
+
+def _held(work: Work, m: Machine) -> float:
+    """Registers that a step leaves to the next: a vector may take several."""
+    return sum(n * max(1.0, work.lanes * size / m.vector_bytes) for size, n in work.held)
+
+
+def _spills(work: Work, m: Machine) -> float:
+    """Cycles of a step if nothing that is held were in registers: moved on to where the next step looks for it, and
+    loaded at each use."""
+    p = m.parameters
+    uses = sum(2 * t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
+    return _held(work, m) * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
+
+
+def _indices(work: Work, m: Machine) -> float:
+    """Time that a row of vectors takes to work out where it reads: the same for all of its points."""
+    return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle if work.lanes > 1 else 0.0
+
+
+def _arithmetic(work: Work, m: Machine) -> float:
+    """Cycles of the arithmetic of one step, permutations included: they use the same units."""
+    vectors = (t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
+    p = m.parameters
+    cycles = sum(vectors) * p.shuffle_cycles
+    if m.vector_bytes >= TABLE_BYTES:  # every part looks up all lanes, and of two parts one is right
+        tables = (t for t in work.loads if t.way == "table")
+        each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
+        cycles += sum(n * (parts * p.shuffle_cycles + (parts - 1) * p.i8.select) for n, parts in each)
+    for name, operations in work.operations:
+        instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
+        cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
+    return cycles
+
+
+def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
+    """Cycles of the operations of one point, were it a vector. Products are fused with sums, of floats."""
+    add = o.add - min(o.add, o.multiply) if fused else o.add
+    return (
+        add * t.add
+        + o.multiply * t.multiply
+        + o.divide * t.divide
+        + o.divide_by_constant * t.divide_by_constant
+        + o.select * t.select
+        + o.convert * t.convert
+        + o.function * t.function
+    )
+
+
+def _count(o: Operations) -> float:
+    """Operations of scalar code; divisions and functions for what they take."""
+    return o.add + o.multiply + o.select + o.convert + o.index + 4 * o.divide_by_constant + 20 * (o.divide + o.function)
+
+
+def _transfers(work: Work, m: Machine) -> float:
+    """Cycles of the loads and stores of one step."""
+    return sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
+
+
+def _load(t: Transfer, lanes: int, m: Machine) -> float:
+    p = m.parameters
+    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
+    match t.way:
+        case "aligned":
+            return t.times * vectors * p.load_cycles
+        case "unaligned":
+            return t.times * vectors * p.unaligned_load_cycles
+        case "strided":
+            return t.times * vectors * (t.stride * p.load_cycles + (t.stride - 1) * p.shuffle_cycles)
+        case "table" if m.vector_bytes >= TABLE_BYTES:
+            return t.times * vectors * 2 * t.stride * p.load_cycles
+        case "gathered" | "table":
+            return t.times * lanes * p.gather_cycles_per_lane
+        case "pairs":
+            return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
+        case "pixels":
+            return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
+    return 0.0
+
+
+def _store(t: Transfer, lanes: int, m: Machine) -> float:
+    p = m.parameters
+    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
+    match t.way:
+        case "strided":
+            return t.times * vectors * (p.store_cycles + t.stride * p.shuffle_cycles)
+        case "gathered":
+            return t.times * lanes * p.gather_cycles_per_lane
+    return t.times * vectors * p.store_cycles
