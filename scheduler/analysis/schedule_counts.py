@@ -10,7 +10,8 @@ from scheduler.analysis.facts import Facts, StageFacts, gather
 from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.neighbours import points_together
 from scheduler.analysis.nest import Nest, single
-from scheduler.analysis.work import Run, Running, worked_counts
+from scheduler.analysis.running import Run, Running
+from scheduler.analysis.work import worked_counts
 from scheduler.lang.pipeline import Pipeline
 from scheduler.prepare import prepared
 from scheduler.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector, dim_of

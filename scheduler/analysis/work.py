@@ -1,48 +1,25 @@
-"""How the stages of a group are run, counted for models of time: vectors, rows, and (`analysis.traffic`) what moves
-through the caches. Beside the counts of `analysis.counts`, for all candidate tiles at once."""
+"""How the stages of a group are run, counted for models of time: vectors, rows, and what moves between registers
+(`transfers`) and through the caches (`layers`). Beside the counts of `analysis.counts`, for all candidate tiles at
+once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from math import ceil, inf, prod
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from math import ceil, inf
 
-from cost_models.amounts import Amount, ceiling, chosen, largest, smallest
+from cost_models.amounts import Amount, ceiling, chosen, largest
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.work import GroupWork, Transfer, Way, Work
+from scheduler.analysis import transfers
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import Typed, together
-from scheduler.analysis.counts import SMALL_EXTENT, Counter, Levels, in_registers
-from scheduler.analysis.facts import Read, StageFacts
+from scheduler.analysis.counts import Counter, Levels, in_registers
+from scheduler.analysis.facts import StageFacts
+from scheduler.analysis.layers import Layers, bytes_apart
 from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
-from scheduler.analysis.pixels import BITS, PAIRED, fours
-from scheduler.analysis.spans import Span
-from scheduler.analysis.tables import FEWEST, MOST_PARTS, PART
-from scheduler.analysis.traffic import LINE, POINT, WHOLE, Traffic, pad_bytes, state
-
-
-class Run(NamedTuple):
-    """How one stage is run: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar code.
-    `registers`: it is computed in the row of its readers, and kept in registers."""
-
-    row: str | None
-    lanes: int
-    registers: bool = False
-
-
-class Running(NamedTuple):
-    """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
-    output is written past the caches, as those of other groups in `past` were. `prefetch`: what it reads from outside
-    is asked for so many bytes ahead."""
-
-    stages: Mapping[str, Run]
-    parallel: int | None = None
-    updates_parallel: bool = False
-    stream: bool = False
-    prefetch: int = 0
-    past: frozenset[str] = frozenset()
+from scheduler.analysis.running import Run, Running
+from scheduler.analysis.traffic import LINE, POINT, WHOLE, Traffic, state
 
 
 def worked_counts(
@@ -110,60 +87,7 @@ class WorkCounter:
         self.one_loop = frozenset((*fused, counter.members.output)) if fused else frozenset[str]()
         """The stages that are computed vector by vector in one loop, if there are several."""
         self.on_grid = self._on_grid()
-        self.parts = self._parts()
-        self.again = self._again()
-
-    def _parts(self) -> dict[str, tuple[float, ...]]:
-        """Of what the stages of the row of the output read the parts that they load themselves, where that is not all:
-        what several of them read in one step is loaded once."""
-        points: dict[str, list[float]] = {}
-        for name in sorted(self.one_loop):
-            for read in self.counter.reads[name].reads:
-                if read.producer not in self.registers:
-                    points.setdefault(read.producer, []).append(read.points)
-        shares = {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
-        if not shares:
-            return {}
-        return {
-            name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in self.one_loop
-        }
-
-    def _again(self) -> dict[str, tuple[Amount, Amount]]:
-        """Of every stage that reads rows which another has read before, as the loop around the row of the output runs:
-        these bytes, and what the group touches in between. Stages of one loop share what they load already."""
-        counter, traffic, nest = self.counter, self.traffic, self.counter.nest
-        found: dict[str, tuple[Amount, Amount]] = {}
-        if self.row >= nest.first_inter:
-            return found
-        along, everything = nest.dim(self.row), len(nest.loops)
-        for reads in traffic.outside.values():
-            rows = [
-                (motion.last, motion.points, name, read)
-                for name, read in (reads if len(reads) > 1 else ())
-                if counter.levels[name].compute <= self.row and not (read.rough or read.looked_up)
-                if (motion := counter.through(name, read, along)) is not None
-            ]
-            if not rows:
-                continue
-            foremost, _, first, its = max(rows, key=lambda row: row[0])
-            for last, points, name, read in rows:
-                if name == first or self.one_loop.issuperset((name, first)):
-                    continue
-                own, other = traffic.array(name, read), traffic.array(first, its)
-                size = smallest(own.moved(everything), other.moved(everything))
-                between = traffic.touched(self.row) + self._row_bytes() * ((foremost - last) / points)
-                others, longest = found.get(name, (0.0, 0.0))
-                found[name] = others + size, largest(longest, between)
-        return found
-
-    def _row_bytes(self) -> Amount:
-        """Bytes of what the group reads from outside and of its output that are new in an iteration of the loop around
-        the row of the output."""
-        traffic, everything = self.traffic, len(self.counter.nest.loops)
-        total = traffic.output.moved(everything)
-        for reads in traffic.outside.values():
-            total = total + reduce(largest, (traffic.array(*r).moved(everything) for r in reads))
-        return total / traffic.nest.executions[self.row]
+        self.layers = Layers(traffic, self.row, self.one_loop)
 
     def _on_grid(self) -> frozenset[str]:
         """Of the stages of one loop those whose vectors begin where its others do. Rings join it where one row of each
@@ -188,11 +112,6 @@ class WorkCounter:
             and (s.extent(1) == 1 if s.var is None else nest.intra(s.var) >= self.row or nest.axes[s.var].extent == 1)
             for s in spans
         )
-
-    def _of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
-        """What a stage reads, and the part of it that it loads itself."""
-        reads = self.counter.reads[name].reads
-        return zip(reads, self.parts.get(name) or (1.0,) * len(reads), strict=True)
 
     def group(self, stages: Sequence[StageCounts]) -> GroupWork:
         """What is of the whole group."""
@@ -221,25 +140,27 @@ class WorkCounter:
         streamed = self.running.stream and name == counter.members.output
         ahead = self.running.prefetch > 0 and self._rows_side_by_side(self._along_row(name, run))
         on_grid = name in self.on_grid
-        key = ("work", counter.keys[name], run, self.row, streamed, ahead, made, on_grid, self.parts.get(name))
+        key = ("work", counter.keys[name], run, self.row, streamed, ahead, made, on_grid, self.layers.parts.get(name))
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
             counter.known[key] = found
-        if name in self.again and found.work is not None:
-            found = found._replace(work=found.work._replace(again=self.again[name]))
+        if name in self.layers.again and found.work is not None:
+            found = found._replace(work=found.work._replace(again=self.layers.again[name]))
         return found._replace(loads=counts.loads) if counts.loads else found
 
     def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:
         rows, steps, singles = self._rows(name, run, points)
         typed, loads, stores = self._code(name, run)
-        level, working, loaded, stored = self._states(name, run, points, rows)
-        looked_up, table = self._places(name, points, level)
+        is_output = name == self.counter.members.output
+        level = min(self.row, self.counter.nest.first_inter) if is_output else self._level(name)
+        working, loaded, stored = self.layers.states(name, run, level, points, rows)
+        looked_up, table = self.layers.places(name, points, level)
         if streamed:
             stored = (0.0,) * len(stored)
         facts = self.counter.members.facts.stages[name]
         return Work(
-            self._fused(name) or name == self.counter.members.output,
+            self._fused(name) or is_output,
             run.lanes,
             typed,
             loads,
@@ -285,7 +206,7 @@ class WorkCounter:
         known = members.facts.remembered.setdefault("code", {})
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
         alike = self._alike(name, run)
-        key = (name, run, reads, places, name in self.on_grid, self.parts.get(name), alike)
+        key = (name, run, reads, places, name in self.on_grid, self.layers.parts.get(name), alike)
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run, alike)
@@ -303,7 +224,8 @@ class WorkCounter:
     def _find_code(
         self, name: str, run: Run, alike: frozenset[str]
     ) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
-        stages, reads = self.counter.members.facts.stages, self.counter.reads[name]
+        members, reads = self.counter.members, self.counter.reads[name]
+        stages = members.facts.stages
         facts = stages[name]
         typed = facts.typed
         if reads.inlined:
@@ -311,10 +233,10 @@ class WorkCounter:
             typed = together([(1, typed), *executed])
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
-            for read, part in self._of_reads(name)
-            for t in self._transfers(name, run, read)
+            for read, part in self.layers.of_reads(name)
+            for t in transfers.loads(members, read, run, self.registers, name in self.on_grid)
         )
-        stores = () if run.registers else self._stores(facts, run)
+        stores = () if run.registers else transfers.stores(facts, run)
         for update in facts.updates:
             place: Way = "gathered" if update.looked_up else "aligned"
             own = Transfer(place, facts.bytes_per_point, update.iterations / facts.root_points)
@@ -353,7 +275,7 @@ class WorkCounter:
         own buffers do, or is asked for ahead."""
         members = self.counter.members
         facts = members.facts.stages[name]
-        if run.row is not None and _apart(facts, run.row) > facts.bytes_per_point:
+        if run.row is not None and bytes_apart(facts, run.row) > facts.bytes_per_point:
             return facts.bytes_per_point  # down a column each is in another row
         if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
             return inf
@@ -425,175 +347,3 @@ class WorkCounter:
         vectors = ceiling(length / lanes)
         short = length < lanes
         return rows, rows * chosen(short, 0.0, vectors), rows * chosen(short, length, 0.0)
-
-    # registers and the first level
-
-    def _transfers(self, name: str, run: Run, read: Read) -> tuple[Transfer, ...]:
-        """How a stage reads one producer."""
-        producer = self.counter.members.facts.stages[read.producer]
-        size, times = producer.bytes_per_point, read.executed
-        if read.producer in self.registers:
-            spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
-            moved = sum(1.0 for s in spans) and times * (1 - 1 / (1 + float(spans[0].width)))
-            return (Transfer("shuffled", size, moved),) if moved else ()
-        spans_of = dict(zip(producer.dims, read.roughly, strict=True))
-        parts = self._table(producer, read, run)
-        if parts:
-            return (Transfer("table", size, times, parts),)
-        if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
-            if self._is_pixels(producer):
-                return (Transfer("pixels", size, times, producer.extents[-1]),)
-            return (Transfer("pairs" if self._in_pairs(producer, spans_of, run) else "gathered", size, times),)
-        if run.row is None or not producer.dims:
-            return (Transfer("aligned", size, times),)
-        moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
-        if not moving:
-            return (Transfer("uniform", size, times),)
-        spans = [s for s in read.roughly if s.var == run.row]
-        return self._along(producer, moving[0], spans[0], size, times, name in self.on_grid)
-
-    @staticmethod
-    def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
-        """Whether of each place that is looked up two neighbours in memory are read, which are one load."""
-        row = spans_of[producer.storage[0]]
-        return producer.bytes_per_point * 8 == BITS and run.lanes >= PAIRED and row.known and row.extent(1) == 2
-
-    def _is_pixels(self, producer: StageFacts) -> bool:
-        """Whether all channels of a place are one load, as those of outputs of other groups are."""
-        members = self.counter.members
-        return not members.is_local(producer.name) and producer.name in fours(members.facts)
-
-    @staticmethod
-    def _table(producer: StageFacts, read: Read, run: Run) -> int:
-        """How many parts a table of bytes has in which data tells the place and vectors look up all at once; else 0."""
-        if not (read.looked_up and producer.bytes_per_point == 1 and producer.storage and run.lanes >= FEWEST):
-            return 0
-        parts = -(-producer.extent(producer.storage[0]) // PART)
-        others = (s for d, s in zip(producer.dims, read.roughly, strict=True) if d != producer.storage[0])
-        return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
-
-    @staticmethod
-    def _along(
-        producer: StageFacts, dim: str, span: Span, size: int, times: float, on_grid: bool
-    ) -> tuple[Transfer, ...]:
-        """Elements of `dim` of a producer that follow the row of the reader by `span`. `on_grid`: vectors begin where
-        those of other stages do, so that lanes which read the same element are not the same in each."""
-        before = producer.storage[: producer.storage.index(dim)]
-        apart = prod(producer.extent(d) for d in before)
-        rate = abs(float(span.rate))
-        if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or (on_grid and rate < 1):
-            return (Transfer("gathered", size, times),)
-        if apart > 1 or rate > 1:
-            return (Transfer("strided", size, times, int(max(1, rate) * apart)),)
-        if rate < 1:
-            return (Transfer("unaligned", size, times * rate), Transfer("shuffled", size, times))
-        places = 1 + float(span.width)
-        aligned = times / places
-        found = (Transfer("aligned", size, aligned),)
-        return found if places <= 1 else (*found, Transfer("unaligned", size, times - aligned))
-
-    def _stores(self, facts: StageFacts, run: Run) -> tuple[Transfer, ...]:
-        size = facts.bytes_per_point
-        if run.row is None or not facts.storage or facts.storage[0] == run.row:
-            return (Transfer("aligned", size, 1.0),)
-        before = facts.storage[: facts.storage.index(run.row)]
-        apart = prod(facts.extent(d) for d in before)
-        return (Transfer("strided", size, 1.0, apart) if apart <= SMALL_EXTENT else Transfer("gathered", size, 1.0),)
-
-    # layer conditions
-
-    def _states(
-        self, name: str, run: Run, points: Amount, rows: Amount
-    ) -> tuple[int, tuple[Amount, ...], tuple[Amount, ...], tuple[Amount, ...]]:
-        """The first level of the group's loops that is a state of the stage's; the working set of its own rows, if they
-        are one; and of every state bytes loaded and bytes stored."""
-        counter, nest = self.counter, self.counter.nest
-        from_memory = [
-            (r, part) for r, part in self._of_reads(name) if r.producer not in self.registers and not r.looked_up
-        ]
-        reads = [r for r, _ in from_memory]
-        fused, facts = self._fused(name), counter.members.facts.stages[name]
-        own = None
-        if name == counter.members.output:
-            level = min(self.row, nest.first_inter)
-        else:
-            level = self._level(name)
-            own = None if fused or facts.updates else self._own_row(name, run, reads, points, rows)
-        arrays = [(self.traffic.array(name, r), part) for r, part in from_memory]
-        output = self.traffic.array(name, None)
-        stages = counter.members.facts.stages
-        everything: Amount | None = None
-        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in reads):
-            # of a box that data tells a place in only that place is read, and an update reads what it runs through once
-            everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
-        loaded: list[Amount] = []
-        stored: list[Amount] = []
-        if own is not None:
-            steps = sum(r.points * _step_bytes(stages[r.producer], r, run.row) for r in reads)
-            loaded.append(smallest(own[1], points * steps))
-            stored.append(own[2])
-        for at in range(level, len(nest.loops) + 1):
-            moved: Amount = 0.0
-            for array, part in arrays:
-                moved = moved + array.moved(at) * part
-            if at == level and own is None and run.row is not None and not facts.updates:
-                # of a box of rows only those are read for a row that it reads somewhere
-                moved = smallest(moved, self._own_row(name, run, reads, points, rows)[1])
-            loaded.append(moved if everything is None else smallest(moved, everything))
-            stored.append(0.0 if run.registers else output.moved(at))
-        return level, () if own is None else own[:1], tuple(loaded), tuple(stored)
-
-    def _places(self, name: str, points: Amount, level: int) -> tuple[tuple[Amount, ...], Amount]:
-        """Of what is read at places that data says bytes loaded, of every state of the group from `level` on and of the
-        one in which nothing of it stays, where each place is a line; and what a point may look up."""
-        found = [(r, part) for r, part in self._of_reads(name) if r.looked_up and r.producer not in self.registers]
-        if not found:
-            return (), 0.0
-        lines = points * (sum(r.points * part for r, part in found) * LINE)
-        arrays = [(self.traffic.array(name, r), part) for r, part in found]
-        states = range(level, len(self.counter.nest.loops) + 1)
-        moved = (sum((array.moved(at) * part for array, part in arrays), 0.0) for at in states)
-        table = sum((array.one(0) for array, _ in arrays), 0.0)
-        return (lines, *(smallest(m, lines) for m in moved)), table
-
-    def _own_row(
-        self, name: str, run: Run, reads: list[Read], points: Amount, rows: Amount
-    ) -> tuple[Amount, Amount, Amount]:
-        """The state in which no more than a row stays."""
-        facts = self.counter.members.facts
-        stage = facts.stages[name]
-        length = largest(1.0, points / largest(rows, 1.0))
-        out = length * _apart(stage, run.row)
-        loaded: Amount = 0.0
-        for read in reads:
-            producer = facts.stages[read.producer]
-            windows: float = 1.0
-            elements: Amount = 1.0
-            for dim, span in zip(producer.dims, read.roughly, strict=True):
-                if not span.known:
-                    windows *= min(read.points, producer.extent(dim))
-                elif span.var == run.row and span.var is not None:
-                    elements = elements * (abs(float(span.rate)) * length + float(span.width))
-                else:
-                    windows *= span.extent(1)
-            windows = min(windows, max(1.0, read.points))
-            size = _step_bytes(producer, read, run.row)
-            loaded = loaded + windows * (elements * size + pad_bytes(size))
-        return loaded + out, rows * loaded, rows * out
-
-
-def _step_bytes(producer: StageFacts, read: Read, row: str | None) -> int:
-    """Bytes of a producer that a step along the row of its reader touches, of one of those that it reads there."""
-    along = (
-        d for d, s in zip(producer.dims, read.roughly, strict=True) if s.known and s.var is not None and s.var == row
-    )
-    return _apart(producer, next(along, None))
-
-
-def _apart(stage: StageFacts, dim: str | None) -> int:
-    """Bytes that a step along a dim of a stage touches: an element, or a line of its own where rows lie between."""
-    size = stage.bytes_per_point
-    if dim is None or dim not in stage.storage:
-        return size
-    between = prod(stage.extent(d) for d in stage.storage[: stage.storage.index(dim)])
-    return size if between <= SMALL_EXTENT else max(size, LINE)

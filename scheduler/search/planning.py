@@ -14,8 +14,9 @@ from platforms.model import Platform
 from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import Members, members_of
 from scheduler.analysis.nest import Nest
+from scheduler.analysis.running import Running
 from scheduler.analysis.schedule_counts import counts_of_group, running_of
-from scheduler.analysis.work import Running, worked_counts
+from scheduler.analysis.work import worked_counts
 from scheduler.schedule import Group, Placement, dim_of
 from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special

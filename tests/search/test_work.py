@@ -20,8 +20,9 @@ from scheduler.analysis.facts import gather
 from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.nest import Nest, axis
 from scheduler.analysis.pixels import fours
+from scheduler.analysis.running import Run, Running
 from scheduler.analysis.schedule_counts import counts_of, predict
-from scheduler.analysis.work import Run, Running, worked_counts
+from scheduler.analysis.work import worked_counts
 from scheduler.compile import generate
 from scheduler.lang.document import load, load_text
 from scheduler.lang.expr import Const

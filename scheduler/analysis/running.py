@@ -1,0 +1,28 @@
+"""How the stages of a group are run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Run(NamedTuple):
+    """How one stage is run: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar code.
+    `registers`: it is computed in the row of its readers, and kept in registers."""
+
+    row: str | None
+    lanes: int
+    registers: bool = False
+
+
+class Running(NamedTuple):
+    """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
+    output is written past the caches, as those of other groups in `past` were. `prefetch`: what it reads from outside
+    is asked for so many bytes ahead."""
+
+    stages: Mapping[str, Run]
+    parallel: int | None = None
+    updates_parallel: bool = False
+    stream: bool = False
+    prefetch: int = 0
+    past: frozenset[str] = frozenset()
