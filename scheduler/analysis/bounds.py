@@ -235,11 +235,13 @@ def reads(stage: Stage) -> tuple[Reads, ...]:
 
 
 def _forms(found: list[StageAccess], d: int) -> tuple[Span | tuple[Expr, tuple[RVar, ...]], ...]:
+    """Lines are merged. Of an index that its span does not tell exactly, as of 2 * (x // 2) or of clamps, the bounds
+    are worked out: whoever computes part of a stage elsewhere must not need more of an input than that stage."""
     spans: dict[tuple[str | None, object], Span] = {}
     others: dict[tuple[Expr, tuple[RVar, ...]], None] = {}
     for a in found:
         span = a.spans[d]
-        if span.known and not span.clamps:
+        if span.known and not span.clamps and span.lo == span.hi:
             key = (span.var, span.rate)
             spans[key] = hull(spans[key], span) if key in spans else span
         else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from itertools import product
 from random import Random
 
 import pytest
@@ -18,6 +20,7 @@ from scheduler.lang.document import load
 from scheduler.lang.expr import Access, Binary, Cast, Const, Expr, Unary, Var
 from scheduler.lang.pipeline import Pipeline
 from scheduler.lang.types import INT32, UINT8, UINT16
+from scheduler.separations import put_in
 
 R = range(-2, 3)
 Ends = tuple[int, int]
@@ -163,3 +166,32 @@ def test_bounds_stay_short_with_names() -> None:
     boxes = required_boxes(load(document), {"s39": ((sym("lo"), sym("hi")),)}, name)
     assert set(boxes) == {"input", *(f"s{n}" for n in range(40))}
     assert max(len(v.key) for v in named.values()) < 30
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        ("input(2 * x, y) + input(2 * x + 2, y)", "inner(x // 2, y) + inner((x + 2) // 2, y)"),
+        ("input(x, clamp(y, -1, 7))", "inner(x, clamp(clamp(y % 24, 1, 13), -1 - 2, 7))"),
+    ],
+)
+def test_a_stage_that_is_put_into_its_reader_needs_the_same(inner: str, outer: str) -> None:
+    """As when a window is split through it."""
+    document = {
+        "format": 1,
+        "name": "chain",
+        "inputs": [{"name": "input", "type": "int32", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "inner", "dims": ["x", "y"], "value": inner},
+            {"name": "outer", "dims": ["x", "y"], "value": outer},
+        ],
+        "outputs": ["outer"],
+        "estimates": {"outer": [[0, 64], [0, 64]]},
+    }
+    pipeline = load(document)
+    put = put_in(pipeline.stage("outer"), pipeline.stage("inner"))
+    together = replace(pipeline, stages=(put,))
+    for lo, extent in product(range(-5, 5), (1, 2, 5)):
+        regions = {"outer": ((lo, extent), (lo, extent))}
+        before, after = (required_regions(p, regions, {}, {})["input"] for p in (pipeline, together))
+        assert before == after
