@@ -13,8 +13,8 @@ from scheduler.lang.types import BOOL, INT32, UINT8, ScalarType
 from scheduler.lower.program import Define, Gathered, Lane, Value, told_by_vectors
 
 OPS = (
-    "load", "near", "held", "beyond", "lookup", "run", "gather", "pairs", "fours", "shuffle", "narrow", "lanes",
-    "from_index", "to_index",
+    "load", "near", "held", "into_line", "beyond", "lookup", "run", "gather", "pairs", "fours", "shuffle", "narrow",
+    "lanes", "from_index", "to_index",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def address(o: Operands, d: Define) -> str:
             return _load(o, d)
         case "near":
             return _near(o, d)
-        case "held" | "beyond":
+        case "held" | "into_line" | "beyond":
             place, element, width = d.attrs
             assert isinstance(first, Index)
             assert isinstance(element, ScalarType)

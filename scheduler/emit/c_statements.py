@@ -158,13 +158,13 @@ class Statements:
             lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
             ends = f", {lo}, {hi}"
         t = UINT8 if v.type == BOOL else v.type
-        if s.before is not None and s.picks is not None:
-            helper = o.function("stream" if s.within is None else "ends", t, v.lanes)
-            return [f"{helper}({place}, {self._stored(s.before)}, {value}, {s.picks.name}{ends});"]
+        if s.before is not None and s.picks is not None and s.apart is not None:
+            helper, apart = o.function("stream" if s.within is None else "ends", t, v.lanes), self.symbols.bare(s.apart)
+            return [f"{helper}({place}, {self._stored(s.before)}, {value}, {s.picks.name}, {apart}{ends});"]
         if s.within is not None:
             return [f"{o.function('part', t, v.lanes)}({place}, {value}{ends});"]
         if s.moved is not None:
-            return [f"{o.function('past', t, v.lanes)}({place}, {value}, {self.symbols.bare(s.moved)});"]
+            return [f"{o.function('past', t, v.lanes)}({place}, {value}, {self.symbols.bare(s.moved)}, {s.part});"]
         return [f"*({target} *)({place}) = {value};"]
 
     def _stored(self, v: Value) -> str:

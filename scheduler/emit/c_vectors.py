@@ -280,25 +280,51 @@ TILESMITH_INLINE int64_t $held(const $E *at) {
 }
 """
 
-_STREAM = """\
-/* Past the caches: the vector of memory that `at` is in, of lanes of two neighbours. */
-TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks) {
-#if $whole && !defined __clang__
+_INTO_LINE = """\
+/* Vectors between the beginning of a line and the one that `at` is in. */
+TILESMITH_INLINE int64_t $into_line(const $E *at) {
+    return (int64_t)((uintptr_t)at / $bytes % ((LINE + $bytes - 1) / $bytes));
+}
+"""
+
+_WHOLE_VECTOR = """\
+/* A streaming store of a vector of memory. */
+TILESMITH_INLINE void $whole_vector($E *at, $T value) {
+#if $whole
     typedef long long whole __attribute__((vector_size($bytes)));
-    const $T aligned = __builtin_shuffle(before, now, picks);
-    $store((whole *)((uintptr_t)at & -(uintptr_t)$bytes), (whole)aligned);
+#ifdef __clang__
+    __builtin_nontemporal_store((whole)value, (whole *)at);
 #else
-    (void)before, (void)picks;
-    memcpy(at, &now, sizeof now);
+    $store((whole *)at, (whole)value);
 #endif
+#else
+    memcpy(at, &value, sizeof value);
+#endif
+}
+"""
+
+_STREAM = """\
+/* The vector of memory that `at` is in, of lanes of two neighbours (with Clang: the one at `at`): a streaming store
+   where its block begins with a line. */
+TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks, int64_t apart) {
+#if $whole && !defined __clang__
+    $E *const to = ($E *)((uintptr_t)at & -(uintptr_t)$bytes);
+    const $T aligned = __builtin_shuffle(before, now, picks);
+#else
+    $E *const to = at;
+    const $T aligned = now;
+    (void)before, (void)picks;
+#endif
+    if (apart == 0 && (uintptr_t)to % $bytes == 0) $whole_vector(to, aligned);
+    else memcpy(to, &aligned, sizeof aligned);
 }
 """
 
 _ENDS = """\
 /* The same, only elements `from` to `to` - 1 of it. */
-TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t from, int64_t to) {
+TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t apart, int64_t from, int64_t to) {
     if (from <= 0 && to > $last) {
-        $stream(at, before, now, picks);
+        $stream(at, before, now, picks, apart);
         return;
     }
 #if $whole && !defined __clang__
@@ -311,10 +337,10 @@ TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t from, i
 """
 
 _BEYOND = """\
-/* Elements between the vector of memory that `at` is in and `at`, where those are written past the caches. */
+/* Elements between the beginning of a line and `at`, where there are streaming stores. */
 TILESMITH_INLINE int64_t $beyond(const $E *at) {
-#if $whole
-    return (int64_t)((uintptr_t)at / sizeof *at % ($last + 1));
+#ifdef __SSE2__
+    return (int64_t)((uintptr_t)at % LINE / sizeof *at);
 #else
     (void)at;
     return 0;
@@ -323,30 +349,21 @@ TILESMITH_INLINE int64_t $beyond(const $E *at) {
 """
 
 _PAST = """\
-/* A vector past the caches, where it is one of memory. Of one that is moved, to the left where `moved` is positive,
-   what the others leave. */
-TILESMITH_INLINE void $past($E *at, $T value, int64_t moved) {
-    if (moved) {
-        $part(at, value, moved, moved < 0 ? $last + 1 + moved : $last + 1);
-        return;
-    }
-#if $whole
-    typedef long long whole __attribute__((vector_size($bytes)));
-    if ((uintptr_t)at % $bytes == 0) {
-#ifdef __clang__
-        __builtin_nontemporal_store((whole)value, (whole *)at);
-#else
-        $store((whole *)at, (whole)value);
-#endif
-        return;
-    }
-#endif
-    memcpy(at, &value, sizeof value);
+/* A vector, the `part`-th of its block: a streaming store where the block begins with a line. Of one that is moved, to
+   the left where `moved` is positive, what the others leave. */
+TILESMITH_INLINE void $past($E *at, $T value, int64_t moved, int part) {
+    if (moved) $part(at, value, moved, moved < 0 ? $last + 1 + moved : $last + 1);
+    else if (((uintptr_t)at - (uintptr_t)part * $bytes) % LINE == 0) $whole_vector(at, value);
+    else memcpy(at, &value, sizeof value);
 }
 """
 
-_PAST_CACHES = {64: ("defined __AVX512F__", "movntdq512"), 32: ("defined __AVX2__", "movntdq256")}
-"""By bytes: where a whole vector can be written past the caches, and GCC's name for that."""
+_STREAMING_STORES = {
+    64: ("defined __AVX512F__", "movntdq512"),
+    32: ("defined __AVX2__", "movntdq256"),
+    16: ("defined __SSE2__", "movntdq"),
+}
+"""By bytes of a vector: where there is a streaming store of it, and GCC's name for that."""
 
 _PAIR = """\
 /* An element and its right neighbour. */
@@ -363,10 +380,12 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "near": (_NEAR, ()),
     "part": (_PART, ()),
     "held": (_HELD, ()),
-    "stream": (_STREAM, ()),
+    "into_line": (_INTO_LINE, ()),
+    "whole_vector": (_WHOLE_VECTOR, ()),
+    "stream": (_STREAM, ("whole_vector",)),
     "ends": (_ENDS, ("part", "stream")),
     "beyond": (_BEYOND, ()),
-    "past": (_PAST, ("part",)),
+    "past": (_PAST, ("part", "whole_vector")),
     "pair": (_PAIR, ()),
     "pick": (_PICK, ()),
     "to_i32": (_TO_I32, ("pick",)),
@@ -475,7 +494,7 @@ def _defined(name: str, t: ScalarType, lanes: int) -> str:
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
     words["power"] = _power(t, lanes)
     words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
-    test, store = _PAST_CACHES.get(t.bytes * lanes, ("0", "store"))
+    test, store = _STREAMING_STORES.get(t.bytes * lanes, ("0", "store"))
     words |= {"whole": test, "store": f"__builtin_ia32_{store}"}
     words |= {"last": str(lanes - 1), "iota": ", ".join(map(str, range(lanes))), "i": f"int{t.bits}_t"}
     words |= {"bytes": str(t.bytes * lanes), "elements": ", ".join(f"row[at[{n}]]" for n in range(lanes))}

@@ -45,10 +45,11 @@ class Mark:
 class Builder:
     """See the module."""
 
-    def __init__(self, strict: bool = False, register_bytes: int = 64) -> None:
+    def __init__(self, strict: bool = False, register_bytes: int = 64, line_bytes: int = 64) -> None:
         self.strict = strict  # whether floats are computed in the order that is written
         self.scopes: list[Scope] = [Scope()]
         self.register_bytes = register_bytes
+        self.line_bytes = line_bytes
         self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * register_bytes)
         self.depths: dict[str, int] = {}
         self.alignments: dict[tuple[str, Vector | None], int] = {}  # what a stage's vectors had to be aligned to

@@ -14,15 +14,16 @@ elements and store what belongs to the row; all others are whole vectors, whethe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler.analysis.bounds import Box
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, sym
+from scheduler.analysis.lines import line_vectors
 from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
-from scheduler.lower.memory import ask_ends, held_back, store, stream, streams
+from scheduler.lower.memory import ask_ends, held_back, store, stream, streams, vectors_into_line
 from scheduler.lower.nest import iterations
 from scheduler.lower.places import Axis, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Define, Lane, Loop, Value
@@ -57,13 +58,21 @@ class RowLoop:
 
 @dataclass(slots=True)
 class Written:
-    """A vector of the output that goes past the caches, and the one before it. `held` of its elements are written
-    with the next."""
+    """A vector of the output that streams, and the register that has the one before it. `held` of its elements are
+    written with the next. `line` vectors of memory make a line, and `into_line` of them lie between the beginning of
+    one and the vector at the row's base; `apart` they lie in the loop of whole lines."""
 
     buffer: Buffer
     at: tuple[Lane, ...]
-    held: Index
+    line: int
+    held: Index = field(default_factory=lambda: const(0))
+    into_line: Index = field(default_factory=lambda: const(0))
+    apart: Index = field(default_factory=lambda: const(0))
     before: Value | None = None
+
+
+Streamed = tuple[Written, tuple[Lane, ...], Value]
+"""A vector that is due, and where."""
 
 
 def grid_start(lo: Index, anchor: Index, lanes: int) -> Index:
@@ -117,6 +126,8 @@ class _Fused:
         for w in self.written:
             w.before = self._register(self.row.output.name, w.buffer.type)
             w.held = held_back(b, w.buffer, w.at, self.base, lanes)
+            if w.line > 1:
+                w.into_line = vectors_into_line(b, w.buffer, w.at, self.base, lanes)
             ask_ends(b, w.buffer, w.at, self.lo, self.hi)
             constraints.append((lanes, self.base - w.held - self.lo))
             constraints.append((-lanes, self.hi - self.base + w.held - (lanes - 1)))
@@ -136,22 +147,32 @@ class _Fused:
                 whole = maximum(whole, divide(fixed.scaled(-1) + (moving - 1), moving))
             else:
                 rest = minimum(rest, divide(fixed, -moving) + 1)
+        first = max(self.written, key=lambda w: w.line, default=None)
+        parts = 1 if first is None else first.line
+        if first is not None and parts > 1:  # from the beginning of a line on
+            whole = b.let(whole, f"{self.row.dim}_filled")
+            whole = whole + modulo(const(0) - first.into_line - whole, parts)
         whole = b.let(minimum(whole, k_last + 1), f"{self.row.dim}_whole")
-        rest = b.let(maximum(rest, whole), f"{self.row.dim}_rest")
+        rest = maximum(rest, whole)
+        if parts > 1:
+            rest = whole + divide(rest - whole, parts).scaled(parts)
+            for w in self.written:
+                w.apart = const(0) if w is first else b.let(modulo(w.into_line + whole, w.line), "apart")
+        rest = b.let(rest, f"{self.row.dim}_rest")
         self._loop(k_first, whole - 1, streams, safe=True, comment="windows fill")
-        self._loop(whole, rest - 1, streams, safe=False, comment="whole vectors")
+        self._loop(whole, rest - 1, streams, safe=False, comment="whole vectors", parts=parts)
         self._loop(rest, k_last, streams, safe=True, comment="the end of the row")
         self._flush(k_last)
 
     # planning ------------------------------------------------------------------------------------------------------
 
-    def _evaluator(self, k: str, planning: bool, safe: bool) -> tuple[Evaluator, Lane, Streams]:
+    def _evaluator(self, k: str, planning: bool, safe: bool, part: int = 0) -> tuple[Evaluator, Lane, Streams]:
         b = self.b
         axis = Axis(k, self.lanes, self.lanes, b.depth)
-        base = self.base + sym(k).scaled(self.lanes)
+        base = self.base + (sym(k) + part).scaled(self.lanes)
         rings = {name: at for name, (_, at) in self.row.rings.items()}
         streams = Streams(self.row.moving, self.stages, rings, base, self.lanes, planning, b, self.before, self.planned)
-        streams.reach = self.reach
+        streams.reach, streams.part = self.reach, part
         evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, fixed=True, safe=safe)
         evaluator.roomy = self.roomy
         return evaluator, Lane(base, tuple(range(self.lanes))), streams
@@ -246,35 +267,56 @@ class _Fused:
         b.emit(Accumulator(cell, zero))
         return cell
 
-    def _loop(self, first: Index, last: Index, streams: list[Stream], safe: bool, comment: str) -> None:
+    def _loop(self, first: Index, last: Index, streams: list[Stream], safe: bool, comment: str, parts: int = 1) -> None:
+        """Iterations of the row, of `parts` vectors each. What streams is written last, one plane after the other, so
+        that the vectors of a line follow each other, and no load waits with them."""
         b = self.b
         outside = b.depth
+        cells = [list(s.previous) for s in streams]
         with b.scope() as body:
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
             for s in streams:
                 for cell in s.previous:  # nothing made of a register may leave the loop
                     b.depths[cell.name] = b.depth
-            written = iter(self.written)
-            evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe)
-            at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
-            for s in streams:
-                if s.stage.name in self.row.rings:
-                    self._store_ring(s, at_hand.vector(s), lane, safe and s.stage.name not in self.roomy)
-            if self.row.emit_output:
-                self._output(evaluator, lane, written, safe)
-            for s in streams:
-                at_hand.vector(s)
-            if evaluator.constraints and safe:
-                raise NotUniformBound
-            for s in streams:
-                window = [at_hand.vector(s), *s.previous]
-                for n in range(len(s.previous) - 1, -1, -1):
-                    b.emit(Assign(s.previous[n], window[n]))
-        for s in streams:
-            for cell in s.previous:
+            past = [self._vectors(k, part, streams, safe) for part in range(parts)]
+            for plane in zip(*past, strict=True):
+                self._stream(plane, parts, safe)
+            for s, kept in zip(streams, cells, strict=True):
+                for n in range(len(kept) - 1, -1, -1):
+                    b.emit(Assign(kept[n], s.previous[n]))
+                s.previous = kept
+        for kept in cells:
+            for cell in kept:
                 b.depths[cell.name] = outside
-        b.emit(Loop(k, first, last, const(1), tuple(body), comment=comment))
+        b.emit(Loop(k, first, last, const(parts), tuple(body), comment=comment))
+
+    def _vectors(self, k: str, part: int, streams: list[Stream], safe: bool) -> list[Streamed]:
+        """One vector of each stage; the windows move on. Returns what streams."""
+        evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe, part=part)
+        at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
+        for s in streams:
+            if s.stage.name in self.row.rings:
+                self._store_ring(s, at_hand.vector(s), lane, safe and s.stage.name not in self.roomy)
+        past = self._output(evaluator, lane, iter(self.written), safe) if self.row.emit_output else []
+        windows = [[at_hand.vector(s), *s.previous] for s in streams]
+        if evaluator.constraints and safe:
+            raise NotUniformBound
+        for s, window in zip(streams, windows, strict=True):
+            s.previous = window[: len(s.previous)]
+        return past
+
+    def _stream(self, plane: Sequence[Streamed], parts: int, safe: bool) -> None:
+        """The vectors of one plane, each with what is due of the one before it."""
+        w = plane[0][0]
+        assert w.before is not None
+        before, within = w.before, (self.lo, self.hi) if safe else None
+        # vectors one by one are parts of lines, and do not stream
+        apart = const(0) if w.line == 1 else const(1) if parts == 1 else w.apart
+        for _, at, value in plane:
+            stream(self.b, w.buffer, at, value, before, w.held, apart, within)
+            before = value
+        self.b.emit(Assign(w.before, before))
 
     def _value(self, evaluator: Evaluator, s: Stream, lane: Lane) -> Value:
         """The stream's vector at its lead."""
@@ -312,12 +354,13 @@ class _Fused:
             left = self.base + (last + 1).scaled(self.lanes) - w.held
             store(self.b, w.buffer, tuple(at), w.before, (maximum(left, self.lo), self.hi))
 
-    def _output(self, evaluator: Evaluator, lane: Lane, written: Iterator[Written] | None, safe: bool = False) -> None:
+    def _output(
+        self, evaluator: Evaluator, lane: Lane, written: Iterator[Written] | None, safe: bool = False
+    ) -> list[Streamed]:
         """The output's points: the loops that are still open stand inside the vector's. Without `written` it is
-        planned what that will be. Vectors that go past the caches are written last, one after the other: loads that
-        come after such a store wait with it."""
+        planned what that will be. Returns what streams."""
         outside = self.b.depth
-        past: list[tuple[Written, tuple[Lane, ...], Value]] = []
+        past: list[Streamed] = []
         within = (self.lo, self.hi) if safe else None
 
         def nest(dims: tuple[str, ...], env: dict[str, Lane]) -> None:
@@ -341,19 +384,20 @@ class _Fused:
             values = [evaluator.value(v, frame) for v in self.row.output.values]
             at = tuple(ordered.values())
             for buffer, value in zip(self.row.output_buffers, values, strict=True):
-                held = self.row.stream and self.b.depth == outside and streams(buffer, at, value) and not self.clamped
-                held = held and value.lanes <= self.b.register_lanes(value.type)
+                line = self._line(buffer, at, value, outside)
                 if written is None:
-                    self.written += [Written(buffer, at, const(0))] if held else []
-                elif held:
+                    self.written += [Written(buffer, at, line)] if line else []
+                elif line:
                     past.append((next(written), at, value))
                 else:
                     store(self.b, buffer, at, value, within)
 
         nest(tuple(d for d in reversed(self.row.order) if d != self.row.dim), {self.row.dim: lane})
-        for w, at, value in past:
-            assert w.before is not None
-            stream(self.b, w.buffer, at, value, w.before, w.held, within)
-        for w, _, value in past:
-            assert w.before is not None
-            self.b.emit(Assign(w.before, value))
+        return past
+
+    def _line(self, buffer: Buffer, at: tuple[Lane, ...], value: Value, outside: int) -> int:
+        """Vectors that make a line, of neighbours in memory that stream; 0 where they do not."""
+        inside = self.b.depth != outside or value.lanes > self.b.register_lanes(value.type)
+        if not self.row.stream or self.clamped or inside or not streams(buffer, at, value):
+            return 0
+        return line_vectors(value.lanes * value.type.bytes, self.b.line_bytes)

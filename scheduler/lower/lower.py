@@ -51,7 +51,7 @@ class _Lowering:
         self.pipeline = laid_out(prepared(pipeline, schedule), schedule)
         self.schedule = schedule
         self.platform = platform
-        self.builder = Builder(schedule.strict, platform.vector_bytes)
+        self.builder = Builder(schedule.strict, platform.vector_bytes, platform.line_bytes)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.halves = halves(self.pipeline)
         self.joint = {name: j.joint for j in schedule.joinings for name in j.stages}

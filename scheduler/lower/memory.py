@@ -225,10 +225,16 @@ def _ask(b: Builder, row: str, at: Index, far: bool, soon: Index | None) -> None
 
 
 def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:
-    """How many elements a vector at `start` of the row is beyond the vector of memory that it begins in. So many of
-    each vector that `stream` is given are written with the next."""
+    """Misalignment of a vector at `start` of the row: the elements between the vector of memory that it begins in and
+    it. So many of each vector that `stream` is given are written with the next."""
     row, hint = _row(b, buffer, lanes), f"{buffer.stage}_held"
     return b.as_index(b.define("held", (start,), INT64, attrs=(buffer.type, width), row=row, hint=hint))
+
+
+def vectors_into_line(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:
+    """Vectors of memory between the beginning of a line and the one that `start` of the row is in."""
+    row, hint = _row(b, buffer, lanes), f"{buffer.stage}_into_line"
+    return b.as_index(b.define("into_line", (start,), INT64, attrs=(buffer.type, width), row=row, hint=hint))
 
 
 def ask_ends(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], first: Index, last: Index) -> None:
@@ -247,17 +253,19 @@ def stream(
     value: Value,
     before: Value,
     held: Index,
+    apart: Index,
     within: tuple[Index, Index] | None,
 ) -> None:
-    """Writes the neighbours `value` past the caches, but `held` of them, and those of `before` that are due; only those
-    `within` a range if there is one."""
+    """Writes the neighbours `value` but `held` of them, and those of `before` that are due; only those `within` a range
+    if there is one. They stream where `apart`, vectors from the beginning of a line to the first of the block of stores
+    that this is one of, is 0."""
     row, unit, width = _row(b, buffer, lanes), lanes[buffer.unit], value.lanes
     picked = ScalarType("int", value.type.bits)
     picks = b.define(
         "lanes", (const(width) - held,), picked, width, (tuple(range(width)),), hint=f"{buffer.stage}_picks"
     )
     ends = None if within is None else (within[0] + held, within[1] + held)
-    b.emit(Store(buffer, row, unit.base, value, within=ends, stream=True, before=before, picks=picks))
+    b.emit(Store(buffer, row, unit.base, value, within=ends, stream=True, before=before, picks=picks, apart=apart))
 
 
 def streams(buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> bool:
@@ -267,11 +275,11 @@ def streams(buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> bool:
     return value.lanes > 1 and whole and all(x.uniform for d, x in enumerate(lanes) if d != buffer.unit)
 
 
-def beyond(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], width: int) -> Index:
-    """How many elements the place `lanes` is beyond the vector of memory that it is in."""
+def beyond(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index:
+    """Misalignment of the place `lanes`: the elements between the line of memory that it is in and it."""
     at, row = lanes[buffer.unit].base, _row(b, buffer, lanes)
     type_ = UINT8 if buffer.type == BOOL else buffer.type
-    return b.as_index(b.define("beyond", (at,), INT64, attrs=(type_, width), row=row, hint="beyond"))
+    return b.as_index(b.define("beyond", (at,), INT64, attrs=(type_, 1), row=row, hint="beyond"))
 
 
 def store_past(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, moved: Index) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Interval
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
+from scheduler.analysis.lines import line_vectors
 from scheduler.analysis.unread import Half
 from scheduler.lang.expr import Var, walk
 from scheduler.lang.pipeline import Stage
@@ -245,7 +246,7 @@ def _row(
         axis = Axis(q, align, lanes, b.depth)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         evaluator = Evaluator(b, sources, axis, own=nest.own)
-        past = _past(nest, envs, rest, sym(first)) if align == 1 else None
+        past = _past(b, nest, envs, rest, sym(first)) if align == 1 else None
         evaluator.moved = None if past is None else sym(counter) - sym(q)
         b.declare(counter)
         _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
@@ -267,10 +268,9 @@ def _row(
         b.declare(name)
     b.emit(VectorSplit(first, last, from_, to, start, end, lanes, align, tuple(given)))
     begin, end_at, step = sym(first), sym(last) + (lanes // align - 1), const(lanes // align)
-    if past is not None:  # vectors of memory, the first of which may begin before the row
+    if past is not None:  # whole lines of memory, the first of which may begin before the row
         some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
-        memory = min(lanes, b.register_lanes(past[0].type))
-        begin = begin - b.let(multiply(beyond(b, past[0], past[1], memory), some), f"{dim}_beyond")
+        begin = begin - b.let(multiply(beyond(b, past[0], past[1]), some), f"{dim}_beyond")
     b.emit(Loop(counter, begin, end_at, step, tuple(body), last=(q, last), first=first if past is not None else ""))
     skip = (from_, to)
     wide = b.expected(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
@@ -288,12 +288,14 @@ def _row(
 
 
 def _past(
-    nest: Nest, envs: Sequence[Mapping[str, Lane]], rest: tuple[str, ...], first: Index
+    b: Builder, nest: Nest, envs: Sequence[Mapping[str, Lane]], rest: tuple[str, ...], first: Index
 ) -> tuple[Buffer, tuple[Lane, ...]] | None:
-    """Where vectors that go past the caches begin, which start at `first`; None where there are none."""
+    """Where vectors that stream begin, which start at `first`; None where there are none: those of whole lines do."""
     if nest.past is None or nest.vector is None or len(envs) != 1:
         return None
     buffer, dims = nest.past
+    if line_vectors(nest.vector.lanes * buffer.type.bytes, b.line_bytes) != 1:
+        return None
     if any(nest.bounds[d][0] != nest.bounds[d][1] and d not in nest.unroll for d in rest):
         return None
     at = {**envs[0], **{d: Lane(nest.bounds[d][0]) for d in rest}, nest.vector.dim: Lane(first)}

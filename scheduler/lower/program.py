@@ -98,9 +98,11 @@ class Store:
     """`value` to `row[index]`; a vector to as many neighbours, or lane by lane where `scatter` says, only lanes
     with an index in `within` if there is one.
 
-    With `stream` the store goes past the caches where it is aligned. With `before`, the vector of neighbours before,
-    it is made so: `picks` are the lanes of both that fill the vector of memory that the first of `value` belongs to;
-    the rest is due with the vector that follows. Without it the vector is `moved` so far to the left.
+    With `stream` it is a streaming (non-temporal) store, of a whole line together with those beside it. With `before`,
+    the vector of neighbours before, the vector of memory that the first of `value` belongs to is filled with the lanes
+    `picks` of both, and the rest is due with the vector that follows; it streams where `apart`, how many vectors the
+    block of stores begins beyond a line, is 0. Without `before` the vector is `moved` so far to the left, and is the
+    `part`-th of those that the block consists of, which streams where its first begins a line.
     """
 
     buffer: Buffer
@@ -112,7 +114,9 @@ class Store:
     stream: bool = False
     before: Value | None = None
     picks: Value | None = None
+    apart: Index | None = None
     moved: Index | None = None
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: 
                 roots.update([s.row, s.buffer.pointer, *s.index.symbols(), *_names(s.value)])
                 roots.update(n for g in s.scatter for n in _gathered_names(g))
                 roots.update(n for x in s.within or () for n in x.symbols())
-                roots.update(n for v in (s.before, s.picks, s.moved) if v is not None for n in _names(v))
+                roots.update(n for v in (s.before, s.picks, s.apart, s.moved) if v is not None for n in _names(v))
             case AskEnds():
                 roots.update([s.row, *s.first.symbols(), *s.last.symbols()])
             case Prefetch():

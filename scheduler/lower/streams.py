@@ -48,7 +48,8 @@ class Streams:
     `planning`, requests and the bounds of loads are noted; then requests are answered by lanes of the streams.
     `reader` is the stream that is being computed: None is the output. `ahead` is how far ahead rows of rings are
     read from memory, `reach` from where to where, relative to the output's vector (None where that is not known),
-    `before` are the names that there were before the row was planned."""
+    `before` are the names that there were before the row was planned, `part` is which of the vectors that one iteration
+    computes this is."""
 
     dims: Mapping[str, int]
     stages: Mapping[str, Stage]
@@ -64,6 +65,7 @@ class Streams:
     reader: Stream | None = None
     output_whole: bool = False
     compute: Callable[[Stream], Value] | None = None
+    part: int = 0
     depth: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -122,7 +124,7 @@ class Streams:
             with self.builder.outside(self.depth):
                 return compute(s)
 
-        found = self.builder.remember(self.depth, ("stream", s.stage.name, s.component, s.at), make)
+        found = self.builder.remember(self.depth, ("stream", s.stage.name, s.component, s.at, self.part), make)
         assert isinstance(found, Value)
         return found
 

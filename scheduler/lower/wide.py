@@ -289,7 +289,7 @@ class _Splitter:
             scatter = tuple(replace(g, lane=self._lane(g.lane, n, count, k)) for g in s.scatter)
             index = s.index if scatter else s.index + k * n
             moved = None if s.moved is None else _moved(s.moved, k, n, count)
-            self.out.append(replace(s, index=index, value=part, scatter=scatter, moved=moved))
+            self.out.append(replace(s, index=index, value=part, scatter=scatter, moved=moved, part=k))
 
 
 def _moved(m: Index, k: int, n: int, count: int) -> Index:

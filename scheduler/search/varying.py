@@ -11,6 +11,7 @@ import numpy as np
 
 from platforms.model import Platform
 from scheduler.analysis.facts import Read
+from scheduler.analysis.lines import line_vectors
 from scheduler.analysis.members import FEW, Members
 from scheduler.analysis.neighbours import ROWS_TOGETHER
 from scheduler.analysis.work import circulating_bytes
@@ -159,12 +160,14 @@ def _vector(planner: Planner, members: Members, shape: Shape) -> Vector | None:
 
 
 def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
-    """Whether the output may go past the caches: vectors of it, of rows side by side whole lines."""
+    """Legality and use of streaming stores of the output: by whole lines, which several vectors of a row with stages in
+    registers make together, of what nobody finds in the caches afterwards."""
     output, vector = members.facts.definitions[members.output], _vector(planner, members, shape)
     if vector is None or vector.dim != output.storage[0] or output.updates:
         return False
-    size = vector.lanes * members.facts.stages[members.output].bytes_per_point
-    return _leaves_caches(planner, members) and (not shape.order.rows or size >= planner.platform.line_bytes)
+    lines = {line_vectors(vector.lanes * t.bytes, planner.platform.line_bytes) for t in output.types}
+    together = any(at.registers for at in shape.levels.values()) and not shape.order.rows
+    return _leaves_caches(planner, members) and (min(lines) > 0 if together else lines == {1})
 
 
 def whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:

@@ -77,6 +77,20 @@ SCHEDULES |= {
 }
 
 
+def narrow(schedule: Schedule, lanes: int) -> Schedule:
+    """The same with vectors of so many lanes."""
+    (group,) = schedule.groups
+    placements = tuple(p if p.vector is None else replace(p, vector=Vector("x", lanes)) for p in group.placements)
+    return replace(schedule, groups=(replace(group, vector=Vector("x", lanes), placements=placements),))
+
+
+PARTS_OF_LINES = {
+    f"{name} past the caches, {count} vectors a line": narrow(SCHEDULES[f"{name} past the caches"], lanes)
+    for name, lanes, count in (("blur", 16, 2), ("blur", 8, 4), ("unsharp", 8, 2), ("unsharp", 4, 4), ("harris", 8, 2))
+}
+SCHEDULES |= PARTS_OF_LINES
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_a_schedule_with_registers_computes_what_the_pipeline_says(name: str, size: str) -> None:
@@ -103,6 +117,23 @@ def test_vectors_that_go_past_the_caches_are_the_last_of_an_iteration() -> None:
     assert whole.count("tilesmith_stream") == 3
     assert "_at *)(" in whole[:first]
     assert "_at *)(" not in whole[first:]
+
+
+@pytest.mark.parametrize(("lanes", "vectors"), [(16, 1), (8, 2), (4, 4)])
+def test_vectors_of_a_line_follow_each_other(lanes: int, vectors: int) -> None:
+    """The stores of one plane, then those of the next: a line that is written in parts loses its write combining."""
+    pipeline = loaded("unsharp")
+    schedule = narrow(SCHEDULES["unsharp past the caches"], lanes)
+    code = source_of(pipeline, schedule, machine(vector_bytes=4 * lanes)).code
+    filled, whole, ended = re.split(r"/\* (?:windows fill|whole vectors|the end of the row) \*/", code)[1:4]
+    stored = re.findall(r"tilesmith_stream_f32x\d+\((\w+) \+ .*, (\w+)\);", whole)
+    assert [row for row, _ in stored] == [row for row in dict(stored) for _ in range(vectors)]
+    assert len(stored) == 3 * vectors
+    apart = [decided for _, decided in stored[::vectors]]
+    assert apart[0] == "0"
+    assert vectors == 1 or all(re.match("apart_", x) for x in apart[1:])  # planes may not be alike
+    assert re.search(rf"for \(.* xk_\d+ \+= {vectors}\)" if vectors > 1 else r"xk_\d+\+\+", whole)
+    assert vectors == 1 or not re.search(r"tilesmith_ends_\w+\(.*, 0, [^,]*, [^,]*\);", filled + ended)
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
