@@ -241,3 +241,39 @@ def multiply(a: Index, b: Index) -> Index:
     if b.is_const:
         return a.scaled(b.const)
     return _atom("mul", *sorted((a, b), key=lambda x: x.key))
+
+
+Change: TypeAlias = tuple[int, int] | None
+Changes: TypeAlias = dict[str, Change]
+
+
+def change(value: Index, var: str, named: Mapping[str, Index], known: Changes) -> Change:
+    """Bounds of value(var + 1) - value(var), whatever `var` and the other symbols are; None where they are not known.
+    `named` has the values of symbols that stand for others, `known` their changes as they are found."""
+    least = most = 0
+    for atom, c in value.terms:
+        found = _change_of(atom, var, named, known)
+        if found is None:
+            return None
+        least, most = least + c * found[c < 0], most + c * found[c > 0]
+    return least, most
+
+
+def _change_of(atom: Atom, var: str, named: Mapping[str, Index], known: Changes) -> Change:
+    if atom.kind == "sym":
+        if atom.key == var:
+            return 1, 1
+        if atom.key not in known:
+            known[atom.key] = change(named[atom.key], var, named, known) if atom.key in named else (0, 0)
+        return known[atom.key]
+    args = [found for a in atom.args if (found := change(a, var, named, known)) is not None]
+    if len(args) < len(atom.args):
+        return None
+    if all(a == (0, 0) for a in args):
+        return 0, 0
+    if atom.kind in ("min", "max"):
+        return min(least for least, _ in args), max(most for _, most in args)
+    if atom.kind == "div" and atom.args[1].is_const and atom.args[1].const > 0:
+        (least, most), k = args[0], atom.args[1].const
+        return least // k, -(-most // k)
+    return None

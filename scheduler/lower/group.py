@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds import Box, box_hull, footprint, reads, settled_box, variables
 from scheduler.analysis.dependence import pure_dims
-from scheduler.analysis.index import Index, const, maximum, minimum, sym
+from scheduler.analysis.index import Changes, Index, change, const, maximum, minimum, sym
 from scheduler.analysis.neighbours import ROWS_TOGETHER, overlaps
 from scheduler.analysis.spans import Span
 from scheduler.analysis.unread import Half
@@ -53,6 +53,8 @@ class GroupLowering:
     warm: list[str] = field(default_factory=list)
     row_by_row: dict[Index, Index] = field(default_factory=dict)
     _depends: dict[str, set[str]] = field(default_factory=dict)
+    _values: dict[str, Index] = field(default_factory=dict)
+    _changes: dict[str, Changes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.anchor = self._anchor() if self.plan.registers else const(0)
@@ -118,7 +120,13 @@ class GroupLowering:
             for s in value.symbols():
                 inside |= {s} | self._depends.get(s, set())
             self._depends[named.terms[0][0].key] = inside
+            self._values[named.terms[0][0].key] = value
         return named
+
+    def _rises_by_one(self, value: Index, var: str) -> bool:
+        """Monotonicity: `value` never falls from one iteration of `var` to the next, and grows by one at most."""
+        found = change(value, var, self._values, self._changes.setdefault(var, {}))
+        return found is not None and found[0] >= 0 and found[1] <= 1
 
     def _moves(self, value: Index, var: str) -> bool:
         return any(s == var or var in self._depends.get(s, ()) for s in value.symbols())
@@ -173,7 +181,7 @@ class GroupLowering:
             self.builder.declare(done)  # inside the loop: nothing that depends on it may be moved out
             self._depends[done] = {loop.var}
             loop.start[done] = outside[d][0]
-            if self.plan.fills_row_by_row(n, span):
+            if self.plan.fills_row_by_row(n, span) and self._rises_by_one(box[d][1], loop.var):
                 self.row_by_row[sym(done)] = outside[d][0]
         loop.end[done] = maximum(sym(done), box[d][1] + 1)
         first = sym(done)

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler.analysis.index import (
     Index,
+    change,
     const,
     divide,
     floor_div,
@@ -120,3 +121,26 @@ def test_symbols_and_coefficients() -> None:
     assert (index - index).is_const
     with pytest.raises(KeyError):
         index.value({"x": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (X + 3, (1, 1)),
+        (Y.scaled(2) - X, (-1, -1)),
+        (divide(X + 5, 4), (0, 1)),
+        (divide(X + 5, 4).scaled(4) + 7, (0, 4)),
+        (divide(X.scaled(-2), 3), (-1, 0)),
+        (minimum(X + 1, N), (0, 1)),
+        (maximum(X.scaled(3), X + 1), (1, 3)),
+        (modulo(Y, N) + X, (1, 1)),
+        (modulo(X, 4), None),
+        (multiply(X, Y), None),
+    ],
+)
+def test_change_from_one_iteration_to_the_next(value: Index, expected: tuple[int, int] | None) -> None:
+    named = sym("of_four")
+    values = {"of_four": value}
+    assert change(value, "x", {}, {}) == expected
+    assert change(named.scaled(-1), "x", values, {}) == (None if expected is None else (-expected[1], -expected[0]))
+    assert change(value, "y_inner", values, {}) == (0, 0)

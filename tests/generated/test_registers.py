@@ -184,6 +184,35 @@ def test_bools_past_the_caches(fused: bool) -> None:
         assert_right(got, interpret(pipeline, inputs, {}, regions))
 
 
+def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
+    """Of four rows of the output all read the same rows, and the next four the next ones."""
+    values = {
+        "ring": "input(x, y) * 3.0",
+        "strided": "ring(x, 4 * y) + ring(x, 4 * y + 3) * 2.0",
+        "again": "strided(x, y // 4)",
+        "out": "again(x - 1, y) + again(x + 1, y + 1)",
+    }
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "butterfly",
+            "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [{"name": n, "dims": ["x", "y"], "value": v} for n, v in values.items()],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 256], [0, 64]]},
+        }
+    )
+    schedule = rows("butterfly", "out", (ring("ring"), ring("strided"), registers("again")))
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, machine())
+    regions = {"out": ((3, 70), (5, 31))}
+    p = at_regions(pipeline, regions, use_estimates=False)
+    inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
+    status, got = call(build(source, ("-O1", "-march=native")), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    assert_right(got, interpret(pipeline, inputs, {}, regions))
+
+
 @pytest.mark.parametrize(("name", "soon"), [("blur", False), ("harris", True), ("unsharp", True)])
 def test_loops_of_many_rows_ask_for_them_twice(name: str, soon: bool) -> None:
     """Far ahead, and again when they come from the second level of caches."""
