@@ -97,7 +97,7 @@ class Ecm:
 
     def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
-        key = (id(m), work.lanes, id(work.operations), id(work.loads), id(work.stores), work.held)
+        key = (id(m), work.lanes, id(work.operations), id(work.loads), id(work.stores), work.held, work.asked)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:
@@ -276,6 +276,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], m: Machin
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
     spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
     one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
+    ends = _ends(works)
     computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
     found: list[Amount] = []
     for w, of in zip(works, steps, strict=True):
@@ -283,9 +284,23 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], m: Machin
         if w.in_output and len(one_loop) > 1 and w.lanes > 1:
             cycles = of.arithmetic if computes else of.transfers
         cycles += spilled / held * of.spills if of.held else 0.0
-        row = of.row - m.row if w.in_output and w is not works[-1] else of.row  # the loop is begun by the output
+        # the loop is begun by the output
+        row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
+        if w.in_output and len(one_loop) > 1:
+            part = 0.0 if w is works[-1] else 2.0 * of.part  # rows of rings reach beyond the output's at both ends
+            row = row + (ends * of.near + part) * m.cycle
         found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found
+
+
+def _ends(works: list[Work]) -> Amount:
+    """Steps of a row with stages in registers in which vectors may leave it: the first, the last, and those in which
+    windows fill."""
+    steps = [w.steps / largest(w.rows, 1.0) for w in works if w.in_output]
+    most = steps[0]
+    for n in steps[1:]:
+        most = largest(most, n)
+    return 2.0 + most - steps[-1]
 
 
 def _times(work: Work, works: list[Work]) -> float:

@@ -43,8 +43,9 @@ class Work(NamedTuple):
     `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
     the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before. `held`
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
-    `streams` are rows of memory that it walks side by side. Of what it loads another stage of the group has loaded
-    so many bytes before, `again`, and so many bytes are touched in between; None if there are none.
+    `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
+    by an instruction. Of what it loads another stage of the group has loaded so many bytes before, `again`, and so many
+    bytes are touched in between; None if there are none.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -71,6 +72,7 @@ class Work(NamedTuple):
     looked_up: tuple[Amount, ...] = ()
     table: Amount = 0.0
     again: tuple[Amount, Amount] | None = None
+    asked: float = 0.0
 
 
 class GroupWork(NamedTuple):

@@ -138,9 +138,21 @@ class WorkCounter:
         run = self.running.stages[name]
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
-        ahead = self.running.prefetch > 0 and self._rows_side_by_side(self._along_row(name, run))
+        prefetch = self.running.prefetch > 0
+        ahead = prefetch and self._rows_side_by_side(self._along_row(name, run))
         on_grid = name in self.on_grid
-        key = ("work", counter.keys[name], run, self.row, streamed, ahead, made, on_grid, self.layers.parts.get(name))
+        key = (
+            "work",
+            counter.keys[name],
+            run,
+            self.row,
+            streamed,
+            prefetch,
+            ahead,
+            made,
+            on_grid,
+            self.layers.parts.get(name),
+        )
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
@@ -180,6 +192,7 @@ class WorkCounter:
             level,
             looked_up,
             table,
+            asked=self._asked(name, run),
         )
 
     def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:
@@ -252,6 +265,22 @@ class WorkCounter:
                 width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
                 rows += max(1.0, read.points * together / (1 + width))
         return rows
+
+    def _asked(self, name: str, run: Run) -> float:
+        """Software prefetches of one step: of each row of what it reads from outside of the group one for each line
+        that its vector spans."""
+        if not self.running.prefetch or run.lanes == 1:
+            return 0.0
+        members, asked = self.counter.members, 0.0
+        for read in self.counter.reads[name].reads:
+            along = [s for s in read.roughly if s.known and s.var == run.row]
+            if members.is_local(read.producer) or not along:
+                continue
+            size = members.facts.stages[read.producer].bytes_per_point
+            lines = max(1.0, run.lanes * float(abs(along[0].rate)) * size / LINE)
+            width = sum(float(s.width) for s in along)
+            asked += max(1.0, read.points / (1 + width)) * lines
+        return asked
 
     def _held(self, name: str, run: Run) -> tuple[tuple[int, float], ...]:
         """What is kept in registers for a stage from one step to the next: vectors, with the bytes of their elements.

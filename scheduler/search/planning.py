@@ -182,10 +182,7 @@ class Planner:
         output = self.facts.stages[segment.output]
         alone = segment.shared.issuperset(segment.names[:-1])
         if is_special(output) or (alone and (self.expired() or not tiled_dims(output))):
-            settled = self._settle(Plan(segment, 0.0))
-            plan = Plan(segment, float(settled.cost.total))
-            self.settled[id(plan)] = settled
-            yield plan
+            yield self._at_root(segment)
         if is_special(output) or not tiled_dims(output) or (alone and self.expired()):
             return
         if self.expired():
@@ -198,6 +195,13 @@ class Planner:
         sizes = self.strips(members, order)
         for kind, shape in shapes(members, order, self.kinds, self.platform):
             yield self.priced(segment, members, shape, sizes, kind)
+
+    def _at_root(self, segment: Segment) -> Plan:
+        """The output of a segment at root, without tiles; the rest inline."""
+        settled = self._settle(Plan(segment, 0.0))
+        plan = Plan(segment, float(settled.cost.total))
+        self.settled[id(plan)] = settled
+        return plan
 
     def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
         """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
@@ -230,12 +234,14 @@ class Planner:
         return sizes
 
     def _sized(self, segment: Segment, further: bool) -> tuple[Plan, ...]:
-        """The sketches and the schedule of the paper; and `further` the best of them in other orders, changed, and with
-        the best of all tile sizes."""
+        """The sketches, the schedule of the paper and a single stage without tiles; and `further` the best of them that
+        has tiles in other orders, changed, and with the best of all tile sizes."""
         plans = [*self._sketched(segment), *self._papers(segment)]
+        if len(segment.names) == 1 and all(p.sized for p in plans):
+            plans.append(self._at_root(segment))
         for varied in WAYS if further else ():
             plans.sort(key=lambda p: p.total)
-            best = plans[0] if plans else None
+            best = next((p for p in plans if p.sized is not None), None)
             if best is None or best.sized is None or best.members is None or self.expired():
                 break
             plans += varied(self, best, best.members, best.sized)

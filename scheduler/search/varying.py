@@ -124,11 +124,12 @@ def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Siz
         if found is None:
             return
         kind, other = found
+        other = replace(other, stream=shape.stream and _streams(planner, members, other))
         ahead = ahead_bytes(planner.platform) if whole_rows(planner, plan, Sized(other, sizes, inf)) else 0
-        other = replace(other, stream=shape.stream and _streams(planner, members, other), prefetch=ahead)
-        tried = planner.priced(plan.segment, members, other, sizes, kind)
-        yield tried
-        if not plan.total * PAYS <= tried.total <= plan.total * FAR:
+        ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
+        tried = [planner.priced(plan.segment, members, way, sizes, kind) for way in ways]
+        yield from tried
+        if not plan.total * PAYS <= min(t.total for t in tried) <= plan.total * FAR:
             return
 
 

@@ -195,6 +195,33 @@ def test_rows_that_are_asked_for_ahead_hide_more() -> None:
     assert ahead < plain
 
 
+def test_a_software_prefetch_takes_the_time_of_four_loads() -> None:
+    platform = machine(row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
+    assert terms(counts(work(asked=2.0)), platform)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 4 * 0.5) * 1e-3)
+
+
+def test_ends_of_a_row_with_stages_in_registers_cost_clamps_and_parts_of_vectors() -> None:
+    """The first step, the last one, and those in which windows fill, where what is read may leave its row; rings are
+    written a little further than the output, at both ends."""
+    platform = machine(row_start_ns=0.0, scalar_cycles=0.4)
+    ring = work(steps=1e6 + 2000.0)  # two steps more a row
+    output = work(loads=(Transfer("unaligned", 4, 3.0),))
+    stages = tuple(
+        StageCounts(n, False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, w)
+        for n, w in (("ring", ring), ("out", output))
+    )
+    group = GroupWork(parallel=1.0, tiles=1.0, circulating_bytes=FAR)
+    priced = Ecm().price(GroupCounts("out", 1, (("x", 1e6),), (), stages, group), platform)
+    rows = {s.stage: float(s.terms[0].value) / 1000.0 for s in priced.stages}
+    ends = {"ring": 4 * 10 + 2 * 4 * 4, "out": 4 * 10 * 3}
+    p = platform.ecm_parameters
+    steps = {
+        "ring": 1002 * (p.load_cycles + p.store_cycles),
+        "out": 1000 * (3 * p.unaligned_load_cycles + p.store_cycles),
+    }
+    assert rows == pytest.approx({n: (steps[n] + ends[n] * 0.4) * 1e-3 for n in steps})
+
+
 def test_what_is_asked_for_beyond_the_end_of_a_row_is_another_tile_s() -> None:
     platform = machine()
     moved = work(loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=1e8, run_bytes=1024.0)
