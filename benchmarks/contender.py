@@ -74,14 +74,21 @@ def layout(extents: Sequence[int], storage: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def allocate(dtype: np.dtype, extents: Sequence[int], storage: Sequence[int]) -> np.ndarray:
-    """A touched array with the axes reversed, laid out as `storage` says, its first element aligned."""
-    size = int(np.prod(extents, dtype=np.int64)) * dtype.itemsize
-    raw = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+def allocate(
+    dtype: np.dtype,
+    extents: Sequence[int],
+    strides: Sequence[int],
+    alignment: int = ALIGNMENT,
+    offset: int = 0,
+) -> np.ndarray:
+    """A touched array with the axes reversed, of these strides in elements; its first element is `offset` bytes after
+    an address that is aligned."""
+    size = (1 + sum((n - 1) * s for n, s in zip(extents, strides, strict=True))) * dtype.itemsize
+    raw = np.zeros(size + alignment + offset, dtype=np.uint8)
     raw.fill(0)
-    offset = -raw.ctypes.data % ALIGNMENT
-    strides = [s * dtype.itemsize for s in layout(extents, storage)]
-    return np.ndarray(tuple(reversed(extents)), dtype, buffer=raw.data, offset=offset, strides=tuple(reversed(strides)))
+    start = -raw.ctypes.data % alignment + offset
+    steps = tuple(s * dtype.itemsize for s in reversed(strides))
+    return np.ndarray(tuple(reversed(extents)), dtype, buffer=raw.data, offset=start, strides=steps)
 
 
 def tilesmith_buffer(array: np.ndarray, region: Sequence[Sequence[int]], strides: Sequence[int]) -> TilesmithBuffer:
@@ -136,12 +143,13 @@ class Compiled:
             self.keep.append(scalar)
             return scalar.ctypes.data
         extents = [n for _, n in a["region"]]
-        array = allocate(dtype, extents, a["storage"])
+        strides = layout(extents, a["storage"])
+        array = allocate(dtype, extents, strides)
         if a["file"] is None:
             self.outputs.append(array)
         else:
             array[...] = np.pad(np.load(a["file"]), list(reversed(a.get("padding", [[0, 0]] * len(extents)))), "edge")
-        buffer = self.describe(array, a["region"], layout(extents, a["storage"]))
+        buffer = self.describe(array, a["region"], strides)
         self.keep += [array, buffer]
         return ctypes.addressof(buffer)
 

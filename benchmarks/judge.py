@@ -11,7 +11,7 @@ from typing import Any
 import halide as hl
 import numpy as np
 
-from benchmarks.contender import allocate
+from benchmarks.contender import allocate, layout
 from benchmarks.contest import storage_order
 from benchmarks.problem import Region
 from benchmarks.to_halide import HalidePipeline, to_halide
@@ -71,7 +71,7 @@ def room(dtype: np.dtype, region: Region, storage: Sequence[int]) -> tuple[np.nd
     """
     extents = [n for _, n in region]
     whole = [max(n, 2) if d == storage[0] else n for d, n in enumerate(extents)]
-    array = allocate(dtype, whole, storage)
+    array = allocate(dtype, whole, layout(whole, storage))
     buffer = hl.Buffer(array.view(np.ulonglong) if dtype == np.uint64 else array)
     for d, n in enumerate(extents):
         buffer.crop(d, 0, n)

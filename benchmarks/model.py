@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from scipy.stats import spearmanr
 
 from app.cli.sources import load_platform
 from app.workers.compile import build
 from benchmarks import machine, report
-from benchmarks.contender import allocate, layout, tilesmith_buffer
+from benchmarks.arguments import Arguments
 from benchmarks.contest import BUILD
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
@@ -83,39 +82,13 @@ class Runner:
     """Calls libraries of one pipeline on the same arguments, in this process."""
 
     def __init__(self, problem: Problem) -> None:
-        self.keep: list[object] = []
-        pipeline, addresses = problem.pipeline, []
-        for i in pipeline.inputs:
-            order = [i.dims.index(d) for d in i.storage]
-            region = problem.input_regions[i.name]
-            addresses.append(self._image(problem.inputs[i.name].dtype, region, order, problem.inputs[i.name]))
-        for p in pipeline.params:
-            scalar = np.array([problem.params[p.name]], dtype=p.type.numpy)
-            self.keep.append(scalar)
-            addresses.append(scalar.ctypes.data)
-        for name in pipeline.outputs:
-            stage = pipeline.stage(name)
-            order = [stage.dims.index(d) for d in stage.storage]
-            for t in stage.types:
-                addresses.append(self._image(np.dtype(t.numpy), problem.output_regions[name], order, None))
-        self.arguments = (ctypes.c_void_p * len(addresses))(*addresses)
-
-    def _image(
-        self, dtype: np.dtype, region: tuple[tuple[int, int], ...], order: Sequence[int], data: np.ndarray | None
-    ) -> int:
-        extents = [n for _, n in region]
-        array = allocate(dtype, extents, order)
-        if data is not None:
-            array[...] = data
-        buffer = tilesmith_buffer(array, region, layout(extents, order))
-        self.keep += [array, buffer]
-        return ctypes.addressof(buffer)
+        self.arguments = Arguments(problem)
 
     def call_ms(self, function: Call, threads: int) -> float:
         """Milliseconds of one call; of one thread its processor time, which other programs disturb less."""
         clock = time.perf_counter if threads > 1 else time.process_time
         start = clock()
-        if function(self.arguments) != 0:
+        if function(self.arguments.pointers) != 0:
             raise RuntimeError("a library refused its arguments")
         return (clock() - start) * 1e3
 

@@ -98,7 +98,7 @@ def test_agreement_of_floats_is_relative_to_the_largest() -> None:
 
 def test_arrays_lie_in_memory_as_storage_says() -> None:
     assert layout((5, 7, 3), (2, 0, 1)) == (3, 15, 1)
-    array = allocate(np.dtype(np.float32), (5, 7, 3), (2, 0, 1))
+    array = allocate(np.dtype(np.float32), (5, 7, 3), (3, 15, 1))
     assert array.shape == (3, 7, 5)
     assert [s // 4 for s in reversed(array.strides)] == [3, 15, 1]
     assert array.ctypes.data % 128 == 0
