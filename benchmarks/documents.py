@@ -6,22 +6,31 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.drawing import drawn
 from scheduler import pipelines
 from scheduler.lang.document import load_text
 from scheduler.lang.pipeline import Pipeline
 
+DRAWN = re.compile(r"drawn_(?P<seed>\d+)")
 SIZED = re.compile(r"(?P<name>.+)@(?P<x>\d+)x(?P<y>\d+)")
 
 
 def pipeline_of(name_or_path: str) -> Pipeline:
-    """The shipped pipeline of that name, or the document in that file; `NAME@WIDTHxHEIGHT` has its estimates changed
-    to images of that size. Raises DocumentError, OSError."""
+    """The shipped pipeline of that name, the random one that is drawn from the seed in `drawn_SEED`, or the document in
+    that file; `NAME@WIDTHxHEIGHT` has its estimates changed to images of that size. Raises DocumentError, OSError."""
     if sized := SIZED.fullmatch(name_or_path):
         return at_size(pipeline_of(sized["name"]), int(sized["x"]), int(sized["y"]))
     if name_or_path in pipelines.names():
         return pipelines.load(name_or_path)
+    if random := DRAWN.fullmatch(name_or_path):
+        return drawn(int(random["seed"]))
     path = Path(name_or_path)
     return load_text(path.read_bytes(), yaml=path.suffix != ".json")
+
+
+def drawn_name(seed: int) -> str:
+    """The name of the random pipeline of that seed."""
+    return f"drawn_{seed}"
 
 
 def at_size(pipeline: Pipeline, width: int, height: int) -> Pipeline:
