@@ -48,7 +48,7 @@ from scheduler.search import SearchOptions, autoschedule, root_schedule
 ROUNDS = 8
 AGAIN = 3
 """Times the rounds in which a ratio near its bound or above is measured again, in another process: these count."""
-COMPILE_S = 180.0
+COMPILE_S = 120.0
 TIMEOUT_S = 400.0
 OUTPUT = Path("out/everywhere")
 UNFINISHED = 3

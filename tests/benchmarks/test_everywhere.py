@@ -218,8 +218,10 @@ def called(problem: Problem, tmp_path: Any) -> Callable[[str], Library]:
 
 def test_libraries_take_turns_on_both_sets(problem: Problem, called: Callable[[str], Library]) -> None:
     libraries, sets, loop = [called(DEFAULT), called(ROOT)], [Arguments(problem) for _ in range(2)], Loop()
-    agree(problem, libraries, sets[0], loop)
-    found, disturbed = in_turns(libraries, sets, 4, loop)
+    first = agree(problem, libraries, sets[0], loop)
+    assert set(first) == {DEFAULT, ROOT}
+    assert len(in_turns(libraries, sets, 4, loop, dict.fromkeys(first, 1e6))[0]) == 2
+    found, disturbed = in_turns(libraries, sets, 4, loop, first)
     assert len(found) == 4
     assert 0 <= disturbed <= 4
     assert all(set(r) == {DEFAULT, ROOT} and min(r.values()) > 0 for r in found[:2])
