@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from platforms.model import CpuPlatform
 from scheduler import pipelines
 from scheduler.analysis.schedule_counts import predict
 from scheduler.compile import generate
+from scheduler.lang.document import canonical_json
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Schedule
 from scheduler.schedule_document import to_document
@@ -102,12 +104,12 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 
 class Contenders:
-    """The schedules of pipelines in builds, compiled; remembered as long as the scheduler's sources are the same."""
+    """The schedules of pipelines in builds, compiled; remembered until the pipeline or the scheduler is another."""
 
     def __init__(self, folder: Path, calibrated: CpuPlatform | None = None) -> None:
         self._records = Records(folder / "contenders.jsonl")
         self._calibrated = calibrated
-        self._version = version()
+        self._versions: dict[str, str] = {}
 
     def names(self, job: Job) -> tuple[str, ...]:
         """Who takes part; a calibration says nothing of other vectors than its own."""
@@ -121,13 +123,20 @@ class Contenders:
 
     def missing(self, job: Job) -> list[str]:
         """Who has to be scheduled and compiled, again where the scheduler has changed."""
-        known = self.known(job)
-        return [n for n in self.names(job) if n not in known or known[n]["version"] != self._version]
+        known, now = self.known(job), self._version(job.pipeline)
+        return [n for n in self.names(job) if n not in known or known[n]["version"] != now]
 
     def prepare(self, job: Job) -> None:
-        pipeline = pipeline_of(job.pipeline)
+        pipeline, now = pipeline_of(job.pipeline), self._version(job.pipeline)
         for name in self.missing(job):
-            self._records.add(self._key(job, name), {"version": self._version, **self._prepared(job, name, pipeline)})
+            self._records.add(self._key(job, name), {"version": now, **self._prepared(job, name, pipeline)})
+
+    def _version(self, name: str) -> str:
+        """Of that pipeline and the scheduler."""
+        if name not in self._versions:
+            document = canonical_json(pipeline_of(name))
+            self._versions[name] = hashlib.sha256(f"{version()}{document}".encode()).hexdigest()[:16]
+        return self._versions[name]
 
     def _prepared(self, job: Job, name: str, pipeline: Pipeline) -> dict[str, Any]:
         machine = job.platform()
@@ -153,6 +162,7 @@ class Contenders:
         return json.dumps([job.pipeline, job.isa, job.compiler, job.threads, name])
 
 
+@cache
 def version() -> str:
     """A hash of the sources that a schedule and its C depend on."""
     found = hashlib.sha256()

@@ -89,7 +89,7 @@ def _photograph(canvas: Canvas) -> list[Picture]:
             found = pointwise.as_float(canvas, found)
         read.add(p.source.name)
         pool.append(found)
-    leaves = [p for p in dict.fromkeys(pool) if p.source.name not in read or p is pool[-1]]
+    leaves = [p for p in pool if p.source.name not in read and isinstance(p.source, frontend.Stage)]
     return [_ended(canvas, p, type, interleaved) for p in _merged(canvas, leaves)]
 
 
@@ -122,10 +122,10 @@ def _ended(canvas: Canvas, p: Picture, type: str, interleaved: bool) -> Picture:
     """An output: of bytes again where the image was, interleaved if it was."""
     if p.is_float and type in ("uint8", "uint16") and canvas.random.random() < 0.7:
         p = pointwise.as_integers(canvas, p, type)
-    if isinstance(p.source, frontend.Image) or (interleaved and p.channels > 1):
-        storage = (C, *p.dims[:2]) if interleaved and p.channels > 1 else None
-        return Picture(canvas.stage("output", p.dims, p.at(), storage=storage), p.type, p.channels, p.scale)
-    return p
+    if not interleaved or p.channels == 1:
+        return p
+    stage = canvas.stage("output", p.dims, p.at(), storage=(C, *p.dims[:2]))
+    return Picture(stage, p.type, p.channels, p.scale)
 
 
 def _wavelets(canvas: Canvas) -> list[Picture]:
