@@ -17,6 +17,7 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
+from platforms.isa import VARIABLE, X86, asked_for
 from platforms.model import Cache, CpuPlatform
 from platforms.toolchain import Compiler
 
@@ -34,19 +35,36 @@ class CpuInfo:
     clock_ghz: float | None
 
 
-@cache
 def host() -> CpuPlatform:
-    """The machine this runs on, with the threads this process may use. Read once a process."""
+    """The machine this runs on, with the threads this process may use, as a processor of the instruction set that the
+    environment names. Read once a process. PlatformError where the processor has not that instruction set."""
+    return _host(os.environ.get(VARIABLE) or None)
+
+
+@cache
+def _host(isa: str | None) -> CpuPlatform:
     affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    return describe(Path("/"), frozenset(affinity), host_system.machine(), shutil.which)
+    return describe(Path("/"), frozenset(affinity), host_system.machine(), shutil.which, isa)
 
 
-def describe(root: Path, affinity: frozenset[int], machine: str, which: Callable[[str], str | None]) -> CpuPlatform:
+def describe(
+    root: Path,
+    affinity: frozenset[int],
+    machine: str,
+    which: Callable[[str], str | None],
+    isa: str | None = None,
+) -> CpuPlatform:
     """The machine whose /proc and /sys are under `root`, of architecture `machine` (as `uname -m` says),
-    for a process that may run on the CPUs in `affinity`; `which` finds commands."""
+    for a process that may run on the CPUs in `affinity`; `which` finds commands. With `isa` as a processor of that
+    instruction set; PlatformError where this one has not all of it."""
     info = parse_cpuinfo(_text(root / "proc/cpuinfo") or "")
     threads, threads_source = usable_threads(root, affinity)
     vector_bytes, vector_registers = vectors(info.features, machine)
+    compiler = find_compiler(machine, vector_bytes, which)
+    if isa is not None:
+        asked = asked_for(isa, info.features, machine)
+        vector_bytes, vector_registers = asked.vector_bytes, asked.vector_registers
+        compiler = Compiler(command=compiler.command, flags=asked.flags)
     clock, clock_source = _clock_ghz(root, affinity, info)
     found = read_caches(root, affinity)
     caches = found or _usual_caches(threads)
@@ -55,7 +73,7 @@ def describe(root: Path, affinity: frozenset[int], machine: str, which: Callable
         "threads": threads_source,
         "threads_per_core": _SYSFS,
         "clock_ghz": clock_source,
-        "vector_bytes": _CPUINFO,
+        "vector_bytes": _CPUINFO if isa is None else f"{VARIABLE}={isa}",
         "vector_registers": "the architecture",
         "memory_bandwidth_gb_s": ESTIMATE + ": 25 GB/s a core, up to four cores",
         "memory_latency_ns": ESTIMATE,
@@ -81,7 +99,7 @@ def describe(root: Path, affinity: frozenset[int], machine: str, which: Callable
         memory_latency_ns=100.0,
         prefetcher=True,
         load_weight=40.0,
-        compiler=find_compiler(machine, vector_bytes, which),
+        compiler=compiler,
         sources=tuple(sorted(sources.items())),
     )
 
@@ -103,7 +121,7 @@ def parse_cpuinfo(text: str) -> CpuInfo:
 
 def vectors(features: frozenset[str], machine: str) -> tuple[int, int]:
     """Bytes of a vector register and how many there are, from the kernel's names of features."""
-    if machine in ("x86_64", "amd64"):
+    if machine in X86:
         if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= features:
             return 64, 32
         return (32, 16) if {"avx2", "fma"} <= features else (16, 16)
@@ -222,14 +240,14 @@ def parse_cpu_list(text: str) -> frozenset[int]:
 def find_compiler(machine: str, vector_bytes: int, which: Callable[[str], str | None]) -> Compiler:
     """GCC, else Clang, with flags for the machine itself. GCC's name where there is neither: compiling will say so."""
     command = next((name for name in ("gcc", "clang") if which(name)), "gcc")
-    if machine in ("x86_64", "amd64"):
+    if machine in X86:
         wide = ("-mprefer-vector-width=512",) if vector_bytes == 64 else ()
         return Compiler(command=command, flags=("-O3", "-march=native", *wide))
     return Compiler(command=command, flags=("-O3", "-mcpu=native"))
 
 
 def _triple(machine: str) -> str:
-    if machine in ("x86_64", "amd64"):
+    if machine in X86:
         return "x86_64-linux-gnu"
     if machine in ("aarch64", "arm64"):
         return "aarch64-linux-gnu"

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from app.cli.report import UsageError
+from app.cli.sources import detected
 from app.platforms.calibrated import calibrated, to_yaml, warnings, write
 from app.workers.calibrate import QUICK, Effort, measure
 
@@ -21,15 +22,14 @@ def calibrate(output: Path | None, name: str, quick: bool) -> None:
     """
     import tempfile
 
-    from platforms.detect import host
-
     if not NAME.fullmatch(name):
         raise UsageError((f"--name {name}: letters, digits, '.', '_', '-', at most 64", None))
     if output is not None and not output.parent.is_dir():
         raise UsageError((f"--output {output}: there is no directory {output.parent}", None))
+    host = detected()
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as cache:
-        measured = measure(host(), Path(cache), QUICK if quick else Effort(), lambda text: typer.echo(text, err=True))
-    platform = calibrated(host(), measured, name)
+        measured = measure(host, Path(cache), QUICK if quick else Effort(), lambda text: typer.echo(text, err=True))
+    platform = calibrated(host, measured, name)
     for warning in warnings(measured):
         typer.echo(f"{typer.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
     if output is None:

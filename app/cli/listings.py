@@ -8,7 +8,7 @@ import sys
 import typer
 
 from app.cli.report import UsageError, print_json
-from app.cli.sources import load_platform, suggestion
+from app.cli.sources import detected, load_platform, suggestion
 
 
 def pipelines(as_json: bool) -> None:
@@ -54,7 +54,7 @@ def detect_platform() -> None:
     """Prints what the operating system says of this machine, as JSON."""
     import platforms as known
 
-    typer.echo(json.dumps(known.to_document(known.load("host")), indent=2))
+    typer.echo(json.dumps(known.to_document(detected()), indent=2))
 
 
 def _table(rows: dict[str, str]) -> None:

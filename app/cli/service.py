@@ -7,6 +7,7 @@ import socket
 from pydantic import ValidationError
 
 from app.cli.report import UsageError
+from app.cli.sources import detected
 from app.settings import RefusedAddress, Settings
 
 
@@ -17,6 +18,7 @@ def serve(host: str | None, port: int | None, database: str | None) -> None:
         settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise UsageError(*(_complaint(str(e["loc"][0]), e["msg"]) for e in error.errors())) from None
+    detected()
     _check_free(settings.host, settings.port)
 
     from app.main import serve as serve_until_stopped

@@ -58,13 +58,25 @@ def load_platform(name: str) -> Platform:
         if not document.is_file():
             raise UsageError((f"{VARIABLE}: there is no file {str(document)!r}", None))
         name = str(document)
-    elif name == HOST or name in platforms.catalog_names():
+    elif name == HOST:
+        return detected()
+    elif name in platforms.catalog_names():
         return platforms.load(name)
     text = _read(name, "platform", (HOST, *platforms.catalog_names()), "platforms")
     try:
         return platforms.load_text(text)
     except platforms.PlatformError as error:
         raise BadDocument(error.problems, _called(name)) from None
+
+
+def detected() -> Platform:
+    """This machine as the operating system describes it; UsageError where the environment asks for what it has not."""
+    import platforms
+
+    try:
+        return platforms.load(HOST)
+    except platforms.PlatformError as error:
+        raise UsageError(*((p.message, p.hint) for p in error.problems)) from None
 
 
 def load_schedule(path: str) -> Schedule:

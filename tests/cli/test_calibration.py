@@ -70,6 +70,14 @@ def test_host_is_the_document_that_the_environment_names(document, monkeypatch):
     assert "TILESMITH_HOST_PLATFORM" in tilesmith("platforms", "show", "host", status=2).stderr
 
 
+@pytest.mark.parametrize("verb", ["show host", "detect", "calibrate"])
+def test_an_instruction_set_that_is_not_there_is_told(verb, monkeypatch):
+    monkeypatch.setenv("TILESMITH_HOST_ISA", "avx9")
+    told = tilesmith("platforms", *verb.split(), status=2).stderr
+    assert "TILESMITH_HOST_ISA=avx9" in told
+    assert "possible here" in told
+
+
 def test_the_service_takes_it_for_the_host(document, tmp_path):
     known = Platforms(Database(f"sqlite:///{tmp_path}/store.db"), document).find("host")
     assert known.source == "host"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from platforms import parse, to_document
+from platforms import PlatformError, parse, to_document
+from platforms import isa as isas
 from platforms.detect import (
     cpu_quota,
     describe,
@@ -127,6 +128,51 @@ def test_the_host_itself() -> None:
 )
 def test_vectors(features: str, machine: str, expected: tuple[int, int]) -> None:
     assert vectors(frozenset(features.split()), machine) == expected
+
+
+ALL = " ".join(isas.ISAS["avx512"].features)
+
+
+@pytest.mark.parametrize(("isa", "vectors"), [("avx512", (64, 32)), ("avx2", (32, 16)), ("sse4.2", (16, 16))])
+def test_a_host_of_a_narrower_instruction_set(tmp_path: Path, isa: str, vectors: tuple[int, int]) -> None:
+    write(tmp_path, {"proc/cpuinfo": f"model name\t: Zen\nflags\t\t: fpu {ALL}\n"})
+    p = describe(tmp_path, frozenset({0}), "x86_64", {"clang": "/x"}.get, isa)
+    assert (p.vector_bytes, p.vector_registers) == vectors
+    assert p.compiler.command == "clang"
+    assert not any("native" in flag for flag in p.compiler.flags if not flag.startswith("-mtune"))
+    assert ("-mavx2" in p.compiler.flags) == (isa != "sse4.2")
+    assert ("-mavx512vl" in p.compiler.flags) == (isa == "avx512")
+    assert p.source_of("vector_bytes") == f"TILESMITH_HOST_ISA={isa}"
+    assert parse(to_document(p)) == p
+
+
+@pytest.mark.parametrize(
+    ("isa", "machine", "said", "possible"),
+    [
+        ("avx512", "x86_64", "this processor has no avx512f, avx512cd", "avx2, sse4.2"),
+        ("avx9", "x86_64", "there is no 'avx9'", "avx2, sse4.2"),
+        ("avx2", "aarch64", "there is no 'avx2' on aarch64", "none"),
+    ],
+)
+def test_an_instruction_set_that_the_processor_has_not(
+    tmp_path: Path, isa: str, machine: str, said: str, possible: str
+) -> None:
+    flags = " ".join(isas.ISAS["avx2"].features)
+    write(tmp_path, {"proc/cpuinfo": f"flags\t: {flags}\n"})
+    with pytest.raises(PlatformError) as raised:
+        describe(tmp_path, frozenset({0}), machine, {}.get, isa)
+    (problem,) = raised.value.problems
+    assert problem.message.startswith(f"TILESMITH_HOST_ISA={isa}: {said}")
+    assert problem.hint is not None
+    assert problem.hint.startswith(f"possible here: {possible};")
+
+
+def test_the_environment_names_the_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(isas.VARIABLE, "avx9")
+    with pytest.raises(PlatformError, match="TILESMITH_HOST_ISA=avx9"):
+        host()
+    monkeypatch.setenv(isas.VARIABLE, "")
+    assert host().source_of("vector_bytes") != "TILESMITH_HOST_ISA="
 
 
 def test_cpuinfo() -> None:
