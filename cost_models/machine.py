@@ -34,18 +34,19 @@ def machine_of(platform: Platform) -> Machine:
     """Those of a platform."""
     p = platform.ecm_parameters
     cycle = 1e-3 / platform.clock_ghz
-    inside, of_all = [], []
-    for cache in platform.caches:
-        users = min(max(1, cache.shared_by_threads // platform.threads_per_core), platform.cores)
-        inside.append(cache.size_bytes / max(1, users))
-        of_all.append(inside[-1] * platform.cores)
+    users = {
+        c.level: min(max(1, c.shared_by_threads // platform.threads_per_core), platform.cores) for c in platform.caches
+    }
+    inside = [c.size_bytes / users[c.level] for c in platform.caches]
+    of_all = [size * platform.cores for size in inside]
     under_way = p.memory_parallelism * platform.line_bytes
     latencies = {c.level: c.latency_cycles for c in platform.caches}
     outer = tuple(
         (
             cycle / level.load_bytes_per_cycle,
             cycle / level.store_bytes_per_cycle,
-            cycle / level.all_threads_bytes_per_cycle,
+            # of one instance; each has its share of the cores, and all of them serve at once
+            cycle / level.all_threads_bytes_per_cycle * users.get(level.level, platform.cores) / platform.cores,
             cycle * latencies.get(level.level, 0.0) / under_way,
         )
         for level in p.levels

@@ -7,6 +7,7 @@ import pytest
 
 from cost_models.counts import GroupCounts, Operations, StageCounts
 from cost_models.ecm import Ecm
+from cost_models.machine import machine_of
 from cost_models.work import GroupWork, Transfer, Way, Work
 from platforms import catalog
 from platforms.model import CpuPlatform
@@ -119,6 +120,17 @@ def test_what_another_stage_has_loaded_before_is_where_that_fits() -> None:
     none, gone, half, near, second = (t["memory"] for t in found)
     assert none == gone > half > near == second == 0
     assert found[3]["L2"] == 0 < found[4]["L2"]
+
+
+@pytest.mark.parametrize(("sharing", "instances"), [(1, 8), (2, 4), (8, 1), (16, 1)])
+def test_every_instance_of_a_level_serves_the_threads_that_share_it(sharing: int, instances: int) -> None:
+    machine = catalog.get("epyc-9655")
+    first, second, _ = machine.caches
+    caches = (first, second.model_copy(update={"shared_by_threads": sharing}))
+    machine = machine.model_copy(update={"threads": 8, "threads_per_core": 1, "caches": caches, "ecm": None})
+    (level,) = machine.ecm_parameters.levels
+    ((_, _, together, _),) = machine_of(machine).outer
+    assert together == pytest.approx(1e-3 / machine.clock_ghz / (level.all_threads_bytes_per_cycle * instances))
 
 
 def test_memory_alone_takes_its_bytes_over_the_bandwidth() -> None:
