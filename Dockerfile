@@ -25,5 +25,7 @@ VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+# The service measures its machine when it starts, and keeps what it finds in /home/tilesmith/.cache: mount a volume there,
+# or set TILESMITH_CALIBRATE=0, or TILESMITH_HOST_PLATFORM to a file of `tilesmith platforms calibrate`.
 # Reachable from outside, the service asks for a token: it refuses to start without TILESMITH_ADMIN_TOKEN.
 CMD ["tilesmith", "serve", "--host", "0.0.0.0", "--port", "8000"]

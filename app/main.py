@@ -105,7 +105,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
     db = Database(settings.store_url, settings.database_busy_ms)
     metrics = Metrics()
     engine = Engine(settings, functions)
-    pipelines, platforms = Pipelines(db), Platforms(db, settings.host_platform)
+    pipelines, platforms = Pipelines(db), Platforms(db, settings.host_platform, settings.calibrate)
     jobs = Jobs(db, settings)
     return Context(
         settings=settings,
@@ -128,6 +128,7 @@ def _new_pool(workers: int) -> Pool:
 def _start(context: Context) -> None:
     store.upgrade(context.db)
     context.tokens.in_force()
+    _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
     context.runner.start()
     threading.Thread(target=_warm_up, args=(context,), name="tilesmith-warm-up", daemon=True).start()
 
@@ -135,7 +136,7 @@ def _start(context: Context) -> None:
 def _warm_up(context: Context) -> None:
     """What the first request would otherwise wait for."""
     context.engine.warm_up()
-    _ = context.pipelines.shipped, context.platforms.built_in
+    _ = context.pipelines.shipped
 
 
 def _stop(context: Context) -> None:

@@ -54,6 +54,9 @@ class Settings(BaseSettings):
         default=None,
         description="Document that the platform `host` means, as calibration writes it; detected if not given",
     )
+    calibrate: bool = Field(
+        default=True, description="Whether the platform `host` is measured when the service starts for the first time"
+    )
     limits: Limits = Field(
         default=Limits(),
         description="Limits of a pipeline document (JSON object), one by one as TILESMITH_LIMITS__<NAME>",

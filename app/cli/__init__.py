@@ -48,6 +48,9 @@ Top = Annotated[int, typer.Option("--top", min=1, max=64, metavar="K", help="Lis
 Tune = Annotated[
     int | None, typer.Option("--tune", min=2, max=64, metavar="K", help="Time the K best candidates, keep the fastest.")
 ]
+NoCalibrate = Annotated[
+    bool, typer.Option("--no-calibrate", help="Take estimates of this machine, and do not measure it on first use.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Inputs = Annotated[
     list[str] | None,
@@ -100,12 +103,24 @@ def schedule(
     fix: Fix = None,
     top: Top = 1,
     tune: Tune = None,
+    no_calibrate: NoCalibrate = False,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a pipeline for a machine and generate its C."""
     from app.cli import schedules
 
-    request = schedules.Request(doc, platform, method, strict, deadline_ms, schedule_file, tuple(fix or ()), top, tune)
+    request = schedules.Request(
+        doc,
+        platform,
+        method,
+        strict,
+        deadline_ms,
+        schedule_file,
+        tuple(fix or ()),
+        top,
+        tune,
+        calibrate=not no_calibrate,
+    )
     schedules.schedule(request, out, as_json)
 
 
@@ -117,11 +132,13 @@ def explain(
     method: Method = "default",
     strict: Strict = False,
     fix: Fix = None,
+    no_calibrate: NoCalibrate = False,
 ) -> None:
     """Tell every decision of the search: what was chosen, what was rejected, what it costs, and why."""
     from app.cli import schedules
 
-    schedules.explain(schedules.Request(doc, platform, method, strict, fixed=tuple(fix or ())))
+    request = schedules.Request(doc, platform, method, strict, fixed=tuple(fix or ()), calibrate=not no_calibrate)
+    schedules.explain(request)
 
 
 @app.command()
@@ -152,13 +169,21 @@ def run(
     estimates: Estimates = False,
     convert: Convert = False,
     stretch: Stretch = False,
+    no_calibrate: NoCalibrate = False,
     as_json: AsJson = False,
 ) -> None:
     """Schedule, compile and run a pipeline on files, and tell how long it took."""
     from app.cli import runs, schedules
 
     request = schedules.Request(
-        doc, platform, method, strict, schedule_file=schedule_file, fixed=tuple(fix or ()), tune=tune
+        doc,
+        platform,
+        method,
+        strict,
+        schedule_file=schedule_file,
+        fixed=tuple(fix or ()),
+        tune=tune,
+        calibrate=not no_calibrate,
     )
     files = runs.Files(inputs or [], outputs or [], params or [], regions or [], estimates, convert, stretch)
     runs.run(request, files, threads, repeat, as_json)
@@ -215,11 +240,13 @@ def platforms(context: typer.Context, as_json: AsJson = False) -> None:
 
 @platforms_app.command("show")
 @reporting
-def show_platform(name: Annotated[str, typer.Argument(metavar="NAME|FILE|host")]) -> None:
+def show_platform(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE|host")], no_calibrate: NoCalibrate = False
+) -> None:
     """Print the description of a machine: a known name, `host`, or a file to check."""
     from app.cli import listings
 
-    listings.show_platform(name)
+    listings.show_platform(name, not no_calibrate)
 
 
 @platforms_app.command("detect")
@@ -236,7 +263,9 @@ def detect_platform() -> None:
 def calibrate_platform(
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write it there.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What the machine is called.")] = "host",
-    quick: Annotated[bool, typer.Option("--quick", help="A try: a second or two, and rough figures.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A second or two: what the first use of host measures, and keeps.")
+    ] = False,
 ) -> None:
     """Measure this machine, and print its description with the figures and their evidence."""
     from app.cli import calibration
@@ -262,11 +291,12 @@ def serve(
     host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port to listen on.")] = None,
     database: Annotated[str | None, typer.Option("--database", metavar="URL", help="Where schedules are kept.")] = None,
+    no_calibrate: NoCalibrate = False,
 ) -> None:
     """Run the service: the API under /v1, its documentation at /docs, the dashboard at /."""
     from app.cli import service
 
-    service.serve(host, port, database)
+    service.serve(host, port, database, not no_calibrate)
 
 
 def main() -> None:

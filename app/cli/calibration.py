@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import re
+import tempfile
+import time
 from pathlib import Path
 
 import typer
 
-from app.cli.report import UsageError
-from app.cli.sources import detected
+from app.cli.report import UsageError, print_warning
+from app.cli.sources import detected, measured
 from app.platforms.calibrated import calibrated, to_yaml, warnings, write
-from app.workers.calibrate import QUICK, Effort, measure
+from app.workers.calibrate import measure
+from platforms import Platform
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def calibrate(output: Path | None, name: str, quick: bool) -> None:
-    """Measures the host and writes its description to `output`, or to the standard output, as YAML.
+    """Measures the host, `quick` as its first use does, and writes its description to `output`, or to the standard
+    output, as YAML.
 
     Progress and warnings go to the standard error. Raises UsageError, CompileError, RunError.
     """
-    import tempfile
-
     if not NAME.fullmatch(name):
         raise UsageError((f"--name {name}: letters, digits, '.', '_', '-', at most 64", None))
     if output is not None and not output.parent.is_dir():
         raise UsageError((f"--output {output}: there is no directory {output.parent}", None))
-    host = detected()
-    with tempfile.TemporaryDirectory(prefix="tilesmith-") as cache:
-        measured = measure(host, Path(cache), QUICK if quick else Effort(), lambda text: typer.echo(text, err=True))
-    platform = calibrated(host, measured, name)
-    for warning in warnings(measured):
-        typer.echo(f"{typer.style('warning:', fg='yellow', bold=True)} {warning}", err=True)
+    platform, seconds = _quickly(name) if quick else _thoroughly(name)
     if output is None:
         typer.echo(to_yaml(platform), nl=False)
         return
@@ -39,4 +36,21 @@ def calibrate(output: Path | None, name: str, quick: bool) -> None:
         write(platform, output)
     except OSError as error:
         raise UsageError((f"--output {output}: it cannot be written: {error.strerror}", None)) from None
-    typer.echo(f"measured in {measured.seconds:.0f} s: {output}", err=True)
+    typer.echo(f"measured in {seconds:.0f} s: {output}", err=True)
+
+
+def _quickly(name: str) -> tuple[Platform, float]:
+    """What the first use of `host` measures, kept for all others, and the seconds that it takes."""
+    started = time.monotonic()
+    platform = measured(detected(), again=True)
+    return platform.model_copy(update={"name": name}), time.monotonic() - started
+
+
+def _thoroughly(name: str) -> tuple[Platform, float]:
+    """Everything, and the seconds that it takes."""
+    host = detected()
+    with tempfile.TemporaryDirectory(prefix="tilesmith-") as cache:
+        found = measure(host, Path(cache), tell=lambda text: typer.echo(text, err=True))
+    for warning in warnings(found):
+        print_warning(warning)
+    return calibrated(host, found, name), found.seconds

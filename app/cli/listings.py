@@ -43,11 +43,11 @@ def platforms(as_json: bool) -> None:
         _table({"host": "this machine, as detected", **{name: p.description for name, p in described.items()}})
 
 
-def show_platform(name: str) -> None:
+def show_platform(name: str, calibrate: bool) -> None:
     """Prints the description of a machine as JSON, ready to be changed and passed to --platform."""
     import platforms as known
 
-    typer.echo(json.dumps(known.to_document(load_platform(name)), indent=2))
+    typer.echo(json.dumps(known.to_document(load_platform(name, calibrate)), indent=2))
 
 
 def detect_platform() -> None:

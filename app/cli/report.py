@@ -108,6 +108,11 @@ def _print_line(message: str, hint: str | None) -> None:
         typer.echo(f"  hint: {hint}", err=True)
 
 
+def print_warning(text: str) -> None:
+    """Prints a warning on stderr."""
+    typer.echo(f"{typer.style('warning:', fg='yellow', bold=True)} {text}", err=True)
+
+
 def _print_problems(error: BadDocument) -> None:
     count = "1 problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
     _print_line(f"{error.source} has {count}", None)

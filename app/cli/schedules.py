@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to schedule, for which machine, and how. `fixed` are the texts of --fix; `top`: candidates to keep;
-    `tune`: candidates to time, with `params`."""
+    `tune`: candidates to time, with `params`; `calibrate`: whether the host is measured on first use."""
 
     doc: str
     platform: str
@@ -44,6 +44,7 @@ class Request:
     top: int = 1
     tune: int | None = None
     params: Mapping[str, Scalar] = field(default_factory=dict)
+    calibrate: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         raise UsageError((f"--method {request.method}: there is no such method", hint))
     if (request.fixed or request.tune) and request.schedule_file is not None:
         raise UsageError(("--schedule decides everything: --fix and --tune are for what is searched", None))
-    platform = load_platform(request.platform)
+    platform = load_platform(request.platform, request.calibrate)
     fixed = decisions.fixed(request.fixed, pipeline, request.strict)
     options = Options(
         method=request.method, strict=request.strict, deadline_ms=request.deadline_ms, fixed=fixed, tune=request.tune

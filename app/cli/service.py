@@ -11,9 +11,9 @@ from app.cli.sources import detected
 from app.settings import RefusedAddress, Settings
 
 
-def serve(host: str | None, port: int | None, database: str | None) -> None:
+def serve(host: str | None, port: int | None, database: str | None, calibrate: bool) -> None:
     """Runs the service; UsageError where a setting is wrong, the address is refused, or the port is taken."""
-    given = {"host": host, "port": port, "database_url": database}
+    given = {"host": host, "port": port, "database_url": database, "calibrate": None if calibrate else False}
     try:
         settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.cli.report import BadDocument, UsageError
+import typer
+
+from app.cli.report import BadDocument, UsageError, print_warning
 from scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -48,18 +50,19 @@ def load_pipeline(doc: str) -> Pipeline:
         raise BadDocument(error.problems, _called(doc), _parsed(doc, text) if in_expressions else None) from None
 
 
-def load_platform(name: str) -> Platform:
-    """The platform of --platform: `host` (which the environment may give a document), a name of the catalog, or a
-    JSON or YAML file."""
+def load_platform(name: str, calibrate: bool = True) -> Platform:
+    """The platform of --platform: `host` (which the environment may give a document; else measured on first use, to
+    `calibrate`), a name of the catalog, or a JSON or YAML file."""
     import platforms
     from app.platforms.host import VARIABLE, document_in_environment
+    from app.platforms.measuring import asked
 
     if name == HOST and (document := document_in_environment()) is not None:
         if not document.is_file():
             raise UsageError((f"{VARIABLE}: there is no file {str(document)!r}", None))
         name = str(document)
     elif name == HOST:
-        return detected()
+        return measured(detected()) if calibrate and asked() else detected()
     elif name in platforms.catalog_names():
         return platforms.load(name)
     text = _read(name, "platform", (HOST, *platforms.catalog_names()), "platforms")
@@ -77,6 +80,13 @@ def detected() -> Platform:
         return platforms.load(HOST)
     except platforms.PlatformError as error:
         raise UsageError(*((p.message, p.hint) for p in error.problems)) from None
+
+
+def measured(host: Platform, again: bool = False) -> Platform:
+    """This machine with the figures of its first use, which are measured now where there are none, or `again`."""
+    from app.platforms.measuring import measured_once
+
+    return measured_once(host, lambda text: typer.echo(text, err=True), print_warning, again)
 
 
 def load_schedule(path: str) -> Schedule:

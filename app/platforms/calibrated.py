@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from app.workers.calibrate import LEAST_VECTOR_BYTES, Measured
+from app.workers.calibrate import Measured
 from app.workers.calibrate_generated import FUNCTIONS
-from platforms import Cache, CpuPlatform
-from platforms.ecm import TYPES, EcmParameters, LevelCycles, TypeCycles, derived
+from platforms import CpuPlatform
+from platforms.ecm import TYPES, LevelCycles, TypeCycles
 from platforms.model import to_document
 
-NOISY = 0.15
-"""A spread from which a figure is said to be noisy."""
+NOISY = 0.25
+"""A spread from which a figure is not trusted: what was known of it before stays."""
+IMPLAUSIBLE = 20.0
+"""Nor is one that is so many times, or one part in so many of, what was known of it before."""
 BUSY = 0.2
 """Of one core: what other programs may use before a calibration is said to be disturbed."""
 
@@ -27,95 +32,45 @@ _CONVERSIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure of a platform by the name that `sources` know it by: its value, of which measurements, and how."""
+
+    name: str
+    value: Any
+    of: tuple[str, ...]
+    how: str
+
+
 def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") -> CpuPlatform:
-    """`platform` with every measured figure in place of what it said, and `sources` that say how each was measured."""
-    caches = tuple(_cache(n, c, measured) for n, c in enumerate(platform.caches, 1))
-    latency = caches[-1].latency_cycles
-    changed = platform.model_copy(
-        update={
-            "name": name,
-            "clock_ghz": _round(measured.clock_ghz),
-            "caches": caches,
-            "memory_bandwidth_gb_s": _round(1 / measured.ns("memory.load.all")),
-            "memory_latency_ns": _round(measured.ns("memory.latency")),
-            "load_weight": latency,
-        }
+    """`platform` with what was measured, and can be trusted, in place of what it said, and `sources` that say how each
+    figure was measured, or why it stays what it was."""
+    sources = dict(platform.sources)
+    plain = _taken(_plain(platform, measured), platform, measured, sources)
+    caches = tuple(
+        c.model_copy(update={k: plain.pop(f"l{c.level}.{k}") for k in _CACHE if f"l{c.level}.{k}" in plain})
+        for c in platform.caches
     )
-    sources = dict(platform.sources) | evidence(changed, measured)
-    update = {"ecm": _parameters(changed, measured), "sources": tuple(sorted(sources.items()))}
+    changed = platform.model_copy(update={**plain, "name": name, "caches": caches})
+    usual = platform.ecm_parameters
+    taken = _taken((*_beyond(platform, measured), *_in_core(platform, measured)), platform, measured, sources)
+    parameters = usual.model_copy(update={figure.removeprefix("ecm."): value for figure, value in taken.items()})
+    sources["ecm"] = (
+        f"measured with {measured.compiler} {' '.join(platform.compiler.flags)}, {platform.threads} threads, while "
+        f"other programs used {measured.busy:.2f} of a core; what has no entry of its own is an estimate"
+    )
+    update = {"ecm": parameters, "sources": tuple(sorted(sources.items()))}
     return CpuPlatform.model_validate(changed.model_copy(update=update).model_dump())
-
-
-def evidence(platform: CpuPlatform, measured: Measured) -> dict[str, str]:
-    """How each figure was measured: the way, the rounds, how far they are apart."""
-    found = {
-        "clock_ghz": _text(measured, "a chain of additions, under load", "clock"),
-        "memory_bandwidth_gb_s": _text(measured, "loads of all threads in order, beyond the caches", "memory.load.all"),
-        "memory_latency_ns": _text(measured, "a chain of loads in random order, beyond the caches", "memory.latency"),
-        "load_weight": "the latency of the last cache in additions, which take a cycle",
-        "ecm": f"measured with {measured.compiler} {' '.join(platform.compiler.flags)}, {platform.threads} threads; "
-        f"other programs used {measured.busy:.2f} of a core meanwhile",
-        "ecm.levels": _text(
-            measured,
-            "loads and stores in order in half of each cache",
-            *(
-                f"level{k + 2}.{what}"
-                for k in range(len(platform.caches) - 1)
-                for what in ("load", "load.all", "store")
-            ),
-        ),
-        "ecm.memory_gb_s_one_thread": _text(measured, "loads of one thread in order", "memory.load"),
-        "ecm.memory_gb_s": _text(measured, "loads of all threads in order", "memory.load.all"),
-        "ecm.write_allocate_factor": _text(measured, "stores of all threads", "memory.store.all", "memory.load.all"),
-        "ecm.streaming_store_factor": _text(
-            measured, "stores past the caches, of all threads", "memory.stream.all", "memory.load.all"
-        ),
-        "ecm.prefetch_share": _text(
-            measured, "a chain of loads in order beside one in random order", "memory.in_order", "memory.latency"
-        ),
-        "ecm.memory_parallelism": _text(
-            measured, "independent loads in random order beside a chain", "memory.scattered", "memory.latency"
-        ),
-        "ecm.row_start_ns": _text(measured, "short rows beside long ones, in generated code", "row"),
-        "ecm.tile_start_ns": _text(measured, "tiles of one row beside tiles of three, in generated code", "tile"),
-        "ecm.fork_join_ns": _text(measured, "empty parallel loops one after another, the least", "region"),
-    }
-    for n, c in enumerate(platform.caches, 1):
-        found[f"l{c.level}.latency_cycles"] = _text(measured, "a chain of loads in random order", f"level{n}.latency")
-        found[f"l{c.level}.bandwidth_bytes_per_cycle"] = _text(measured, "loads in order", f"level{n}.load")
-    if platform.vector_bytes < LEAST_VECTOR_BYTES:
-        return found
-    for t in TYPES:
-        names = (f"{t}.add", f"{t}.multiply", f"{t}.select", f"{t}.divide", f"{t}.divide_by_constant", *_CONVERSIONS[t])
-        how = (
-            f"independent instructions; functions: the mean of {len(FUNCTIONS)}, in generated code"
-            if t[0] == "f"
-            else "independent instructions; divisions in generated code; functions: estimate"
-        )
-        found[f"ecm.{t}"] = _text(measured, how, *names)
-    for figure, sample, how in (
-        ("load_cycles", "load", "aligned vectors, first level"),
-        ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),
-        ("store_cycles", "store", "aligned vectors, first level"),
-        ("unaligned_store_cycles", "unaligned_store", "vectors four bytes beside a line, first level"),
-        ("shuffle_cycles", "shuffle", "two registers shifted by a lane"),
-        ("gather_cycles_per_lane", "gather", "float32 from places in a vector, in generated code"),
-        ("scalar_cycles", "scalar", "a mix of integers and floats"),
-    ):
-        found[f"ecm.{figure}"] = _text(measured, how, sample)
-    return found
 
 
 def warnings(measured: Measured) -> list[str]:
     """What a reader should know before trusting the figures."""
     found = []
     if measured.busy > BUSY:
-        found.append(
-            f"other programs used {measured.busy:.1f} of a core meanwhile: repeat it when the machine is quiet"
-        )
+        found.append(f"other programs used {measured.busy:.1f} of a core: repeat it when the machine is quiet")
     noisy = [name for name, s in measured.samples.items() if s.spread > NOISY]
     if noisy:
-        found.append(f"noisy (rounds more than {NOISY:.0%} apart): {', '.join(noisy)}")
+        found.append(f"noisy (rounds more than {NOISY:.0%} apart), and left as they were: {', '.join(noisy)}")
     return found
 
 
@@ -132,65 +87,158 @@ def write(platform: CpuPlatform, path: Path) -> None:
     aside.replace(path)
 
 
-def _cache(n: int, c: Cache, measured: Measured) -> Cache:
-    """The n-th cache, as measured."""
-    latency, load = measured.cycles(f"level{n}.latency"), measured.cycles(f"level{n}.load")
-    return c.model_copy(update={"latency_cycles": _round(latency), "bandwidth_bytes_per_cycle": _round(1 / load)})
+_CACHE = ("latency_cycles", "bandwidth_bytes_per_cycle")
 
 
-def _parameters(platform: CpuPlatform, measured: Measured) -> EcmParameters:
-    """The parameters of `ecm`; what was not measured follows from the platform's other figures."""
-    usual = derived(platform)
-    read = measured.ns("memory.load.all")
-    latency = measured.ns("memory.latency")
-    update = {
-        "levels": tuple(_level(n, c, platform, measured) for n, c in enumerate(platform.caches[1:], 2)),
-        "memory_gb_s_one_thread": 1 / measured.ns("memory.load"),
-        "memory_gb_s": 1 / read,
-        "write_allocate_factor": min(8.0, max(1.0, measured.ns("memory.store.all") / read)),
-        "streaming_store_factor": min(8.0, measured.ns("memory.stream.all") / read),
-        "prefetch_share": max(0.0, 1 - measured.ns("memory.in_order") / latency),
-        "memory_parallelism": min(1024.0, max(1.0, latency / measured.ns("memory.scattered"))),
-        "row_start_ns": measured.ns("row"),
-        "tile_start_ns": measured.ns("tile"),
-        # whatever else runs delays one of the threads: the least is what a region takes
-        "fork_join_ns": min(measured.samples["region"].ns) if platform.threads > 1 else 0.0,
-    }
-    if platform.vector_bytes >= LEAST_VECTOR_BYTES:
-        for t in TYPES:
-            update[t] = _type(t, usual.of_type(t), measured)
-        for name in ("load", "unaligned_load", "store", "unaligned_store", "shuffle", "scalar"):
-            update[f"{name}_cycles"] = measured.cycles(name)
-        update["gather_cycles_per_lane"] = measured.cycles("gather")
-    rounded = {key: _round(v) if isinstance(v, float) else v for key, v in update.items()}
-    return usual.model_copy(update=rounded)
+def _taken(
+    figures: Iterator[_Figure] | tuple[_Figure, ...], before: CpuPlatform, measured: Measured, sources: dict[str, str]
+) -> dict[str, Any]:
+    """The values of those that can be trusted, by name; `sources` are told of all of them."""
+    found = {}
+    for f in figures:
+        spread = measured.spread(*f.of)
+        rounds = "1 round" if measured.rounds == 1 else f"{measured.rounds} rounds"
+        if spread > NOISY:
+            sources[f.name] = f"estimate: measured, but {rounds} have a spread of {spread:.0%}"
+        elif not _plausible(f.value, _value(before, f.name)):
+            sources[f.name] = "estimate: what was measured is out of all proportion to it"
+        else:
+            found[f.name] = f.value
+            sources[f.name] = f"measured: {f.how}; {rounds}, spread {spread:.0%}"
+    return found
 
 
-def _type(t: str, usual: TypeCycles, measured: Measured) -> TypeCycles:
-    conversions = [measured.cycles(name) for name in _CONVERSIONS[t]]
-    update = {o: measured.cycles(f"{t}.{o}") for o in ("add", "multiply", "divide", "divide_by_constant", "select")}
-    update["convert"] = sum(conversions) / len(conversions)
-    if t[0] == "f":
-        update["function"] = measured.cycles(f"{t}.function")
-    return usual.model_copy(update={o: _round(v) for o, v in update.items()})
+def _plausible(value: Any, before: Any) -> bool:
+    """Of what is made of several figures all of them; where nothing was known, anything."""
+    match value, before:
+        case float() | int(), float() | int():
+            return before == 0 or before / IMPLAUSIBLE <= value <= before * IMPLAUSIBLE
+        case TypeCycles() | LevelCycles(), _:
+            return all(_plausible(getattr(value, name), getattr(before, name)) for name in type(value).model_fields)
+        case _:
+            return all(_plausible(a, b) for a, b in zip(value, before, strict=True))
 
 
-def _level(n: int, c: Cache, platform: CpuPlatform, measured: Measured) -> LevelCycles:
-    """All threads were measured at once: an instance's share of what they got is that of the threads that share it."""
-    share = min(1.0, c.shared_by_threads / platform.threads)
-    return LevelCycles(
-        level=c.level,
-        load_bytes_per_cycle=_round(1 / measured.cycles(f"level{n}.load")),
-        store_bytes_per_cycle=_round(1 / measured.cycles(f"level{n}.store")),
-        all_threads_bytes_per_cycle=_round(share / measured.cycles(f"level{n}.load.all")),
-    )
+def _value(platform: CpuPlatform, figure: str) -> Any:
+    """What the platform says of a figure."""
+    owner, _, name = figure.rpartition(".")
+    if not owner:
+        return getattr(platform, name)
+    if owner == "ecm":
+        return getattr(platform.ecm_parameters, name)
+    return getattr(next(c for c in platform.caches if f"l{c.level}" == owner), name)
 
 
-def _text(measured: Measured, how: str, *names: str) -> str:
-    rounds = "1 round" if measured.rounds == 1 else f"{measured.rounds} rounds"
-    return f"measured: {how}; {rounds}, spread {measured.spread(*names):.0%}"
+def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
+    """Figures that every platform has."""
+    if m.has("clock"):
+        yield _Figure("clock_ghz", _round(m.clock_ghz), ("clock",), "a chain of additions, under load")
+    for n, c in enumerate(platform.caches, 1):
+        load, late = f"level{n}.load", f"level{n}.latency"
+        if m.has(load, late, "clock"):
+            chain = "a chain of loads in random order"
+            yield _Figure(f"l{c.level}.latency_cycles", _round(m.cycles(late)), (late, "clock"), chain)
+            bandwidth = _round(1 / m.cycles(load))
+            yield _Figure(f"l{c.level}.bandwidth_bytes_per_cycle", bandwidth, (load, "clock"), "loads in order")
+    if m.has(late, "clock"):
+        how = "the latency of the last cache in additions, which take a cycle"
+        yield _Figure("load_weight", _round(m.cycles(late)), (late, "clock"), how)
+    if m.has("memory.load", "memory.load.all", "memory.latency"):
+        # together at least what one has alone: whatever runs beside threads disturbs all of them more than one
+        together = _round(1 / min(m.ns("memory.load.all"), m.ns("memory.load")))
+        how = "loads of all threads in order, beyond the caches"
+        yield _Figure("memory_bandwidth_gb_s", together, ("memory.load.all",), how)
+        latency = _round(m.ns("memory.latency"))
+        how = "a chain of loads in random order, beyond the caches"
+        yield _Figure("memory_latency_ns", latency, ("memory.latency",), how)
+
+
+def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
+    """Parameters of `ecm` of what is beyond the first level."""
+    levels = [f"level{n}.{what}" for n in range(2, len(platform.caches) + 1) for what in ("load", "load.all", "store")]
+    if levels and m.has(*levels, "clock"):
+        how = "loads and stores in order in half of each cache"
+        yield _Figure("ecm.levels", _levels(platform, m), (*levels, "clock"), how)
+    if m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
+        one, together = m.ns("memory.load"), min(m.ns("memory.load.all"), m.ns("memory.load"))
+        how = "loads of one thread in order"
+        yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
+        how = "loads of all threads in order"
+        yield _Figure("ecm.memory_gb_s", _round(1 / together), ("memory.load.all",), how)
+        # A piece that is copied is one half of loads; of one that goes to three planes they are a quarter. Memory takes
+        # a byte no faster than it gives one: where stores seem to, loads wait for something else than its bandwidth.
+        past = 2 * m.ns("memory.past.all") / together - 1
+        planes = (4 * m.ns("memory.planes.all") / together - 1) / 3
+        streamed = min(8.0, max(1.0, past, planes))
+        stored = min(8.0, max(streamed, 2 * m.ns("memory.copy.all") / together - 1))
+        streams, stores = (
+            ("memory.past.all", "memory.planes.all", "memory.load.all"),
+            ("memory.copy.all", "memory.load.all"),
+        )
+        how = "what a copy by all threads takes beyond its loads"
+        yield _Figure("ecm.write_allocate_factor", _round(stored), stores, how)
+        how = "the same with whole lines past the caches, to one plane or three in turn; of a load at least"
+        yield _Figure("ecm.streaming_store_factor", _round(streamed), streams, how)
+    if m.has("memory.latency", "memory.in_order", "memory.scattered"):
+        latency = m.ns("memory.latency")
+        share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
+        how = "a chain of loads in order beside one in random order"
+        yield _Figure("ecm.prefetch_share", share, ("memory.in_order", "memory.latency"), how)
+        parallel = _round(min(1024.0, max(1.0, latency / m.ns("memory.scattered"))))
+        how = "independent loads in random order beside a chain"
+        yield _Figure("ecm.memory_parallelism", parallel, ("memory.scattered", "memory.latency"), how)
+    if m.has("region") and platform.threads > 1:
+        how = "empty parallel loops one after another"
+        yield _Figure("ecm.fork_join_ns", _round(m.ns("region")), ("region",), how)
+
+
+def _levels(platform: CpuPlatform, m: Measured) -> tuple[LevelCycles, ...]:
+    """All threads were measured at once: an instance's share of what they got is that of the threads that share it,
+    and at least what one of them gets alone."""
+    found = []
+    for n, c in enumerate(platform.caches[1:], 2):
+        share = min(1.0, c.shared_by_threads / platform.threads)
+        load = 1 / m.cycles(f"level{n}.load")
+        found.append(
+            LevelCycles(
+                level=c.level,
+                load_bytes_per_cycle=_round(load),
+                store_bytes_per_cycle=_round(1 / m.cycles(f"level{n}.store")),
+                all_threads_bytes_per_cycle=_round(max(load, share / m.cycles(f"level{n}.load.all"))),
+            )
+        )
+    return tuple(found)
+
+
+def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
+    """Parameters of `ecm` of the core."""
+    for t in TYPES:
+        own = {o: f"{t}.{o}" for o in ("add", "multiply", "select", "divide", "divide_by_constant")}
+        own |= {"function": f"{t}.function"} if t[0] == "f" else {}
+        if not m.has(*own.values(), *_CONVERSIONS[t], "clock"):
+            continue
+        update = {o: m.cycles(name) for o, name in own.items()}
+        update["convert"] = sum(m.cycles(name) for name in _CONVERSIONS[t]) / len(_CONVERSIONS[t])
+        cycles = platform.ecm_parameters.of_type(t).model_copy(update={o: _round(v) for o, v in update.items()})
+        how = (
+            f"independent instructions; functions: the mean of {len(FUNCTIONS)}, in generated code"
+            if t[0] == "f"
+            else "independent instructions; divisions in generated code; functions: estimate"
+        )
+        yield _Figure(f"ecm.{t}", cycles, (*own.values(), *_CONVERSIONS[t], "clock"), how)
+    for figure, sample, how in (
+        ("load_cycles", "load", "aligned vectors, first level"),
+        ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),
+        ("store_cycles", "store", "aligned vectors, first level"),
+        ("unaligned_store_cycles", "unaligned_store", "vectors four bytes beside a line, first level"),
+        ("shuffle_cycles", "shuffle", "two registers shifted by a lane"),
+        ("gather_cycles_per_lane", "gather", "float32 from places in a vector, in generated code"),
+        ("scalar_cycles", "scalar", "a mix of integers and floats"),
+    ):
+        if m.has(sample, "clock"):
+            yield _Figure(f"ecm.{figure}", _round(m.cycles(sample)), (sample, "clock"), how)
 
 
 def _round(value: float) -> float:
-    """Four significant digits, of something that is more than nothing."""
-    return float(f"{max(value, 1e-4):.4g}")
+    """Two significant digits, of something that is more than nothing: less is noise, and would change schedules."""
+    return float(f"{max(value, 1e-4):.2g}")

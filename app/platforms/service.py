@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import structlog
+
 import platforms as machines
 from app.db import Database
 from app.errors import ApiError, from_core, from_platform
@@ -16,6 +18,8 @@ from app.platforms.host import host
 from app.schedules.answers import compact, content_hash
 from platforms.catalog import DOCUMENT_BYTES
 from scheduler.errors import DocumentError, Problem
+
+log = structlog.get_logger("tilesmith.platforms")
 
 HOST = "host"
 Source = Literal["host", "catalog", "stored"]
@@ -33,15 +37,17 @@ class Known:
 class Platforms:
     """The host, the catalog's and the stored platforms."""
 
-    def __init__(self, db: Database, host_document: Path | None = None) -> None:
+    def __init__(self, db: Database, host_document: Path | None = None, calibrate: bool = False) -> None:
         self._db = db
         self._host_document = host_document
+        self._calibrate = calibrate
 
     @cached_property
     def built_in(self) -> dict[str, Known]:
-        """The host and the catalog, by name."""
+        """The host, which is measured on first use, to calibrate, and the catalog, by name."""
         found = {name: Known(name, "catalog", _document(machines.get(name))) for name in machines.catalog_names()}
-        found[HOST] = Known(HOST, "host", _document(host(self._host_document)))
+        machine = host(self._host_document, self._calibrate, log.info, log.warning)
+        found[HOST] = Known(HOST, "host", _document(machine))
         return found
 
     def find(self, name: str) -> Known:

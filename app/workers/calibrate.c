@@ -1,235 +1,3 @@
-/* Measures the machine it runs on. Written by hand; the lines before it (see calibrate.py) define
- *
- *   VECTOR_BYTES           bytes of a vector register, at least 16
- *   NEIGHBOURS(a, b)       the lanes of a and b (f32), shifted by one
- *
- *   calibrate GROUP THREADS ROUNDS SAMPLE_US LINE_BYTES WORKING_SET_BYTES...
- *
- * GROUP is core, caches, memory or system. A line of JSON on standard output for every figure and round:
- * {"name": ..., "ns": ..., "clock_ghz": ...}. `ns` is per operation on a vector, per byte, per load, or per event, the
- * least of as many tries as SAMPLE_US microseconds allow, one at least; `clock_ghz` was measured just before. Working
- * sets are of one thread: of every level of cache, innermost first, then of memory.
- */
-#define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#if defined __SSE2__
-#include <immintrin.h>
-#endif
-
-typedef int8_t i8v __attribute__((vector_size(VECTOR_BYTES)));
-typedef int16_t i16v __attribute__((vector_size(VECTOR_BYTES)));
-typedef int32_t i32v __attribute__((vector_size(VECTOR_BYTES)));
-typedef int64_t i64v __attribute__((vector_size(VECTOR_BYTES)));
-typedef float f32v __attribute__((vector_size(VECTOR_BYTES)));
-typedef double f64v __attribute__((vector_size(VECTOR_BYTES)));
-typedef int8_t i8half __attribute__((vector_size(VECTOR_BYTES / 2)));
-typedef int16_t i16half __attribute__((vector_size(VECTOR_BYTES / 2)));
-typedef int32_t i32half __attribute__((vector_size(VECTOR_BYTES / 2)));
-typedef float f32half __attribute__((vector_size(VECTOR_BYTES / 2)));
-typedef f32v f32any __attribute__((aligned(4), may_alias));
-typedef f32v f32own __attribute__((may_alias));
-
-/* HOLD(x): x is in a register here, and nothing is known of its value. An instruction that is measured stands between
-   two of these, so that the compiler can neither leave it out nor join it with its neighbours. */
-#if defined __AVX512F__
-#define WIDE "+v"
-#elif defined __x86_64__ || defined __i386__
-#define WIDE "+x"
-#elif defined __aarch64__ || defined __ARM_NEON
-#define WIDE "+w"
-#else
-#define WIDE "+m"
-#endif
-#define HOLD(x) __asm__ volatile("" : WIDE(x))
-#define HOLD_WORD(x) __asm__ volatile("" : "+r"(x))
-#define MEMORY() __asm__ volatile("" ::: "memory")
-
-static int threads = 1, rounds = 1;
-static double sample_ns = 1e6;
-static size_t line = 64, set_bytes[8];
-static int sets;
-static double clock_ghz = 1.0;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void say(const char *name, double ns)
-{
-    printf("{\"name\": \"%s\", \"ns\": %.9g, \"clock_ghz\": %.6g}\n", name, ns, clock_ghz);
-    fflush(stdout);
-}
-
-/* The least time of `step(n)`, in ns per unit of its n * units; n grows until a try takes a tenth of a sample. */
-#define LEAST(result, units, n, ...)                                                                                   \
-    do {                                                                                                               \
-        double least_ = 1e300, start_ = now(), took_ = 0;                                                              \
-        for (n = 16; n < (1L << 40); n *= 2) {                                                                         \
-            double at_ = now();                                                                                        \
-            __VA_ARGS__;                                                                                                \
-            took_ = now() - at_;                                                                                       \
-            if (took_ > sample_ns / 20) break;                                                                         \
-        }                                                                                                              \
-        do {                                                                                                           \
-            double at_ = now();                                                                                        \
-            __VA_ARGS__;                                                                                                \
-            took_ = now() - at_;                                                                                       \
-            if (took_ < least_) least_ = took_;                                                                        \
-        } while (now() - start_ < sample_ns);                                                                          \
-        result = least_ / ((double)(n) * (double)(units));                                                             \
-    } while (0)
-
-/* The clock: a chain of additions takes a cycle each. */
-static void measure_clock(void)
-{
-    double least;
-    long n;
-    uint64_t x = 1, one = 1;
-    HOLD_WORD(one);
-#define ADD x += one; HOLD_WORD(x);
-#define ADD8 ADD ADD ADD ADD ADD ADD ADD ADD
-    LEAST(least, 32, n, for (long i = 0; i < n; i++) { ADD8 ADD8 ADD8 ADD8 });
-    clock_ghz = 1.0 / least;
-}
-
-/* In the core --------------------------------------------------------- */
-
-/* `expression` of a, b and c (which are opaque) into one result, eight times a turn; the result is per time. */
-#define OPERATION(name, steps, V, R, expression)                                                                       \
-    do {                                                                                                               \
-        V a, b, c;                                                                                                     \
-        R r;                                                                                                           \
-        double least;                                                                                                  \
-        long n;                                                                                                        \
-        memset(&a, 0, sizeof a), memset(&b, 0, sizeof b), memset(&c, 0, sizeof c);                                     \
-        a += 3, b += 2, c += 1;                                                                                        \
-        HOLD(a); HOLD(b); HOLD(c);                                                                                     \
-        LEAST(least, 8, n, for (long i = 0; i < n; i++) {                                                              \
-            TURN(R, expression) TURN(R, expression) TURN(R, expression) TURN(R, expression)                            \
-            TURN(R, expression) TURN(R, expression) TURN(R, expression) TURN(R, expression)                            \
-        });                                                                                                            \
-        (void)r;                                                                                                       \
-        say(name, least / (steps));                                                                                    \
-    } while (0)
-#define TURN(R, expression) HOLD(a); r = (expression); HOLD(r);
-
-/* A comparison and a choice by it. */
-#define CHOICE(V, M) (V)(((M)(a < b) & (M)c) | (~(M)(a < b) & (M)a))
-
-#define ARITHMETIC(T, M, name)                                                                                         \
-    do {                                                                                                               \
-        OPERATION(name ".add", 1, T, T, a + b);                                                                        \
-        OPERATION(name ".multiply", 1, T, T, a * b);                                                                   \
-        OPERATION(name ".select", 2, T, T, CHOICE(T, M));                                                              \
-    } while (0)
-
-#define DIVISION(T, name) OPERATION(name ".divide_by_constant", 1, T, T, a / 7)
-
-/* Scalars, by a mix: integer sum and product, comparison with choice, sum and product of floats. */
-static double scalar_ns(void)
-{
-    double words, floats;
-    long n;
-    uint32_t a = 3, b = 5, r;
-    float x = 3, y = 5, z;
-    HOLD_WORD(b);
-#define WORDS HOLD_WORD(a); r = a + b; HOLD_WORD(r); r = a * b; HOLD_WORD(r); r = a < b ? a : b; HOLD_WORD(r);
-    LEAST(words, 12, n, for (long i = 0; i < n; i++) { WORDS WORDS WORDS WORDS });
-#if defined __x86_64__ || defined __aarch64__
-    HOLD(y);
-#define FLOATS HOLD(x); z = x + y; HOLD(z); z = x * y; HOLD(z);
-    LEAST(floats, 8, n, for (long i = 0; i < n; i++) { FLOATS FLOATS FLOATS FLOATS });
-    (void)z;
-#else
-    (void)x, (void)y, (void)z;
-    floats = words;
-#endif
-    (void)r;
-    return (3 * words + 2 * floats) / 5;
-}
-
-/* Loads and stores of a buffer that the first level has, `off` bytes beside its lines. */
-static double load_ns(const char *p, size_t bytes, int off)
-{
-    double least;
-    long n;
-    LEAST(least, bytes / VECTOR_BYTES, n, for (long i = 0; i < n; i++) {
-        for (const char *q = p + off, *end = q + bytes; q < end; q += 4 * VECTOR_BYTES) {
-            f32v v0 = *(const f32any *)q, v1 = *(const f32any *)(q + VECTOR_BYTES);
-            f32v v2 = *(const f32any *)(q + 2 * VECTOR_BYTES), v3 = *(const f32any *)(q + 3 * VECTOR_BYTES);
-            HOLD(v0); HOLD(v1); HOLD(v2); HOLD(v3);
-        }
-    });
-    return least;
-}
-
-static double store_ns(char *p, size_t bytes, int off)
-{
-    double least;
-    long n;
-    f32v v = {0};
-    HOLD(v);
-    LEAST(least, bytes / VECTOR_BYTES, n, for (long i = 0; i < n; i++) {
-        for (char *q = p + off, *end = q + bytes; q < end; q += 4 * VECTOR_BYTES) {
-            *(f32any *)q = v, *(f32any *)(q + VECTOR_BYTES) = v;
-            *(f32any *)(q + 2 * VECTOR_BYTES) = v, *(f32any *)(q + 3 * VECTOR_BYTES) = v;
-            MEMORY();
-        }
-    });
-    return least;
-}
-
-static void core(char *memory)
-{
-    ARITHMETIC(i8v, i8v, "i8");
-    ARITHMETIC(i16v, i16v, "i16");
-    ARITHMETIC(i32v, i32v, "i32");
-    ARITHMETIC(i64v, i64v, "i64");
-    ARITHMETIC(f32v, i32v, "f32");
-    ARITHMETIC(f64v, i64v, "f64");
-    DIVISION(i8v, "i8");
-    DIVISION(i16v, "i16");
-    DIVISION(i32v, "i32");
-    DIVISION(i64v, "i64");
-    OPERATION("f32.multiply_add", 1, f32v, f32v, a * b + c);
-    OPERATION("f64.multiply_add", 1, f64v, f64v, a * b + c);
-    OPERATION("f32.divide", 1, f32v, f32v, a / b);
-    OPERATION("f64.divide", 1, f64v, f64v, a / b);
-    OPERATION("f32.divide_by_constant", 1, f32v, f32v, a * (1.0f / 7));
-    OPERATION("f64.divide_by_constant", 1, f64v, f64v, a * (1.0 / 7));
-    /* from half as wide, and from twice as wide, which gives half a vector */
-    OPERATION("i16.widen", 1, i8half, i16v, __builtin_convertvector(a, i16v));
-    OPERATION("i32.widen", 1, i16half, i32v, __builtin_convertvector(a, i32v));
-    OPERATION("i64.widen", 1, i32half, i64v, __builtin_convertvector(a, i64v));
-    OPERATION("f64.widen", 1, f32half, f64v, __builtin_convertvector(a, f64v));
-    OPERATION("i8.narrow", 0.5, i16v, i8half, __builtin_convertvector(a, i8half));
-    OPERATION("i16.narrow", 0.5, i32v, i16half, __builtin_convertvector(a, i16half));
-    OPERATION("i32.narrow", 0.5, i64v, i32half, __builtin_convertvector(a, i32half));
-    OPERATION("f32.narrow", 0.5, f64v, f32half, __builtin_convertvector(a, f32half));
-    OPERATION("f32.exchange", 1, i32v, f32v, __builtin_convertvector(a, f32v));
-    OPERATION("i32.exchange", 1, f32v, i32v, __builtin_convertvector(a, i32v));
-    OPERATION("shuffle", 1, f32v, f32v, NEIGHBOURS(a, b));
-    say("scalar", scalar_ns());
-
-    size_t bytes = set_bytes[0] / (4 * VECTOR_BYTES) * (4 * VECTOR_BYTES);
-    memset(memory, 0, bytes + 2 * VECTOR_BYTES);
-    say("load", load_ns(memory, bytes, 0));
-    say("unaligned_load", load_ns(memory, bytes, 4));
-    say("store", store_ns(memory, bytes, 0));
-    say("unaligned_store", store_ns(memory, bytes, 4));
-}
-
 /* Caches and memory --------------------------------------------------- */
 
 /* One pass of loads over a piece, a line at least each; the piece is a multiple of 8 vectors. */
@@ -253,37 +21,53 @@ static void pass_store(char *p, size_t bytes)
     }
 }
 
-/* Stores past the caches, where there are any. */
-static void pass_stream(char *p, size_t bytes)
+/* 64 bytes past the caches, where there are such stores. */
+static void pass_stream_line(char *p)
 {
 #if defined __AVX512F__
-    __m512i v = _mm512_setzero_si512();
-    for (char *end = p + bytes; p < end; p += 64) _mm512_stream_si512((__m512i *)p, v);
-    _mm_sfence();
+    _mm512_stream_si512((__m512i *)p, _mm512_setzero_si512());
 #elif defined __AVX__
-    __m256i v = _mm256_setzero_si256();
-    for (char *end = p + bytes; p < end; p += 32) _mm256_stream_si256((__m256i *)p, v);
-    _mm_sfence();
+    for (int k = 0; k < 64; k += 32) _mm256_stream_si256((__m256i *)(p + k), _mm256_setzero_si256());
 #elif defined __SSE2__
-    __m128i v = _mm_setzero_si128();
-    for (char *end = p + bytes; p < end; p += 16) _mm_stream_si128((__m128i *)p, v);
-    _mm_sfence();
-#elif defined __clang__
-    f32v v = {0};
-    for (char *end = p + bytes; p < end; p += VECTOR_BYTES) __builtin_nontemporal_store(v, (f32v *)p);
+    for (int k = 0; k < 64; k += 16) _mm_stream_si128((__m128i *)(p + k), _mm_setzero_si128());
 #else
-    pass_store(p, bytes);
+    f32v v = {0};
+    for (int k = 0; k < 64; k += VECTOR_BYTES)
+#if defined __clang__
+        __builtin_nontemporal_store(v, (f32own *)(p + k));
+#else
+        *(f32own *)(p + k) = v;
+#endif
 #endif
 }
 
-enum { LOAD, STORE, STREAM };
+/* As schedules use memory: a line of the first part of a piece is loaded, and one stored to each of the `planes` others,
+   which are alike modulo the size of a page. */
+static void pass_copy(char *p, size_t bytes, int planes, int past)
+{
+    const size_t part = bytes / (size_t)(planes + 1) / 4096 * 4096;
+    for (size_t at = 0; at < part; at += 64) {
+        for (int k = 0; k < 64; k += VECTOR_BYTES) {
+            f32v v = *(const f32own *)(p + at + k);
+            HOLD(v);
+            for (int n = 1; n <= planes && !past; n++) *(f32own *)(p + (size_t)n * part + at + k) = v;
+        }
+        for (int n = 1; n <= planes && past; n++) pass_stream_line(p + (size_t)n * part + at);
+        MEMORY();
+    }
+#if defined __SSE2__
+    _mm_sfence();
+#endif
+}
+
+enum { LOAD, STORE, COPY, PAST, PLANES };
 
 static void passes(int what, char *p, size_t bytes, long n)
 {
     for (long i = 0; i < n; i++) {
         if (what == LOAD) pass_load(p, bytes);
         else if (what == STORE) pass_store(p, bytes);
-        else pass_stream(p, bytes);
+        else pass_copy(p, bytes, what == PLANES ? 3 : 1, what != COPY);
         MEMORY();
     }
 }
@@ -382,11 +166,11 @@ static size_t whole(size_t bytes)
 }
 
 /* A level, or memory: its bandwidths, alone and together, and its latency. */
-static void level(const char *name, char *memory, size_t bytes, size_t bytes_of_all, int stream)
+static void level(const char *name, char *memory, size_t bytes, size_t bytes_of_all, int last)
 {
-    static const char *names[] = {"load", "store", "stream"};
+    static const char *names[] = {"load", "store", "copy", "past", "planes"};
     char text[64];
-    for (int what = LOAD; what <= (stream ? STREAM : STORE); what++) {
+    for (int what = LOAD; what <= (last ? PLANES : STORE); what++) {
         double alone = stream_ns(what, memory, whole(bytes), 1);
         snprintf(text, sizeof text, "%s.%s", name, names[what]);
         say(text, alone);
@@ -497,8 +281,11 @@ int main(int argc, char **argv)
     for (int k = 0; k < rounds; k++) {
         measure_clock();
         say("clock", 1.0 / clock_ghz);
+#ifdef CORE
         if (!strcmp(group, "core")) core(memory);
-        else if (!strcmp(group, "caches")) caches(memory);
+        else
+#endif
+        if (!strcmp(group, "caches")) caches(memory);
         else if (!strcmp(group, "memory")) beyond(memory);
         else if (!strcmp(group, "system")) system_();
         else return 2;

@@ -1,13 +1,13 @@
 """What this machine does, measured: small kernels of our own C, and the C that the scheduler makes of small pipelines.
 
 Both are compiled by the platform's compiler and run confined. Every figure is taken in several rounds, the least of
-many tries in each; what counts is the median over the rounds.
+many tries in each. Whatever else runs makes things slower, and a lucky round is no figure: the lower quartile counts.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import math
 import statistics
 import tempfile
 import time
@@ -24,7 +24,7 @@ from app.workers.run import RUN_LIMITS, environment
 from app.workers.sandbox import Confinement, Limits, execute
 from platforms import CpuPlatform
 
-SOURCE = Path(__file__).with_name("calibrate.c")
+BASE, CORE, SOURCE = (Path(__file__).with_name(f"calibrate{part}.c") for part in ("_base", "_core", ""))
 PIPELINES = "pipelines"
 GROUPS = {
     "core": "operations in the core",
@@ -33,44 +33,47 @@ GROUPS = {
     "system": "threads",
 }
 LEAST_VECTOR_BYTES = 16
-_COMPILE_S = 120.0
-_GROUP_S = 120.0
+_IDLE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How much is measured: rounds, microseconds of tries for a figure in each, bytes that count as memory at most,
-    and calls of a compiled pipeline."""
+    calls of a compiled pipeline, and the longest that compiling, and each group, may take."""
 
     rounds: int = 9
     sample_us: int = 6000
     memory_bytes: int = 1 << 30
     calls: int = 300
+    wall_s: float = 120.0
 
 
-QUICK = Effort(rounds=1, sample_us=20, memory_bytes=1 << 20, calls=2)
-"""What shows that it works, and measures nothing well."""
+QUICK = Effort(rounds=4, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0)
+"""A second or so, for quick_parts()."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """A figure of every round, in nanoseconds and in cycles of the clock that was measured just before."""
+    """A figure of every round, in nanoseconds."""
 
     ns: tuple[float, ...]
-    cycles: tuple[float, ...]
+
+    @property
+    def figure(self) -> float:
+        """Their lower quartile."""
+        return statistics.quantiles(self.ns, n=4, method="inclusive")[0] if len(self.ns) > 1 else self.ns[0]
 
     @property
     def spread(self) -> float:
-        """How far apart the middle half of the rounds is, as a share of the median."""
-        if len(self.ns) < 4:
-            return (max(self.ns) - min(self.ns)) / statistics.median(self.ns) if min(self.ns) > 0 else 0.0
-        low, middle, high = statistics.quantiles(self.ns, n=4)
-        return (high - low) / middle if middle > 0 else 0.0
+        """How far their median is above the least, as a share of it: the rounds that whatever else runs did not disturb
+        say the same."""
+        middle = statistics.median(self.ns)
+        return (middle - min(self.ns)) / middle if middle > 0 else 0.0
 
 
 @dataclass(slots=True)
 class Measured:
-    """Every figure by name; `busy` is how much of one core other programs used meanwhile."""
+    """Every figure by name; `busy` is how many cores other programs used before."""
 
     samples: dict[str, Samples] = field(default_factory=dict)
     rounds: int = 0
@@ -79,12 +82,16 @@ class Measured:
     busy: float = 0.0
 
     def ns(self, name: str) -> float:
-        """Median over the rounds, nanoseconds."""
-        return statistics.median(self.samples[name].ns)
+        """What the rounds say, nanoseconds."""
+        return self.samples[name].figure
 
     def cycles(self, name: str) -> float:
-        """Median over the rounds, cycles."""
-        return statistics.median(self.samples[name].cycles)
+        """The same in cycles of the clock that was measured."""
+        return self.ns(name) * self.clock_ghz
+
+    def has(self, *names: str) -> bool:
+        """Whether all of those were measured, to more than nothing."""
+        return all(name in self.samples and self.ns(name) > 0 for name in names)
 
     @property
     def clock_ghz(self) -> float:
@@ -109,8 +116,9 @@ def measure(
     """
     effort = effort or Effort()
     found = Measured(rounds=effort.rounds, compiler=find_toolchain(platform.compiler).version)
-    start, busy = time.monotonic(), _others_cpu_s()
-    program = build_program(source(platform), platform.compiler, cache_dir, _COMPILE_S)
+    found.busy = _busy()
+    start = time.monotonic()
+    program = build_program(source(platform, "core" in parts), platform.compiler, cache_dir, effort.wall_s)
     lines: list[dict[str, float | str]] = []
     for group, title in GROUPS.items():
         if group not in parts or (group == "core" and platform.vector_bytes < LEAST_VECTOR_BYTES):
@@ -118,20 +126,24 @@ def measure(
         tell(f"measuring {title}")
         lines += _group(program, group, platform, effort)
     for name in dict.fromkeys(str(line["name"]) for line in lines):
-        own = [line for line in lines if line["name"] == name]
-        ns = tuple(float(line["ns"]) for line in own)
-        found.samples[name] = Samples(ns, tuple(n * float(w["clock_ghz"]) for n, w in zip(ns, own, strict=True)))
+        found.samples[name] = Samples(tuple(float(line["ns"]) for line in lines if line["name"] == name))
     if PIPELINES in parts:
         tell("measuring generated code")
         for name, times in Generated(platform, cache_dir, effort.rounds, effort.calls).figures().items():
-            found.samples[name] = Samples(tuple(times), tuple(ns * found.clock_ghz for ns in times))
+            found.samples[name] = Samples(tuple(times))
     found.seconds = time.monotonic() - start
-    found.busy = max(0.0, (_others_cpu_s() - busy) / found.seconds)
     return found
 
 
-def source(platform: CpuPlatform) -> str:
-    """The C of the kernels for vectors of that platform."""
+def quick_parts(platform: CpuPlatform) -> tuple[str, ...]:
+    """What decides most and is compiled soon: without memory, where all caches together have much of what is taken for
+    it."""
+    memory = ("memory",) if QUICK.memory_bytes >= 2 * last_level_bytes(platform) else ()
+    return ("caches", *memory, "system")
+
+
+def source(platform: CpuPlatform, core: bool = True) -> str:
+    """The C of the kernels for vectors of that platform; those of the `core` take a while to compile."""
     size = max(LEAST_VECTOR_BYTES, platform.vector_bytes)
     lanes = size // 4
     neighbours = ", ".join(str(n) for n in range(1, lanes + 1))
@@ -139,17 +151,23 @@ def source(platform: CpuPlatform) -> str:
         f"#define VECTOR_BYTES {size}",
         f"#define NEIGHBOURS(a, b) __builtin_shufflevector(a, b, {neighbours})",
     )
-    return "\n".join((*head, SOURCE.read_text(encoding="utf-8")))
+    files = (BASE, CORE, SOURCE) if core else (BASE, SOURCE)
+    return "\n".join((*head, *(["#define CORE"] if core else []), *(f.read_text(encoding="utf-8") for f in files)))
 
 
 def working_sets(platform: CpuPlatform, effort: Effort) -> list[int]:
     """Bytes of a thread's working set for every level of cache, innermost first, then for memory: half of a cache
-    (of the innermost of its own ones; a quarter of one that threads share), four times the last one."""
+    (of the innermost of its own ones; a quarter of one that threads share), four times all of the last level."""
     sizes = []
     for c in platform.caches:
         shared = max(1, c.shared_by_threads // platform.threads_per_core) > 1
         sizes.append(min(c.size_bytes // (4 if shared else 2), effort.memory_bytes))
-    return [*sizes, min(max(64 << 20, 4 * platform.llc_bytes), effort.memory_bytes)]
+    return [*sizes, min(max(64 << 20, 4 * last_level_bytes(platform)), effort.memory_bytes)]
+
+
+def last_level_bytes(platform: CpuPlatform) -> int:
+    """Bytes of all caches of the last level together."""
+    return platform.llc_bytes * math.ceil(platform.threads / platform.caches[-1].shared_by_threads)
 
 
 def _group(program: Path, group: str, platform: CpuPlatform, effort: Effort) -> list[dict[str, float | str]]:
@@ -162,14 +180,15 @@ def _group(program: Path, group: str, platform: CpuPlatform, effort: Effort) -> 
         done = execute(
             (str(program), group, *map(str, (*numbers, *sizes))),
             cwd=folder,
-            limits=Limits(wall_s=_GROUP_S, cpu_s=int(_GROUP_S) * platform.threads, memory_bytes=RUN_LIMITS.memory_bytes,
-                          processes=256 + platform.threads, output_bytes=4 << 20),
+            limits=Limits(wall_s=effort.wall_s, cpu_s=int(effort.wall_s) * platform.threads,
+                          memory_bytes=RUN_LIMITS.memory_bytes, processes=256 + platform.threads,
+                          output_bytes=4 << 20),
             environment=environment(platform.threads),
             confinement=Confinement(writable=(folder,), readable=(program.parent,)),
         )  # fmt: skip
     said = done.stderr.decode("utf-8", "replace")
     if done.timed_out:
-        raise RunError("run_timeout", f"measuring {GROUPS[group]} took longer than {_GROUP_S:.0f} s", said)
+        raise RunError("run_timeout", f"measuring {GROUPS[group]} took longer than {effort.wall_s:.0f} s", said)
     if done.returncode == 3:
         raise RunError("out_of_memory", f"measuring {GROUPS[group]} needs {max(sizes):,} bytes of memory", said)
     if done.returncode != 0:
@@ -177,9 +196,7 @@ def _group(program: Path, group: str, platform: CpuPlatform, effort: Effort) -> 
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def _others_cpu_s() -> float:
-    """Seconds of processor time that everything but this process and its children has used since the start."""
-    machine = psutil.cpu_times()
-    total = sum(machine) - machine.idle - getattr(machine, "iowait", 0.0)
-    total -= getattr(machine, "guest", 0.0) + getattr(machine, "guest_nice", 0.0)  # counted in user time already
-    return float(total - sum(os.times()[:4]))
+def _busy() -> float:
+    """Cores that other programs keep busy now, while this one waits. What programs use that were started here cannot be
+    taken from a total: of those in a namespace of their own the system does not tell."""
+    return psutil.cpu_percent(interval=_IDLE_S) / 100 * (psutil.cpu_count() or 1)

@@ -1,5 +1,5 @@
 """What takes more than a few instructions, measured in the C that the scheduler makes of small pipelines: divisions,
-functions, gathers, and how long rows and tiles take to begin."""
+functions and gathers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ from scheduler.compile import generate
 from scheduler.lang.arguments import Image
 from scheduler.lang.document import load
 from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Placement, Schedule, Tile, Vector
+from scheduler.schedule import Schedule
 from scheduler.search import root_schedule
 
 FUNCTIONS = ("sqrt(abs(a(x, y)))", "exp(a(x, y))", "log(abs(a(x, y)) + 1)", "pow(abs(a(x, y)) + 1, b(x, y))")
 _NAMES = {"i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f32": "float32", "f64": "float64"}
 _COMPILE_S = 120.0
 _WIDE, _HIGH = 1024, 16
-_VECTORS = 1280
-"""Of the grids that rows and tiles are measured on: a few hundred KiB, more than the first level of cache has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Generated:
 
     def figures(self) -> dict[str, list[float]]:
         """Nanoseconds of every round, by name: `i32.divide`, `f32.function` (of a vector, its loads and stores of a few
-        cycles included), `gather`, of an element, `row` and `tile`."""
+        cycles included), `gather`, of an element."""
         found = {}
         for t in TYPES:
             name, value, count = (
@@ -52,8 +50,6 @@ class Generated:
             schedule = root_schedule(pipeline, self.platform)
             found[f"{t}.{name}"] = [ns / vectors for ns in self.times(pipeline, schedule, t, _WIDE, _HIGH)]
         found["gather"] = self.gathers()
-        found["row"] = self.rows()
-        found["tile"] = self.tiles()
         return found
 
     def lanes(self, t: str) -> int:
@@ -72,46 +68,6 @@ class Generated:
         )
         return [max(0.0, (a - b) / (_WIDE * _HIGH)) for a, b in pairs]
 
-    def rows(self) -> list[float]:
-        """What a row takes beside its vectors: about as many points in short rows, and in long ones. Little, where a
-        core begins a row while it ends the one before."""
-        pipeline = _pipeline("f32", "a(x, y) + b(x, y)")
-        schedule = _serial(root_schedule(pipeline, self.platform))
-        (short, many), (long_, few) = ((n * self.lanes("f32") + 3, _VECTORS // n) for n in (5, 80))
-        share = short * many / (long_ * few)
-        pairs = zip(
-            self.times(pipeline, schedule, "f32", short, many),
-            self.times(pipeline, schedule, "f32", long_, few),
-            strict=True,
-        )
-        return [max(0.0, (a - share * b) / (many - share * few)) for a, b in pairs]
-
-    def tiles(self) -> list[float]:
-        """What a tile takes beside its rows: one grid in low tiles, and in high ones, of a stage that is kept for a
-        tile and the one that reads it."""
-        pipeline = _pipeline("f32", "kept(x, y) * 2", "a(x, y) + b(x, y)")
-        wide, low, high = 4 * self.lanes("f32"), 2, 8
-        across, down = 4, _VECTORS // 16
-        pairs = zip(
-            self.times(pipeline, self.tiled(pipeline, wide, low), "f32", across * wide, down),
-            self.times(pipeline, self.tiled(pipeline, wide, high), "f32", across * wide, down),
-            strict=True,
-        )
-        return [max(0.0, (a - b) / (across * (down // low - down // high))) for a, b in pairs]
-
-    def tiled(self, pipeline: Pipeline, wide: int, high: int) -> Schedule:
-        lanes = self.lanes("f32")
-        vector = Vector("x", lanes) if lanes > 1 else None
-        group = replace(
-            root_schedule(pipeline, self.platform).groups[-1],
-            loops=("x.inner", "y.inner", "x.outer", "y.outer"),
-            tiles=(Tile("x", wide), Tile("y", high)),
-            parallel=None,
-            vector=vector,
-            placements=(Placement("kept", "x.outer", "x.outer", fold=False, order=("x", "y"), vector=vector),),
-        )
-        return Schedule(pipeline.name, "calibration", (group,))
-
     def times(self, pipeline: Pipeline, schedule: Schedule, t: str, wide: int, high: int) -> Iterator[float]:
         """The fastest call on one thread, ns, once a round."""
         library = build(generate(pipeline, schedule, self.platform), self.platform, self.cache_dir, _COMPILE_S)
@@ -123,16 +79,15 @@ class Generated:
             yield 1e6 * min(run(library, pipeline, inputs, {}, regions, 1, self.calls).times_ms)
 
 
-def _pipeline(t: str, value: str, kept: str | None = None) -> Pipeline:
-    """Out of `a` and `b` of that type: `value`, of a stage `kept` where there is one."""
+def _pipeline(t: str, value: str) -> Pipeline:
+    """Out of `a` and `b` of that type: `value`."""
     type_ = _NAMES[t]
-    values = {"kept": kept, "out": value} if kept else {"out": value}
     return load(
         {
             "format": 1,
             "name": "calibrate",
             "inputs": [{"name": n, "type": type_, "dims": ["x", "y"]} for n in ("a", "b")],
-            "stages": [{"name": n, "dims": ["x", "y"], "type": type_, "value": v} for n, v in values.items()],
+            "stages": [{"name": "out", "dims": ["x", "y"], "type": type_, "value": value}],
             "outputs": ["out"],
             "estimates": {"out": [[0, 1024], [0, 1024]]},
         }

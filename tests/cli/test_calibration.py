@@ -1,6 +1,8 @@
 """`platforms calibrate`, and what `host` means where the environment names its document."""
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -10,10 +12,13 @@ from typer.testing import CliRunner
 import platforms
 from app.cli import app, calibration
 from app.db import Database
+from app.main import create_app
+from app.platforms import measuring
 from app.platforms.service import Platforms
 from app.settings import Settings
 from app.workers import calibrate
 from app.workers.calibrate import QUICK
+from app.workers.errors import CompileError
 
 
 def tilesmith(*arguments, status=0):
@@ -30,21 +35,143 @@ def document(tmp_path):
     return path
 
 
-def test_what_it_writes_is_a_platform(tmp_path, monkeypatch):
-    def measure(platform, cache_dir, effort, tell):
+@pytest.fixture
+def first(tmp_path, monkeypatch):
+    """A machine that is measured for the first time: by a fake, which counts."""
+    made = []
+
+    def measure(platform, cache_dir, effort, parts):
         assert effort == QUICK
+        made.append(parts)
+        return quick_calibration()
+
+    monkeypatch.setattr(calibrate, "measure", measure)
+    monkeypatch.setattr(measuring.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    monkeypatch.delenv("TILESMITH_CALIBRATE")
+    return made
+
+
+def show(*options):
+    shown = tilesmith("platforms", "show", "host", *options)
+    return json.loads(shown.stdout), shown.stderr
+
+
+def test_the_first_use_measures_and_says_so_once(first):
+    found, told = show()
+    assert told.count("\n") == 1
+    assert told.startswith("measuring this machine, once")
+    assert found["sources"]["clock_ghz"].startswith("measured: ")
+    assert show() == (found, "")
+    assert len(first) == 1
+
+
+@pytest.mark.parametrize("way", ["option", "environment"])
+def test_nothing_is_measured_where_that_is_not_wanted(first, monkeypatch, way):
+    if way == "environment":
+        monkeypatch.setenv("TILESMITH_CALIBRATE", "off")
+    found, told = show(*["--no-calibrate"] * (way == "option"))
+    assert (first, told) == ([], "")
+    assert found == platforms.to_document(platforms.load("host"))
+
+
+def test_a_document_for_the_host_is_not_measured(first, document, monkeypatch):
+    monkeypatch.setenv("TILESMITH_HOST_PLATFORM", str(document))
+    assert show()[0]["name"] == "mine"
+    assert first == []
+
+
+def test_a_schedule_of_a_catalog_machine_measures_nothing(first):
+    tilesmith("schedule", "blur", "--platform", "i7-6700")
+    assert first == []
+    tilesmith("schedule", "blur", "--no-calibrate")
+    assert first == []
+    assert "measuring" in tilesmith("schedule", "blur").stderr
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "cpu"}', "\udcff"])
+def test_a_damaged_file_is_measured_anew(first, tmp_path, text):
+    show()
+    (kept,) = (tmp_path / "cache" / "hosts").glob("*.json")
+    kept.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert "measuring" in show()[1]
+    assert show()[1] == ""
+
+
+def test_another_machine_or_instruction_set_is_measured_for_itself(first, tmp_path, monkeypatch):
+    host = platforms.load("host")
+    for detected in (host, host.model_copy(update={"threads": 7}), host.model_copy(update={"vector_bytes": 8})):
+        measuring.measured_once(detected, str, str)
+    assert len(first) == 3
+    measuring.measured_once(host.model_copy(update={"clock_ghz": 1.0}), str, str)  # told otherwise every time
+    assert len(first) == 3
+
+
+def test_first_uses_at_the_same_time_measure_once(first):
+    with ThreadPoolExecutor(4) as pool:
+        host, said = platforms.load("host"), []
+        found = list(pool.map(lambda _: measuring.measured_once(host, said.append, said.append), range(4)))
+    assert len(first) == len(said) == 1
+    assert all(f == found[0] for f in found)
+
+
+def test_a_directory_that_cannot_be_written_is_warned_of(first, tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    found, told = show()
+    assert told.startswith("warning: this machine is not measured")
+    assert first == []
+    assert found == platforms.to_document(platforms.load("host"))
+
+
+def test_what_cannot_be_measured_is_warned_of_once(first, monkeypatch):
+    def fails(*_, **__):
+        raise CompileError("compile_failure", "the compiler gcc is not installed here")
+
+    monkeypatch.setattr(calibrate, "measure", fails)
+    found, told = show()
+    assert "estimates will do: the compiler gcc is not installed here" in told
+    assert found == platforms.to_document(platforms.load("host"))
+    assert show() == (found, "")
+
+
+def test_the_quick_calibration_is_kept_for_the_first_use(first, tmp_path):
+    path = tmp_path / "host.yaml"
+    told = tilesmith("platforms", "calibrate", "--quick", "--name", "desk", "--output", path)
+    assert told.stdout == ""
+    assert json.loads(tilesmith("platforms", "show", path).stdout)["name"] == "desk"
+    assert show()[1] == ""
+    tilesmith("platforms", "calibrate", "--quick")
+    assert len(first) == 2
+
+
+def test_the_service_measures_when_it_starts(first, tmp_path):
+    async def started(settings):
+        service = create_app(settings)
+        async with service.router.lifespan_context(service):
+            counted = len(first)
+            return counted, service.state.context.platforms.document("host")["sources"]["clock_ghz"]
+
+    settings = Settings(data_dir=tmp_path / "data", schedule_workers=0, job_workers=0)
+    counted, source = asyncio.run(started(settings))
+    assert counted == 1
+    assert source.startswith("measured: ")
+    counted, source = asyncio.run(started(settings.model_copy(update={"calibrate": False})))
+    assert counted == 1
+    assert not source.startswith("measured: ")
+
+
+def test_what_it_writes_is_a_platform(tmp_path, monkeypatch):
+    def measure(platform, cache_dir, tell):
         tell("measuring memory")
         return quick_calibration()
 
     monkeypatch.setattr(calibration, "measure", measure)
     path = tmp_path / "host.yaml"
-    told = tilesmith("platforms", "calibrate", "--quick", "--name", "desk", "--output", path)
+    told = tilesmith("platforms", "calibrate", "--name", "desk", "--output", path)
     assert "measuring memory" in told.stderr
     assert told.stdout == ""
     shown = json.loads(tilesmith("platforms", "show", path).stdout)
     assert shown["name"] == "desk"
-    assert shown["ecm"]["f32"]["add"] > 0
-    assert shown["sources"]["ecm.f32"].startswith("measured: ")
+    assert shown["sources"]["clock_ghz"].startswith("measured: ")
 
 
 def test_interrupted_it_writes_nothing(tmp_path, monkeypatch):
@@ -52,7 +179,7 @@ def test_interrupted_it_writes_nothing(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(calibrate, "build_program", stopped)
-    tilesmith("platforms", "calibrate", "--quick", "--output", tmp_path / "host.yaml", status=130)
+    tilesmith("platforms", "calibrate", "--output", tmp_path / "host.yaml", status=130)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,104 @@
+/* Measures the machine it runs on. Written by hand; the lines before it (see calibrate.py) define
+ *
+ *   VECTOR_BYTES           bytes of a vector register, at least 16
+ *   NEIGHBOURS(a, b)       the lanes of a and b (f32), shifted by one
+ *
+ *   calibrate GROUP THREADS ROUNDS SAMPLE_US LINE_BYTES WORKING_SET_BYTES...
+ *
+ * GROUP is core, caches, memory or system. A line of JSON on standard output for every figure and round:
+ * {"name": ..., "ns": ..., "clock_ghz": ...}. `ns` is per operation on a vector, per byte, per load, or per event, the
+ * least of as many tries as SAMPLE_US microseconds allow, one at least; `clock_ghz` was measured just before. Working
+ * sets are of one thread: of every level of cache, innermost first, then of memory.
+ */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#if defined __SSE2__
+#include <immintrin.h>
+#endif
+
+typedef int8_t i8v __attribute__((vector_size(VECTOR_BYTES)));
+typedef int16_t i16v __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t i32v __attribute__((vector_size(VECTOR_BYTES)));
+typedef int64_t i64v __attribute__((vector_size(VECTOR_BYTES)));
+typedef float f32v __attribute__((vector_size(VECTOR_BYTES)));
+typedef double f64v __attribute__((vector_size(VECTOR_BYTES)));
+typedef int8_t i8half __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef int16_t i16half __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef int32_t i32half __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef float f32half __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef f32v f32any __attribute__((aligned(4), may_alias));
+typedef f32v f32own __attribute__((may_alias));
+
+/* HOLD(x): x is in a register here, and nothing is known of its value. An instruction that is measured stands between
+   two of these, so that the compiler can neither leave it out nor join it with its neighbours. */
+#if defined __AVX512F__
+#define WIDE "+v"
+#elif defined __x86_64__ || defined __i386__
+#define WIDE "+x"
+#elif defined __aarch64__ || defined __ARM_NEON
+#define WIDE "+w"
+#else
+#define WIDE "+m"
+#endif
+#define HOLD(x) __asm__ volatile("" : WIDE(x))
+#define HOLD_WORD(x) __asm__ volatile("" : "+r"(x))
+#define MEMORY() __asm__ volatile("" ::: "memory")
+
+static int threads = 1, rounds = 1;
+static double sample_ns = 1e6;
+static size_t line = 64, set_bytes[8];
+static int sets;
+static double clock_ghz = 1.0;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void say(const char *name, double ns)
+{
+    printf("{\"name\": \"%s\", \"ns\": %.9g, \"clock_ghz\": %.6g}\n", name, ns, clock_ghz);
+    fflush(stdout);
+}
+
+/* The least time of `step(n)`, in ns per unit of its n * units; n grows until a try takes a tenth of a sample. */
+#define LEAST(result, units, n, ...)                                                                                   \
+    do {                                                                                                               \
+        double least_ = 1e300, start_ = now(), took_ = 0;                                                              \
+        for (n = 16; n < (1L << 40); n *= 2) {                                                                         \
+            double at_ = now();                                                                                        \
+            __VA_ARGS__;                                                                                                \
+            took_ = now() - at_;                                                                                       \
+            if (took_ > sample_ns / 20) break;                                                                         \
+        }                                                                                                              \
+        do {                                                                                                           \
+            double at_ = now();                                                                                        \
+            __VA_ARGS__;                                                                                                \
+            took_ = now() - at_;                                                                                       \
+            if (took_ < least_) least_ = took_;                                                                        \
+        } while (now() - start_ < sample_ns);                                                                          \
+        result = least_ / ((double)(n) * (double)(units));                                                             \
+    } while (0)
+
+/* The clock: a chain of additions takes a cycle each. */
+static void measure_clock(void)
+{
+    double least;
+    long n;
+    uint64_t x = 1, one = 1;
+    HOLD_WORD(one);
+#define ADD x += one; HOLD_WORD(x);
+#define ADD8 ADD ADD ADD ADD ADD ADD ADD ADD
+    LEAST(least, 32, n, for (long i = 0; i < n; i++) { ADD8 ADD8 ADD8 ADD8 });
+    clock_ghz = 1.0 / least;
+}
