@@ -165,20 +165,16 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
         how = "loads of all threads in order"
         yield _Figure("ecm.memory_gb_s", _round(1 / together), ("memory.load.all",), how)
-        # A piece that is copied is one half of loads; of one that goes to three planes they are a quarter. Memory takes
-        # a byte no faster than it gives one: where stores seem to, loads wait for something else than its bandwidth.
-        past = 2 * m.ns("memory.past.all") / together - 1
-        planes = (4 * m.ns("memory.planes.all") / together - 1) / 3
-        streamed = min(8.0, max(1.0, past, planes))
-        stored = min(8.0, max(streamed, 2 * m.ns("memory.copy.all") / together - 1))
-        streams, stores = (
-            ("memory.past.all", "memory.planes.all", "memory.load.all"),
-            ("memory.copy.all", "memory.load.all"),
-        )
-        how = "what a copy by all threads takes beyond its loads"
-        yield _Figure("ecm.write_allocate_factor", _round(stored), stores, how)
-        how = "the same with whole lines past the caches, to one plane or three in turn; of a load at least"
-        yield _Figure("ecm.streaming_store_factor", _round(streamed), streams, how)
+        # A piece that is copied is one half of loads; of one that goes to three planes they are a quarter.
+        streamed = max(2 * m.ns("memory.past.all") / together - 1, (4 * m.ns("memory.planes.all") / together - 1) / 3)
+        stored = max(1.0, 2 * m.ns("memory.copy.all") / together - 1)
+        if streamed > stored:  # a copy hides what lines that need not be loaded save beside computing, but no loss
+            streams = ("memory.past.all", "memory.planes.all", "memory.copy.all", "memory.load.all")
+            how = (
+                "a copy by all threads, of whole lines past the caches to one plane or three in turn beside a plain one"
+            )
+            losing = platform.ecm_parameters.write_allocate_factor * streamed / stored
+            yield _Figure("ecm.streaming_store_factor", _round(min(8.0, losing)), streams, how)
     if m.has("memory.latency", "memory.in_order", "memory.scattered"):
         latency = m.ns("memory.latency")
         share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
