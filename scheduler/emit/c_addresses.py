@@ -134,7 +134,7 @@ def _gather(o: Operands, d: Define) -> str:
         if found is not None:
             return found
     lanes = ", ".join(f"{row}[{offset(o, dims, n)}]" for n in range(r.lanes))
-    text = f"({o.of(r.type, r.lanes)}){{{lanes}}}"
+    text = lanes if r.lanes == 1 else f"({o.of(r.type, r.lanes)}){{{lanes}}}"
     return f"{text} != 0" if r.type == BOOL else text
 
 

@@ -1,7 +1,8 @@
 """Functions of vectors of integers, for most of which x86 has an instruction that GCC does not find by itself.
 
 GCC 12 makes a comparison and a choice of an extreme, four instructions of a mean, and widens a vector by halves. Clang
-knows the plain text for one instruction, and so do the compilers for machines other than x86 more often than not.
+knows the plain text for one instruction, but for that of a mean, and so do the compilers for machines other than x86
+more often than not.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from scheduler.lang.types import ScalarType
 Kinds = list[tuple[str, int, int]]
 """Vector types: kind, bits, lanes."""
 
+Instructions = list[tuple[str, str]]
+"""The conditions of the preprocessor under which there is an instruction, and statements with its value."""
+
 EXTREMES = ("min", "max")
+MEAN = "rounding_halving_add"
 SATURATING = ("sat_add", "sat_sub")
-BINARY = (*EXTREMES, "rounding_halving_add", *SATURATING)
+BINARY = (*EXTREMES, MEAN, *SATURATING)
 """Functions of two vectors of one type."""
 
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
@@ -30,15 +35,6 @@ _EXTREME = """\
 """
 
 _MEAN = """\
-#ifdef __clang__
-    const $W sum = __builtin_convertvector(a, $W) + __builtin_convertvector(b, $W) + 1;
-    return __builtin_convertvector(sum >> 1, $T);
-#else
-    return (a | b) - ((a ^ b) >> 1); /* what either has, less half of what differs */
-#endif
-"""
-
-_WIDE_MEAN = """\
     return (a | b) - ((a ^ b) >> 1); /* what either has, less half of what differs */
 """
 
@@ -78,11 +74,10 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
     if name.startswith("from_"):
         source = _source(name)
         steps = [(kind, b, lanes) for b in _LETTERS if source.bits <= b < t.bits for kind in ("int", "uint")]
-        return [*steps, ("int", source.bits, max(lanes, 16 // source.bytes))]  # what the instruction takes
+        taken = ("int", source.bits, max(lanes, 16 // source.bytes))
+        return [*steps, *([taken] if _widening_instruction(source, t, lanes) else [])]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
-    if name == "rounding_halving_add" and t.bits <= 16:
-        return [(t.kind, 2 * t.bits, lanes)]
     return []
 
 
@@ -97,63 +92,69 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
     if name == "madd":
         return _madd(lanes, c_name)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
-    words |= {"W": vector(t.kind, 2 * t.bits, lanes), "sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX"}
-    text = Template(_text(name, t)).substitute(words)
-    return f"TILESMITH_INLINE {own} {c_name}({own} a, {own} b) {{\n{_instead(_instruction(name, t, lanes), text)}}}\n"
+    words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX"}
+    text = _instead(_instruction(name, t, lanes), Template(_text(name, t)).substitute(words))
+    return f"TILESMITH_INLINE {own} {c_name}({own} a, {own} b) {{\n{text}}}\n"
 
 
 def _text(name: str, t: ScalarType) -> str:
     if name in EXTREMES:
         return _EXTREME
-    if name == "rounding_halving_add":
-        return _MEAN if t.bits <= 16 else _WIDE_MEAN
+    if name == MEAN:
+        return _MEAN
     signed = t.kind == "int"
     if name == "sat_add":
         return _SAT_ADD_SIGNED if signed else _SAT_ADD_UNSIGNED
     return _SAT_SUB_SIGNED if signed else _SAT_SUB_UNSIGNED
 
 
-def _instead(instruction: tuple[str, str] | None, text: str) -> str:
-    """`text`, or the value of the instruction where GCC has it."""
-    if instruction is None:
+def _instead(instructions: Instructions, text: str) -> str:
+    """`text`, or the value of the first instruction that there is."""
+    if not instructions:
         return text
-    where, value = instruction
-    return f"#if defined {where} && !defined __clang__\n{value}#else\n{text}#endif\n"
+    tests = [f"#{'el' if n else ''}if {where}\n{value}" for n, (where, value) in enumerate(instructions)]
+    return f"{''.join(tests)}#else\n{text}#endif\n"
 
 
 def _madd(lanes: int, c_name: str) -> str:
     """The sums of the products of neighbours."""
     own, unsigned, pairs = vector("int", 32, lanes), vector("uint", 32, lanes), vector("int", 16, 2 * lanes)
     size = 4 * lanes
-    instruction = None
+    instructions: Instructions = []
     if size in (16, 32, 64):
         where = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}[size]
         call = f"512_mask(a, b, ({own}){{0}}, -1)" if size == 64 else f"{8 * size}(a, b)"
-        instruction = (where, f"    return __builtin_ia32_pmaddwd{call};\n")
+        instructions.append((_in_gcc(where), f"    return __builtin_ia32_pmaddwd{call};\n"))
     text = (
         f"    const {own} x = ({own})a, y = ({own})b;\n"
         f"    const {own} low = ({own})(({unsigned})x << 16) >> 16, high = ({own})(({unsigned})y << 16) >> 16;\n"
         f"    return ({own})(({unsigned})(low * high) + ({unsigned})((x >> 16) * (y >> 16)));\n"
     )
-    return f"TILESMITH_INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instruction, text)}}}\n"
+    return f"TILESMITH_INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
 
 
 # instructions ------------------------------------------------------------
 
 
-def _instruction(name: str, t: ScalarType, lanes: int) -> tuple[str, str] | None:
-    """The instruction of two vectors: the macro that tells that it is there, and statements with its value."""
+def _in_gcc(macro: str) -> str:
+    """Where GCC compiles for a machine that the macro tells of."""
+    return f"defined {macro} && !defined __clang__"
+
+
+def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
+    """The instruction of two vectors: statements with its value. Clang needs it for a mean alone."""
     stem, size = _stem(name, t), t.bytes * lanes
     if stem is None or size not in (16, 32, 64) or (t.bits == 64 and size < 64):
-        return None
+        return []
     declared, raw = _raw(t.bits, lanes)
     args = f"({raw})a, ({raw})b"
-    own = vector(t.kind, t.bits, lanes)
+    call = f"{declared}    return ({vector(t.kind, t.bits, lanes)})__builtin_ia32_{stem}{8 * size}"
     if size == 64:
         where = "__AVX512BW__" if t.bits <= 16 else "__AVX512F__"
-        return where, f"{declared}    return ({own})__builtin_ia32_{stem}512_mask({args}, ({raw}){{0}}, -1);\n"
+        found = [(_in_gcc(where), f"{call}_mask({args}, ({raw}){{0}}, -1);\n")]
+        return [*found, (f"defined {where}", f"{call}({args});\n")] if name == MEAN else found
     where = "__AVX2__" if size == 32 else "__SSE2__" if stem in _OLDEST else "__SSE4_1__"
-    return where, f"{declared}    return ({own})__builtin_ia32_{stem}{8 * size}({args});\n"
+    return [(f"defined {where}" if name == MEAN else _in_gcc(where), f"{call}({args});\n")]
 
 
 def _stem(name: str, t: ScalarType) -> str | None:
@@ -193,10 +194,10 @@ def _by_steps(source: ScalarType, t: ScalarType, lanes: int) -> str:
     return f"    return {text};\n"
 
 
-def _widening_instruction(source: ScalarType, t: ScalarType, lanes: int) -> tuple[str, str] | None:
+def _widening_instruction(source: ScalarType, t: ScalarType, lanes: int) -> Instructions:
     size, taken = t.bytes * lanes, source.bytes * lanes
     if size not in (16, 32, 64) or taken < 4:
-        return None
+        return []
     stem = f"pmov{'s' if source.kind == 'int' else 'z'}x{_LETTERS[source.bits]}{_LETTERS[t.bits]}"
     declared, raw = _raw(source.bits, max(16, taken) // source.bytes)
     operand = f"({raw})a"
@@ -207,9 +208,10 @@ def _widening_instruction(source: ScalarType, t: ScalarType, lanes: int) -> tupl
     own = vector(t.kind, t.bits, lanes)
     if size < 64:
         where = "__AVX2__" if size == 32 else "__SSE4_1__"
-        return where, f"{declared}    return ({own})__builtin_ia32_{stem}{8 * size}({operand});\n"
+        return [(_in_gcc(where), f"{declared}    return ({own})__builtin_ia32_{stem}{8 * size}({operand});\n")]
     where = "__AVX512BW__" if t.bits == 16 else "__AVX512F__"
     into, target = _raw(t.bits, lanes)
     if into != declared:
         declared += into
-    return where, f"{declared}    return ({own})__builtin_ia32_{stem}512_mask({operand}, ({target}){{0}}, -1);\n"
+    value = f"{declared}    return ({own})__builtin_ia32_{stem}512_mask({operand}, ({target}){{0}}, -1);\n"
+    return [(_in_gcc(where), value)]

@@ -140,8 +140,12 @@ class Statements:
 
     def _store(self, s: Store) -> list[str]:
         o, v = self.operands, s.value
-        if v.lanes == 1:
-            return [f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"]
+        if v.lanes == 1 and not s.scatter:
+            line = f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"
+            if s.within is None:
+                return [line]
+            at, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
+            return [f"if ({at} >= {lo} && {at} <= {hi}) {line}"]
         if s.scatter:
             one = " & 1" if v.type == BOOL else ""
             lines = [f"{s.row}[{offset(o, s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]

@@ -15,7 +15,7 @@ from string import Template
 from scheduler.emit import c_gathers, c_neighbours, c_tables
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import function_name, scalar, vector
-from scheduler.lang.types import ScalarType
+from scheduler.lang.types import FLOAT64, ScalarType
 
 FLOAT_FUNCTIONS = {
     "sqrt": "sqrt", "exp": "exp", "log": "log", "pow": "pow", "sin": "sin", "cos": "cos", "tan": "tan",
@@ -44,9 +44,6 @@ _WHOLE = """\
 #define TILESMITH_WHOLE(a) __asm__("" : "+w"(a))
 #endif
 """
-
-_DOUBLES = 8
-"""Lanes of a vector of doubles that every compiler handles well."""
 
 _PICK = """\
 /* Lanes of a where the mask is set, else of b. */
@@ -426,11 +423,12 @@ def is_function_name(c_name: str) -> bool:
 
 
 class Functions:
-    """The functions of vectors that a file needs, each with those that it calls. With `strict` those of floats are
-    the C library's, lane by lane."""
+    """The functions of vectors that a file needs, each with those that it calls, for registers of so many bytes. With
+    `strict` those of floats are the C library's, lane by lane."""
 
-    def __init__(self, strict: bool) -> None:
+    def __init__(self, strict: bool, register_bytes: int) -> None:
         self.strict = strict
+        self.doubles = register_bytes // FLOAT64.bytes
         self._asked: set[tuple[str, ScalarType, int]] = set()
 
     def ask(self, name: str, t: ScalarType, lanes: int) -> list[tuple[str, int, int]]:
@@ -458,13 +456,15 @@ class Functions:
             types += [("int", 64, lanes), ("float", 64, lanes)]
         for other in _ORDER[name][1]:
             # what is computed in double precision is computed by halves
-            wide = other in ("product_log2", "exp2") and lanes > _DOUBLES
+            wide = other in ("product_log2", "exp2") and lanes > self.doubles
             types += self.ask(other, t, lanes // 2 if wide else lanes)
         return types
 
     def in_vectors(self, name: str, t: ScalarType) -> bool:
         """Whether there is more to it than the function of every lane."""
-        return name in _ORDER and not (name in FLOAT_FUNCTIONS and (self.strict or t.bits != 32))
+        if name not in FLOAT_FUNCTIONS:
+            return name in _ORDER
+        return name in _ORDER and not self.strict and t.bits == 32 and (name != "pow" or self.doubles > 1)
 
     def text(self) -> list[str]:
         """The definitions, callees first."""
@@ -484,15 +484,15 @@ class Functions:
             return c_neighbours.definition(name, t, lanes, function_name(name, t, lanes))
         if name in EXTREMES:
             return _extreme(name, t, lanes)
-        return _defined(name, t, lanes) if self.in_vectors(name, t) else _by_lanes(name, t, lanes)
+        return _defined(name, t, lanes, self.doubles) if self.in_vectors(name, t) else _by_lanes(name, t, lanes)
 
 
-def _defined(name: str, t: ScalarType, lanes: int) -> str:
+def _defined(name: str, t: ScalarType, lanes: int, doubles: int) -> str:
     text = _ORDER[name][0]
     words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *_ORDER)}
     words |= {"I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes), "F": vector("float", 32, lanes)}
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
-    words["power"] = _power(t, lanes)
+    words["power"] = _power(t, lanes, doubles) if name == "pow" else ""
     words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
     test, store = _STREAMING_STORES.get(t.bytes * lanes, ("0", "store"))
     words |= {"whole": test, "store": f"__builtin_ia32_{store}"}
@@ -526,9 +526,9 @@ def _by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     return f"{head} {{\n{whole}\n    return ({own}){{{values}}};\n}}\n"
 
 
-def _power(t: ScalarType, lanes: int) -> str:
+def _power(t: ScalarType, lanes: int, doubles: int) -> str:
     """2^(y log2(m 2^k)), by halves where double precision needs two vectors."""
-    n = min(lanes, _DOUBLES)
+    n = min(lanes, doubles)
     exp2, product = (function_name(f, t, n) for f in ("exp2", "product_log2"))
     parts = []
     for start in range(0, lanes, n):

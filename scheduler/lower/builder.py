@@ -22,7 +22,8 @@ MOST_REGISTERS = 4
 
 
 class TooWide(Exception):
-    """A value of the vector is wider than compilers handle well: fewer lanes are needed."""
+    """A value of the vector is wider than compilers handle well, or no register has two of its elements: fewer lanes
+    are needed, or none."""
 
 
 @dataclass(slots=True)
@@ -205,7 +206,8 @@ class Builder:
         """The value of `op`; the same value for the same question, in a scope no further out than `at_least`.
         `pinned` values stay in the open scope and are not shared (loads from memory that is being written).
         `row` is the pointer that a load goes through. Raises TooWide."""
-        if lanes * max(type_.bytes, mask_bits // 8) > self.widest:
+        size = max(type_.bytes, mask_bits // 8)
+        if lanes > 1 and (lanes * size > self.widest or 2 * size > self.register_bytes):
             raise TooWide
         if row:
             attrs = (row, *attrs)

@@ -331,9 +331,9 @@ class _Fused:
     def _fitted(self, value: Value, s: Stream) -> Value:
         type_ = s.stage.types[s.component]
         mask = 32 if type_ == BOOL else 0
-        op = "broadcast" if value.lanes == 1 else "copy" if value.mask_bits == mask else "mask"
-        if op == "copy":
+        if value.lanes == self.lanes and (value.lanes == 1 or value.mask_bits == mask):
             return value
+        op = "broadcast" if value.lanes == 1 else "mask"
         return self.b.define(op, (value,), type_, self.lanes, mask_bits=mask)
 
     def _store_ring(self, s: Stream, value: Value, lane: Lane, safe: bool) -> None:

@@ -39,8 +39,8 @@ from scheduler.schedule import INLINE, Group, Schedule
 def lower(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> Program:
     """The loop program of a legal schedule (see `scheduler.legality`).
 
-    Sizes stay symbols: the program runs for every region of the outputs. The platform gives the line size and
-    the number of threads that the declared buffers are counted for.
+    Sizes stay symbols: the program runs for every region of the outputs. The platform gives the line size, the size
+    of a register and the number of threads that the declared buffers are counted for.
     """
     return _Lowering(pipeline, schedule, platform).run()
 
@@ -91,7 +91,7 @@ class _Lowering:
             estimates=self._estimates(),
             strict=self.schedule.strict,
             line_bytes=self.platform.line_bytes,
-            register_bytes=max(self.platform.vector_bytes, 16),
+            register_bytes=self.platform.vector_bytes,
         )
 
     # arguments ------------------------------------------------------------

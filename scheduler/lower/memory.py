@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from scheduler.analysis.index import Index, const, minimum, modulo, multiply
+from scheduler.analysis.index import Index, const, maximum, minimum, modulo, multiply
 from scheduler.analysis.tables import BYTES, FEWEST, MOST_PARTS, PART
 from scheduler.lang.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from scheduler.lower import interleaved
@@ -87,6 +87,9 @@ def load(
             first = buffer.origin[buffer.unit]
             ends = (first, first + buffer.extent[buffer.unit] - 1)
             row = _row(b, buffer, lanes)
+            if width == 1:
+                at = maximum(minimum(unit.base + least, ends[1]), first)
+                return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
             return b.define(
                 "near", (unit.base + least, *ends), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
                 at_least=at_least,

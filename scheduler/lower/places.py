@@ -261,10 +261,11 @@ class Places(ABC):
             if lane.base.is_const and lane.base.const == 0:
                 return data
             return self.builder.define("+", (data, self.position(Lane(lane.base))), INT32, data.lanes)
-        if lane.pattern is None:
-            if lane.base.is_const:
-                return literal(lane.base.const, INT32)
-            return self.builder.define("from_index", (lane.base,), INT32, hint="x")
+        if lane.pattern is None or len(lane.pattern) == 1:
+            at = lane.base + sum(lane.pattern or ())
+            if at.is_const:
+                return literal(at.const, INT32)
+            return self.builder.define("from_index", (at,), INT32, hint="x")
         return self.builder.define("lanes", (lane.base,), INT32, len(lane.pattern), (lane.pattern,), hint="x")
 
     def convert(self, value: Value, type_: ScalarType, saturate: bool = False) -> Value:

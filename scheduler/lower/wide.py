@@ -54,17 +54,20 @@ class _Splitter:
 
     def _statement(self, s: Statement) -> None:
         match s:
+            case Define(op="lookup", args=(Value() as at, *ends)):
+                parts = self._pieces(at, s.result.lanes // at.type.bytes, at.type.bytes)  # each as long as the bytes
+                self.out.append(replace(s, args=(*parts, *ends)))
             case Define() if self._concerns(s):
                 self._define(s)
             case Store() if any(map(self._is_wide, (s.value, *_vectors([g.lane for g in s.scatter])))):
                 self._store(s)
-            case Accumulator() if self._is_wide(s.result):
-                cells = self._named(s.result)
+            case Accumulator():
+                cells = self._named(s.result) if self._is_wide(s.result) else (s.result,)
                 self.cells.add(s.result.name)
-                starts = self._pieces(s.start, cells[0].lanes, len(cells))
+                starts = self._pieces(self._fitting(s.start, s.result), cells[0].lanes, len(cells))
                 self.out += [Accumulator(c, start) for c, start in zip(cells, starts, strict=True)]
-            case Assign() if self._is_wide(s.target):
-                cells = self.parts[s.target.name]
+            case Assign():
+                cells = self._whole(s.target)
                 values = self._pieces(self._fitting(s.value, s.target), cells[0].lanes, len(cells))
                 self.out += [Assign(c, v) for c, v in zip(cells, values, strict=True)]
             case Loop():
@@ -155,9 +158,6 @@ class _Splitter:
             return
         if op in ("cast", "mask", "truncate", "saturate") and self._narrowed(s):
             return
-        if op == "lookup":  # of bytes by wider indices
-            self.out.append(replace(s, args=tuple(x for a in s.args for x in self._flat(a))))
-            return
         if op != "mask":
             s = replace(s, args=tuple(self._fitting(a, r) if isinstance(a, Value) else a for a in s.args))
         sized = (r,) if op == "madd" else (r, *_vectors(s.args))
@@ -178,9 +178,6 @@ class _Splitter:
             self._emit(piece, op, own, attrs)
         if pieces[0].name.endswith("_of"):
             self._settle(r, pieces)
-
-    def _flat(self, a: Operand) -> tuple[Operand, ...]:
-        return self._whole(a) if isinstance(a, Value) else (a,)
 
     def _operand(self, a: Operand, lanes: int, count: int) -> tuple[Operand, ...]:
         if isinstance(a, Value):

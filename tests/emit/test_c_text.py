@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.machines import machine
+from support.machines import here, machine
 from support.methods import PAPER_OPTIONS
 from support.native import build, source_of
 
@@ -96,7 +96,7 @@ def test_the_same_question_has_the_same_bytes(name: str) -> None:
 TEXTS = """
 import hashlib, sys
 sys.path[:0] = sys.argv[1:]
-from support.machines import machine
+from support.machines import here, machine
 from support.native import build, source_of
 from support.random_cases import random_case
 from scheduler import pipelines
@@ -156,7 +156,7 @@ def test_only_the_helpers_that_are_used_are_there() -> None:
 
 def test_rows_of_rings_lie_apart_in_the_cache() -> None:
     """Whole lines from row to row, no nearer to a multiple of 4 KiB than two below and four above, and little more."""
-    source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), machine())
+    source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), here())
     pitch = "int64_t pitch(int64_t elements, int64_t size) { return tilesmith_pitch(elements, size); }\n"
     library = build(replace(source, code=source.code + pitch))
     library.pitch.argtypes, library.pitch.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64

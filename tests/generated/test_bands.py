@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call, source_of
 from support.shipped import assert_right, loaded
 from support.threads import threads
@@ -48,8 +48,8 @@ def test_bands_of_every_number_of_rows(name: str, rows: int) -> None:
     schedule = in_bands(name, rows)
     pipeline = loaded(name)
     check(pipeline, schedule)
-    source = source_of(pipeline, schedule, machine())
-    library = build(source, ("-O1", "-march=native"))
+    source = source_of(pipeline, schedule, here())
+    library = build(source)
     for height in (1, 4, 23) if name == "nl_means" else (1, 3, 4, 8, 9, 23):
         for width in (7, 70):
             region = ((width % 23 - 11, width), (height * 5 % 9 - 4, height), (0, 3))

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
-from support.machines import machine
+from support.machines import here
 from support.native import Buffer, Region, build
 from support.shipped import assert_right, loaded, problem
 
@@ -19,12 +19,10 @@ from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 
-FLAGS = ("-O1", "-march=native")
-
 
 def compiled(pipeline: Pipeline) -> tuple[ctypes.CDLL, CSource]:
-    source = compile_pipeline(pipeline, machine()).source
-    return build(source, FLAGS), source
+    source = compile_pipeline(pipeline, here()).source
+    return build(source), source
 
 
 @cache

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.builds import HOST_BYTES, WIDTHS, for_vectors
+from support.machines import here, machine
 from support.native import WARNINGS, call
 from support.random_cases import judged_in_children
 from support.shipped import LONG, TOLERANCE, Problem, assert_right, loaded, problem
-from support.tools import require_tool
+from support.tools import require_compiler, require_tool
 
 import platforms
 from scheduler import pipelines
@@ -37,12 +38,13 @@ def run(*command: object, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def built(compiler: str, flags: tuple[str, ...], name: str, folder: Path) -> tuple[ctypes.CDLL, CSource]:
+def built(compiler: str, name: str, folder: Path) -> tuple[ctypes.CDLL, CSource]:
     require_tool(compiler)
-    source = compile_pipeline(loaded(name), machine()).source
+    source = compile_pipeline(loaded(name), here()).source
     c = write(source, folder)
     library = folder / "generated.so"
-    run(compiler, *source.flags, *WARNINGS, *flags, "-shared", "-fPIC", c, "-o", library, "-lm")
+    flags = (*source.flags, *WARNINGS, *for_vectors(HOST_BYTES), "-O1")
+    run(compiler, *flags, "-shared", "-fPIC", c, "-o", library, "-lm")
     return ctypes.CDLL(str(library)), source
 
 
@@ -56,11 +58,11 @@ def assert_computes(library: ctypes.CDLL, source: CSource, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clang(name: str, tmp_path: Path) -> None:
-    assert_computes(*built("clang", ("-O1", "-march=native"), name, tmp_path), name)
+    assert_computes(*built("clang", name, tmp_path), name)
 
 
 def test_clang_takes_random_cases() -> None:
-    require_tool("clang")
+    require_compiler("clang")
     assert judged_in_children(range(1100, 1120), "clang-O1") == {}
 
 
@@ -68,23 +70,36 @@ def test_clang_takes_random_cases() -> None:
 @pytest.mark.parametrize("name", ["harris", "unsharp"])
 def test_without_openmp(name: str, compiler: str, tmp_path: Path) -> None:
     """Neither a call of its library nor a warning about its pragmas is left."""
-    library, source = built(compiler, ("-O1", "-march=native"), name, tmp_path)
+    library, source = built(compiler, name, tmp_path)
     assert_computes(library, source, name)
     assert "omp_get" not in run("nm", "-D", "--undefined-only", tmp_path / "generated.so")
     assert "GOMP" not in run("nm", "-D", "--undefined-only", tmp_path / "generated.so")
 
 
-@pytest.mark.parametrize("flags", [("-O3",), ("-O2", "-march=native"), ("-O0",)], ids=" ".join)
+@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3"])
 @pytest.mark.parametrize("name", NAMES)
-def test_gcc_has_nothing_to_warn_of(name: str, flags: tuple[str, ...], tmp_path: Path) -> None:
-    source = compile_pipeline(loaded(name), machine()).source
-    c = write(source, tmp_path)
-    run(require_tool("gcc"), *source.flags, *WARNINGS, *flags, "-fopenmp", "-c", c, "-o", tmp_path / "generated.o")
+def test_gcc_has_nothing_to_warn_of(name: str, level: str, tmp_path: Path) -> None:
+    assert_compiles("gcc", level, HOST_BYTES, name, tmp_path)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("vector_bytes", WIDTHS)
+@pytest.mark.parametrize("name", ["camera_pipe", "harris", "unsharp"])
+def test_compilers_have_nothing_to_warn_of_whatever_the_machine(
+    name: str, vector_bytes: int, compiler: str, tmp_path: Path
+) -> None:
+    assert_compiles(compiler, "-O1", vector_bytes, name, tmp_path)
+
+
+def assert_compiles(compiler: str, level: str, vector_bytes: int, name: str, folder: Path) -> None:
+    source = compile_pipeline(loaded(name), machine(vector_bytes=vector_bytes)).source
+    flags = (*source.flags, *WARNINGS, *for_vectors(vector_bytes), level, "-fopenmp")
+    run(require_compiler(compiler), *flags, "-c", write(source, folder), "-o", folder / "generated.o")
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_the_header_is_for_cpp_too(compiler: str, tmp_path: Path) -> None:
-    source = compile_pipeline(loaded("unsharp"), machine()).source
+    source = compile_pipeline(loaded("unsharp"), here()).source
     write(source, tmp_path)
     (tmp_path / "caller.cpp").write_text(
         f'#include "{source.header_name}"\n#include "{source.header_name}"\n'

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call, source_of
 
 from scheduler.analysis.normalise import normalise
@@ -58,7 +58,7 @@ def test_what_bounds_see_through_or_machines_differ_in_is_left(radius: str) -> N
 
 @pytest.mark.parametrize("params", [{"n": 0, "scale": 2.0}, {"n": 3, "scale": 0.7}, {"n": 7, "scale": 2.0}])
 def test_a_call_takes_what_its_params_make_it_take(params: Mapping[str, float]) -> None:
-    of, platform = blur(), machine()
+    of, platform = blur(), here()
     schedule = autoschedule(of, platform, SearchOptions()).schedule
     source = source_of(of, schedule, platform)
     library = build(source, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))

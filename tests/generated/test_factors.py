@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call, source_of
 from support.threads import threads
 
@@ -115,12 +115,12 @@ def test_parts_compute_what_the_whole_does(case: str) -> None:
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_parts_at_root(case: str) -> None:
     of, factors, _ = CASES[case]
-    judge(of, replace(root_schedule(factored(of, factors), machine()), factors=factors))
+    judge(of, replace(root_schedule(factored(of, factors), here()), factors=factors))
 
 
 def judge(of: Pipeline, chosen: Schedule) -> None:
-    source = source_of(of, chosen, machine())
-    library = build(source, ("-O1", "-march=native", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    source = source_of(of, chosen, here())
+    library = build(source, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(3)
     for width, height in SIZES:
         image = Image(rng.integers(0, 256, (height, width), dtype=np.uint8), (-2, 1))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
-from support.machines import machine
+from support.machines import here
 from support.native import build, source_of
 
 from scheduler.analysis.bounds import required_boxes
@@ -26,7 +26,6 @@ from scheduler.schedule import Group, Schedule
 # matter of where the buffer happens to lie, and only the difference counts.
 UNDEFINED = (
     "-O1",
-    "-march=native",
     "-fsanitize=undefined",
     "-fno-sanitize=pointer-overflow",
     "-fno-sanitize-recover=all",
@@ -62,7 +61,7 @@ def document(*stages: str) -> dict:
 def test_a_stage_between_that_leaves_the_grid() -> None:
     """The input is read where it is, but by way of places that no int32 names."""
     pipeline = load(document("f(x - 1000) + 1", "f(x + 1000)"))
-    source = compile_pipeline(pipeline, machine()).source
+    source = compile_pipeline(pipeline, here()).source
     library, out = build(source, UNDEFINED), np.zeros(8, np.int32)
     data = np.arange(8, dtype=np.int32)
     for low, status in ((LAST - 1007, OK), (LAST - 1006, E_ARGUMENT), (LAST - 7, E_ARGUMENT)):
@@ -81,7 +80,7 @@ def test_a_stage_between_that_leaves_the_grid() -> None:
 def test_scales_that_multiply_beyond_64_bits() -> None:
     pipeline = load(document(*["f(1000003 * x)"] * 12))
     groups = tuple(Group(s.name, ("x.inner",), (), None, None, (), ()) for s in pipeline.stages)
-    source = source_of(pipeline, Schedule("chain", "hand", groups), machine())
+    source = source_of(pipeline, Schedule("chain", "hand", groups), here())
     library, out = build(source, UNDEFINED), np.zeros(1, np.int32)
     data = np.array([7], np.int32)
     assert invoke(library, source, [view(data, (0,)), view(out, (0,))]) == OK
@@ -92,7 +91,7 @@ def test_scales_that_multiply_beyond_64_bits() -> None:
 
 def test_scales_that_no_image_is_large_enough_for() -> None:
     with pytest.raises(ScheduleError, match="beyond every image; scale and shift by less"):
-        compile_pipeline(load(document(*["f(1000003 * x)"] * 12)), machine())
+        compile_pipeline(load(document(*["f(1000003 * x)"] * 12)), here())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ def test_indices_beyond_64_bits(index: str) -> None:
     made = document(f"f({index})")
     made["stages"][0]["dims"] = ["x", "y"]
     made["estimates"] = {"s0": [[0, 8], [0, 8]]}
-    source = compile_pipeline(load(made), machine()).source
+    source = compile_pipeline(load(made), here()).source
     library, out = build(source, UNDEFINED), np.zeros((2, 2), np.int32)
     data = np.arange(9, dtype=np.int32)
     assert invoke(library, source, [view(data, (0,)), view(out[:1, :1], (0, 0))]) == OK
@@ -118,7 +117,7 @@ def test_indices_beyond_64_bits(index: str) -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_buffers_that_end_beyond_the_grid(which: int) -> None:
     pipeline = load(document("f(x) + 1"))
-    source = compile_pipeline(pipeline, machine()).source
+    source = compile_pipeline(pipeline, here()).source
     library = build(source, UNDEFINED)
     data = np.zeros(8, np.int32)
     for low, status in ((LAST - 7, OK), (LAST - 6, E_ARGUMENT), (LAST, E_ARGUMENT)):

@@ -13,9 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.buffers import E_MEMORY, E_REGION, OK, invoke, query, view
-from support.machines import machine
+from support.builds import HOST_BYTES, for_vectors
+from support.machines import here
 from support.native import call, source_of
 from support.shipped import assert_right, loaded, problem
+from support.tools import require_compiler
 
 from scheduler.compile import Options, compile_pipeline
 from scheduler.emit.csource import CSource
@@ -30,17 +32,17 @@ def counted(tmp_path: Path):
     """Builds a source so that its allocations are counted."""
 
     def make(source: CSource, *flags: str) -> ctypes.CDLL:
-        objects = []
+        objects, gcc = [], require_compiler("gcc")
         (tmp_path / source.header_name).write_text(source.header)
         (tmp_path / "generated.c").write_text(source.code)
         shutil.copy(COUNTED, tmp_path)
         renamed = ("-Daligned_alloc=counted_aligned_alloc", "-Dfree=counted_free", *flags)
         for name, more in (("generated.c", renamed), (COUNTED.name, ())):
             objects.append(f"{name}.o")
-            command = ["gcc", *source.flags, "-O1", "-march=native", "-fopenmp", "-fPIC", *more, "-c", name, "-o"]
-            subprocess.run([*command, objects[-1]], cwd=tmp_path, check=True, capture_output=True)
+            command = [gcc, *source.flags, "-O1", *for_vectors(HOST_BYTES), "-fopenmp", "-fPIC", *more, "-c", name]
+            subprocess.run([*command, "-o", objects[-1]], cwd=tmp_path, check=True, capture_output=True)
         library = tmp_path / f"{hashlib.sha256(source.code.encode()).hexdigest()}.so"
-        subprocess.run(["gcc", "-shared", "-fopenmp", "-o", library, *objects, "-lm"], cwd=tmp_path, check=True)
+        subprocess.run([gcc, "-shared", "-fopenmp", "-o", library, *objects, "-lm"], cwd=tmp_path, check=True)
         return ctypes.CDLL(str(library))
 
     return make
@@ -61,9 +63,9 @@ def test_blocks_stay_for_the_next_call_and_every_one_is_freed_whichever_is_missi
 ) -> None:
     pipeline = loaded(name)
     if how == "root":
-        source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
+        source = source_of(pipeline, root_schedule(pipeline, here()), here())
     else:
-        source = compile_pipeline(pipeline, machine()).source
+        source = compile_pipeline(pipeline, here()).source
     library = counted(source)
     p = problem(name, "shifted")
     status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
@@ -85,7 +87,7 @@ def test_blocks_stay_for_the_next_call_and_every_one_is_freed_whichever_is_missi
 
 
 def test_no_block_stays_where_none_is_to(counted) -> None:
-    source = compile_pipeline(loaded("unsharp"), machine()).source
+    source = compile_pipeline(loaded("unsharp"), here()).source
     library = counted(source, "-DTILESMITH_KEEP=0")
     p = problem("unsharp", "shifted")
     status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
@@ -98,7 +100,7 @@ def test_no_block_stays_where_none_is_to(counted) -> None:
 def test_a_block_that_waits_makes_room_for_one_of_another_size(counted) -> None:
     """Images of many sizes in turn: never more blocks than one call uses."""
     pipeline = loaded("blur")
-    source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
+    source = source_of(pipeline, root_schedule(pipeline, here()), here())
     library = counted(source)
     for size in (64, 512, 16, 1024, 8):
         image, out = np.zeros((size + 2, size + 2), np.uint16), np.zeros((size, size), np.uint16)
@@ -108,7 +110,7 @@ def test_a_block_that_waits_makes_room_for_one_of_another_size(counted) -> None:
 
 def test_calls_at_the_same_time_have_blocks_of_their_own(counted) -> None:
     pipeline = loaded("unsharp")
-    source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
+    source = source_of(pipeline, root_schedule(pipeline, here()), here())
     library = counted(source)
     p = problem("unsharp", "shifted")
     with ThreadPoolExecutor(4) as pool:
@@ -121,7 +123,7 @@ def test_calls_at_the_same_time_have_blocks_of_their_own(counted) -> None:
 
 
 def test_copies_for_other_strides_are_freed(counted) -> None:
-    source = compile_pipeline(loaded("blur"), machine(), Options("taco2019")).source  # its rows are in a buffer
+    source = compile_pipeline(loaded("blur"), here(), Options("taco2019")).source  # its rows are in a buffer
     library = counted(source)
     image, out = np.zeros((66, 66), np.uint16), np.zeros((64, 64), np.uint16)
     arguments = [view(image.T, (0, 0)), view(out.T, (0, 0))]
@@ -136,7 +138,7 @@ def test_copies_for_other_strides_are_freed(counted) -> None:
 
 
 def test_nothing_is_allocated_for_a_query_or_a_mistake(counted) -> None:
-    source = compile_pipeline(loaded("blur"), machine(), Options("taco2019")).source  # its rows are in a buffer
+    source = compile_pipeline(loaded("blur"), here(), Options("taco2019")).source  # its rows are in a buffer
     library = counted(source)
     out = view(memory := np.zeros((64, 64), np.uint16), (0, 0))
     assert invoke(library, source, [query(((0, 0), (0, 0))), out]) == E_REGION
@@ -160,8 +162,8 @@ def test_sizes_beyond_all_memory_are_a_status() -> None:
         "estimates": {"b": [[0, 64], [0, 64]]},
     }
     pipeline = load(document)
-    source = source_of(pipeline, root_schedule(pipeline, machine()), machine())
-    library = build(source, ("-O1", "-march=native"))
+    source = source_of(pipeline, root_schedule(pipeline, here()), here())
+    library = build(source)
     image, out = np.zeros((4, 4)), np.zeros((4, 4))
     asked = view(out, (0, 0))
     asked.extent[0] = asked.extent[1] = 2**31 - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call
 
 from scheduler.compile import compile_pipeline
@@ -13,7 +13,6 @@ from scheduler.lang.document import load
 from scheduler.lang.interpret import Image, interpret
 from scheduler.lower.builder import Builder
 
-FLAGS = ("-O1", "-march=native")
 NAMES = (
     "int", "main", "printf", "NULL", "restrict", "memory", "status", "query", "linux", "unix", "errno",
     "tilesmith_min", "tilesmith_buffer", "x_0", "x_0_min0", "x_0_data", "INFINITY", "LINE", "args", "finish", "free",
@@ -43,8 +42,8 @@ def pipeline_named(pipeline: str, image: str, param: str, inner: str, output: st
 
 def assert_works(document: dict) -> None:
     pipeline = load(document)
-    source = compile_pipeline(pipeline, machine()).source
-    library = build(source, FLAGS)
+    source = compile_pipeline(pipeline, here()).source
+    library = build(source)
     (image, param, output) = (pipeline.inputs[0].name, pipeline.params[0].name, pipeline.outputs[0])
     inputs = {image: Image(np.arange(35 * 9, dtype=np.int32).reshape(9, 35), (0, -1))}
     regions = {output: ((-2, 37), (0, 8))}
@@ -63,7 +62,7 @@ def test_names_of_everything(n: int) -> None:
 
 @pytest.mark.parametrize("name", sorted({h.removeprefix("tilesmith_") for h in HELPERS}))
 def test_a_pipeline_named_as_a_helper_is(name: str) -> None:
-    source = compile_pipeline(load(pipeline_named(name, "input", "p", "a", "b", ("x", "y"))), machine()).source
+    source = compile_pipeline(load(pipeline_named(name, "input", "p", "a", "b", ("x", "y"))), here()).source
     assert source.entry not in HELPERS
 
 

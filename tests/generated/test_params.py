@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, view
-from support.machines import machine
+from support.machines import here
 from support.native import build
 
 from scheduler.compile import compile_pipeline
@@ -45,7 +45,7 @@ def compiled(type_: str, ends: tuple[tuple[str, float], ...]) -> tuple[Pipeline,
             "estimates": {"out": [[0, N]]},
         }
     )
-    source = compile_pipeline(pipeline, machine()).source
+    source = compile_pipeline(pipeline, here()).source
     return pipeline, build(source), source
 
 

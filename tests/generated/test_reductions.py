@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here, machine
 from support.native import build, call, source_of
 
 from scheduler.lang.document import load
@@ -40,8 +40,8 @@ def judge(of: Pipeline, strict: bool = False, tolerance: float = 0, **params: in
     """The rows are shorter than a vector, a bit longer, and much longer."""
     chosen = scheduled(of, strict)
     check(of, chosen)
-    source = source_of(of, chosen, machine())
-    library = build(source, ("-O0", "-march=native", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    source = source_of(of, chosen, here())
+    library = build(source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(1)
     bytes_ = Image(rng.integers(0, 256, (9, 70), dtype=np.uint8), (-1, -1))
     inputs = {"bytes": bytes_, "reals": Image(rng.random((9, 70), dtype=np.float32) - np.float32(0.5), (-1, -1))}
@@ -65,7 +65,7 @@ def nodes(statements: tuple[Statement, ...]) -> list[Statement]:
 
 
 def loops_over(of: Pipeline, variable: str) -> list[Loop]:
-    program = lower(of, scheduled(of), machine())
+    program = lower(of, scheduled(of), here())
     return [s for s in nodes(program.body) if isinstance(s, Loop) and s.var.rpartition("_")[0] == variable]
 
 
@@ -76,7 +76,7 @@ def copies() -> int:
 
 def accumulators(of: Pipeline) -> int:
     """How many are started in all of the program."""
-    return sum(isinstance(s, Accumulator) for s in nodes(lower(of, scheduled(of), machine()).body))
+    return sum(isinstance(s, Accumulator) for s in nodes(lower(of, scheduled(of), here()).body))
 
 
 DOMAINS = {"short": "for r in range(-2, 5)", "long": "for r in range(-40, 41)", "run time": "for r in range(m, m + n)"}

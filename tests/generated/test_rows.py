@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.machines import machine
+from support.machines import here, machine
 from support.native import build, call, source_of
 from support.shipped import assert_right, loaded
 from support.threads import threads
@@ -64,8 +64,8 @@ def test_rows_of_every_number_and_width(name: str) -> None:
     schedule = SCHEDULES[name]
     pipeline = loaded(schedule.pipeline)
     check(pipeline, schedule)
-    source = source_of(pipeline, schedule, machine())
-    library = build(source, ("-O1", "-march=native"))
+    source = source_of(pipeline, schedule, here())
+    library = build(source)
     for height in (1, 3, 4, 5, 8, 23):
         for width in (1, 31, 70, 200):
             region = ((width % 23 - 11, width), (height * 5 % 9 - 4, height), (0, 3))
@@ -93,14 +93,14 @@ def test_what_rows_share_is_loaded_and_computed_once(name: str) -> None:
 
 
 def test_the_next_rows_are_asked_for_and_threads_take_neighbours() -> None:
-    code = source_of(loaded("blur"), SCHEDULES["in registers, past the caches"], machine()).code
+    code = source_of(loaded("blur"), SCHEDULES["in registers, past the caches"], here()).code
     assert re.search(rf"__builtin_prefetch\(input_\d+ \+ \([^;]*{ROWS} \* input_0_stride1[^;]*\), 0, 2\);", code)
     assert "TILESMITH_PARALLEL(tilesmith_share(" in code
 
 
 @pytest.mark.parametrize(("name", "loads"), [("inline", 6 * 3 / 4), ("in registers", 3.0)])
 def test_counts_have_what_is_shared(name: str, loads: float) -> None:
-    counts = counts_of(loaded("blur"), SCHEDULES[name], machine())[0]
+    counts = counts_of(loaded("blur"), SCHEDULES[name], here())[0]
     works = {s.stage: s.work for s in counts.stages if s.work is not None}
     reader = works["blur_y" if name == "inline" else "blur_x"]
     assert sum(t.times for t in reader.loads) == loads

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call, source_of
 from support.shipped import loaded
 
@@ -64,7 +64,7 @@ def test_what_the_search_separates(name: str, method: str) -> None:
     cut = Schedule(of.name, "none", (), separations=search(of))
     assert cut.separations
     parts = prepared(of, cut)
-    found = root_schedule(parts, machine()) if method == "root" else autoschedule(parts, machine()).schedule
+    found = root_schedule(parts, here()) if method == "root" else autoschedule(parts, here()).schedule
     judge(of, replace(found, separations=cut.separations))
 
 
@@ -108,8 +108,8 @@ def test_refused() -> None:
 
 def judge(of: Pipeline, chosen: Schedule) -> None:
     check(of, chosen)
-    source = source_of(of, chosen, machine())
-    library = build(source, ("-O1", "-march=native"))
+    source = source_of(of, chosen, here())
+    library = build(source)
     rng = np.random.default_rng(3)
     (output,) = of.outputs
     for width, height in SIZES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call, source_of
 
 from scheduler.emit.halide import to_cpp
@@ -58,8 +58,8 @@ def schedule(first: str, second: str) -> Schedule:
 def test_every_group_computes_its_own(first: str, second: str) -> None:
     chosen = schedule(first, second)
     check(DETAIL, chosen)
-    source = source_of(DETAIL, chosen, machine())
-    library = build(source, ("-O1", "-march=native", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    source = source_of(DETAIL, chosen, here())
+    library = build(source, ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(5)
     images = {
         "input": Image(rng.integers(0, 256, (31, 57), dtype=np.uint8), (-2, 3)),
@@ -96,10 +96,10 @@ def test_vectors_of_each_group_start_at_their_own_multiples() -> None:
     )
     chosen = Schedule("four", "hand", tuple(groups))
     check(pipeline, chosen)
-    source = source_of(pipeline, chosen, machine())
+    source = source_of(pipeline, chosen, here())
     images = {"input": Image(np.arange(64, dtype=np.int16) ** 2, (0,))}
     region = dict.fromkeys(pipeline.outputs, ((0, 61),))
-    status, got = call(build(source, ("-O1", "-march=native")), source, pipeline, images, {}, region)
+    status, got = call(build(source), source, pipeline, images, {}, region)
     assert status == 0
     for name, (expected,) in interpret(pipeline, images, {}, region).items():
         np.testing.assert_array_equal(got[name][0], expected, err_msg=name)

@@ -6,7 +6,7 @@ import ctypes
 from functools import cache
 
 import pytest
-from support.machines import machine
+from support.machines import here
 from support.native import build, call, source_of
 from support.random_stencils import sliding_schedule
 from support.shipped import assert_right, cases, loaded, problem
@@ -18,7 +18,6 @@ from scheduler.emit.csource import CSource
 from scheduler.legality import check
 from scheduler.search import root_schedule
 
-FLAGS = ("-O1", "-march=native")
 NAMES = pipelines.names()
 
 
@@ -26,12 +25,12 @@ NAMES = pipelines.names()
 def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
     pipeline = loaded(name)
     if how == "root":
-        schedule = root_schedule(pipeline, machine())
+        schedule = root_schedule(pipeline, here())
         check(pipeline, schedule)
-        source = source_of(pipeline, schedule, machine())
+        source = source_of(pipeline, schedule, here())
     else:
-        source = compile_pipeline(pipeline, machine(), Options(how)).source
-    return build(source, FLAGS), source
+        source = compile_pipeline(pipeline, here(), Options(how)).source
+    return build(source), source
 
 
 @pytest.mark.parametrize(("name", "size"), cases(NAMES))
@@ -67,8 +66,8 @@ def test_any_legal_schedule_computes_what_the_pipeline_says(name: str, seed: int
     p = problem(name, "shifted")
     schedule = sliding_schedule(p.pipeline, seed)
     check(p.pipeline, schedule)
-    source = source_of(p.pipeline, schedule, machine())
+    source = source_of(p.pipeline, schedule, here())
     with threads(2):
-        status, got = call(build(source, FLAGS), source, p.pipeline, p.inputs, {}, p.regions)
+        status, got = call(build(source), source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0
     assert_right(got, p.expected, p.within)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.buffers import E_REGION, OK, invoke, region_of, view
-from support.machines import machine
+from support.machines import here
 from support.native import Region, build, call, source_of
 from support.odd_sizes import DOCUMENTS
 from support.random_schedules import random_schedule
@@ -22,7 +22,6 @@ from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 
-FLAGS = ("-O1", "-march=native")
 SMALL = ("blur", "harris", "machado_blur", "sobel", "unsharp")
 LARGE = (
     "bilateral_grid", "camera_pipe", "interpolate", "lens_blur", "local_laplacian", "machado_interpolation",
@@ -33,8 +32,8 @@ MOST = 40
 
 @cache
 def shipped(name: str) -> tuple[ctypes.CDLL, CSource]:
-    source = compile_pipeline(loaded(name), machine()).source
-    return build(source, FLAGS), source
+    source = compile_pipeline(loaded(name), here()).source
+    return build(source), source
 
 
 def planes(pipeline: Pipeline, name: str, x: tuple[int, int], y: tuple[int, int]) -> Region:
@@ -113,10 +112,10 @@ def test_updates_tuples_and_pyramids_of_every_small_size(name: str, how: str | i
     if isinstance(how, int):
         schedule = random_schedule(pipeline, how)
         check(pipeline, schedule)
-        source = source_of(pipeline, schedule, machine())
+        source = source_of(pipeline, schedule, here())
     else:
-        source = compile_pipeline(pipeline, machine()).source
-    library = build(source, FLAGS)
+        source = compile_pipeline(pipeline, here()).source
+    library = build(source)
     (output,) = pipeline.outputs
     widths, heights = ((1, 3, 9), (1, 5)) if name == "histogram" else ((1, 2, 3, 5, 8, 9, 17, 33), (1, 2, 5, 13))
     for width in widths:

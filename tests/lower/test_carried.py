@@ -56,7 +56,7 @@ def loads_of_loops(code: str) -> list[int]:
 def assert_right(pipeline: Pipeline, schedule: Schedule, vector_bytes: int, most: int, rows: int = 10) -> None:
     """For rows of several lengths, in images that end where the rows do."""
     source = source_of(pipeline, schedule, machine(vector_bytes=vector_bytes))
-    library = build(source, ("-O1",))
+    library = build(source, vector_bytes=vector_bytes)
     type_ = pipeline.inputs[0].type.numpy
     for width in (5, 40, 64, 97, 200, 333):
         low = 2

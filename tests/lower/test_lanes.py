@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from support.machines import machine
+from support.machines import here, machine
 from support.native import build, call, source_of
 from support.random_pipelines import random_inputs
 from support.random_schedules import random_schedule
@@ -64,7 +64,7 @@ def rows(pipeline: Pipeline, lanes: int = 16) -> Schedule:
 
 
 def assert_right(pipeline: Pipeline, source: CSource) -> None:
-    library = build(source, ("-O1", "-march=native"))
+    library = build(source)
     for region in (((0, 70), (0, 7)), ((-3, 41), (-5, 4)), ((1, 1), (1, 1))):
         regions = {"out": region}
         places = {"f": ((0, 50), (0, 9))}
@@ -80,7 +80,7 @@ def assert_right(pipeline: Pipeline, source: CSource) -> None:
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_values(value: str) -> None:
     pipeline = pipeline_of(value)
-    assert_right(pipeline, source_of(pipeline, rows(pipeline), machine()))
+    assert_right(pipeline, source_of(pipeline, rows(pipeline), here()))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -89,7 +89,7 @@ def test_under_any_schedule(name: str, seed: int) -> None:
     pipeline = pipeline_of(VALUES[name])
     schedule = random_schedule(pipeline, seed)
     check(pipeline, schedule)
-    assert_right(pipeline, source_of(pipeline, schedule, machine()))
+    assert_right(pipeline, source_of(pipeline, schedule, here()))
 
 
 def vectors_of(code: str) -> str:

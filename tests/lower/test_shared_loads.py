@@ -41,7 +41,7 @@ def test_shifts_of_what_is_compared_share_its_loads(shifts: int) -> None:
     assert stored == (shifts if shifts <= 8 else 1)
     a = np.random.default_rng(1).random((48, 60 + shifts)).astype(np.float32)
     inputs, regions = {"a": Image(a, (0, 0))}, {"out": ((0, 60), (0, 48))}
-    status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
+    status, got = call(build(source, vector_bytes=32), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
 
@@ -73,7 +73,7 @@ def test_rows_whose_windows_overlap_are_computed_together(value: str, steps: int
     assert bool(together) == (steps == 4)
     a = np.random.default_rng(1).random((60, 70)).astype(np.float32)
     inputs, regions = {"a": Image(a, (0, -2))}, {"out": ((0, 61), (0, 47))}
-    status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
+    status, got = call(build(source, vector_bytes=32), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
 
@@ -109,6 +109,6 @@ def test_sums_of_channels_are_taken_term_by_term(divisor: str) -> None:
         "w": Image(rng.random((9, 70)).astype(np.float32), (-4, 0)),
     }
     regions = {"out": ((0, 61), (0, 9), (0, 3))}
-    status, got = call(build(source, ("-O1",)), source, pipeline, inputs, {}, regions)
+    status, got = call(build(source, vector_bytes=32), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)

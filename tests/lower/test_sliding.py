@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.executed import Executed, execute
-from support.machines import machine
+from support.machines import here
 from support.methods import PAPER_OPTIONS
 from support.native import Region, build, call, source_of
 from support.shipped import loaded
@@ -36,7 +36,7 @@ def by_hand(
 
 
 def counted(pipeline: Pipeline, schedule: Schedule, regions: dict[str, Region]) -> Executed:
-    return execute(lower(pipeline, schedule, machine()), pipeline, regions)
+    return execute(lower(pipeline, schedule, here()), pipeline, regions)
 
 
 def sliding(name: str, **changes: object) -> Placement:
@@ -115,13 +115,13 @@ def test_harris_keeps_four_rows_of_each_stage() -> None:
 
 @pytest.mark.parametrize(("name", "ring"), [("blur", {"blur_x": 4}), ("unsharp", {"blur_y": 1})])
 def test_what_the_method_decides_slides(name: str, ring: dict[str, int]) -> None:
-    compiled = compile_pipeline(loaded(name), machine(), PAPER_OPTIONS)
+    compiled = compile_pipeline(loaded(name), here(), PAPER_OPTIONS)
     estimates = {o: loaded(name).estimate(o) or () for o in loaded(name).outputs}
     width = next(iter(estimates.values()))[0][1]
     declared = dict(compiled.source.buffers)
     for stage, rows in ring.items():
         size = loaded(name).stage(stage).types[0].bytes
-        assert declared[stage] <= width * 1.1 * rows * size * machine().threads, declared
+        assert declared[stage] <= width * 1.1 * rows * size * here().threads, declared
 
 
 def test_a_pyramid_level_slides_at_its_own_rate() -> None:
@@ -168,8 +168,8 @@ def assert_computes(
     )
     output = pipeline.outputs[0]
     schedule = by_hand(pipeline, placements, loops, rows)
-    source = source_of(pipeline, schedule, machine())
-    library = build(source, ("-O1", "-march=native"))
+    source = source_of(pipeline, schedule, here())
+    library = build(source)
     image = Image(np.random.default_rng(3).integers(-99, 99, (SIZE, SIZE)).astype(np.int32), (0, 0))
     for region in (((0, SIZE), (0, SIZE)), ((-9, 11), (5, 7))):
         regions: dict[str, Region] = {output: region}
@@ -177,7 +177,7 @@ def assert_computes(
         assert status == 0
         expected = interpret(pipeline, {"input": image}, {}, regions)[output]
         np.testing.assert_array_equal(got[output][0], expected[0])
-        run = execute(lower(pipeline, schedule, machine()), pipeline, {**regions, "input": ((0, SIZE), (0, SIZE))})
+        run = execute(lower(pipeline, schedule, here()), pipeline, {**regions, "input": ((0, SIZE), (0, SIZE))})
         assert run.stored[output] >= region[0][1] * region[1][1]
 
 
@@ -272,8 +272,8 @@ def test_a_chain_of_stages_that_end_where_the_image_does(length: int, kind: str)
         }
     )
     for rows in (32, 4):
-        source = source_of(pipeline, by_hand(pipeline, list(map(sliding, names[1:-1])), rows=rows), machine())
-        library = build(source, ("-O1", "-march=native"))
+        source = source_of(pipeline, by_hand(pipeline, list(map(sliding, names[1:-1])), rows=rows), here())
+        library = build(source)
         given = {"input": Image(np.random.default_rng(3).integers(-99, 99, (SIZE, SIZE)).astype(np.int32), (0, 0))}
         for region in (((0, SIZE), (0, SIZE)), ((-9, 11), (-5, 17)), ((3, 20), (SIZE - 7, 20))):
             status, got = call(library, source, pipeline, given, {}, {"out": region})

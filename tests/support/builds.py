@@ -1,8 +1,10 @@
-"""How generated code is compiled for a test, and what watches it while it runs."""
+"""How generated code is compiled for a test: for vectors of some size, with a compiler and its flags; and what watches
+it while it runs."""
 
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +13,33 @@ from typing import Literal
 
 from support.tools import require_tool
 
-DARING = ("-O3", "-march=native", "-mprefer-vector-width=512")
+from platforms.detect import host
+
+WIDTHS = (0, 8, 16, 32, 64)
+"""Bytes of a vector register: none at all, and those that compilers for x86 have."""
+
+_ISAS = {"sse4.2": 16, "avx2": 32, "avx512": 64}
+"""The processors that TILESMITH_HOST_ISA may take the host for, and their vectors."""
+_LEVELS = {16: "x86-64-v2", 32: "x86-64-v3", 64: "x86-64-v4"}
+
+_TAKEN_FOR = os.environ.get("TILESMITH_HOST_ISA", "")
+HOST_BYTES = min(host().vector_bytes, _ISAS.get(_TAKEN_FOR, host().vector_bytes))
+"""Bytes of the widest vectors that code of the tests may have where it is run."""
+
+
+def for_vectors(vector_bytes: int) -> tuple[str, ...]:
+    """The flags of a machine with such vectors: those of the host itself, if it has them and is not taken for less."""
+    if vector_bytes == HOST_BYTES and not _TAKEN_FOR:
+        return ("-march=native",)
+    if vector_bytes < min(_LEVELS) or platform.machine() != "x86_64":
+        return ()
+    return (f"-march={_LEVELS[vector_bytes]}", *(("-mprefer-vector-width=512",) if vector_bytes == 64 else ()))
 
 
 @dataclass(frozen=True)
 class Build:
-    """A compiler and its flags. `watch` is what a sanitizer looks for: reads and writes outside of buffers and
-    undefined behaviour, or what two iterations of a parallel loop do to each other."""
+    """A compiler and its flags, but for those of the machine. `watch` is what a sanitizer looks for: reads and writes
+    outside of buffers and undefined behaviour, or what two iterations of a parallel loop do to each other."""
 
     compiler: str
     flags: tuple[str, ...]
@@ -25,21 +47,16 @@ class Build:
 
 
 BUILDS = {
-    "gcc-O0": Build("gcc", ("-O0", "-march=native")),
-    "gcc-O1": Build("gcc", ("-O1", "-march=native")),
-    "gcc-O1-sse": Build("gcc", ("-O1",)),
-    "gcc-O3": Build("gcc", DARING),
-    "clang-O1": Build("clang", ("-O1", "-march=native")),
-    "clang-O3": Build("clang", DARING),
-    "memory": Build(
-        "gcc", ("-O0", "-march=native", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"), "memory"
-    ),
+    "gcc-O0": Build("gcc", ("-O0",)),
+    "gcc-O1": Build("gcc", ("-O1",)),
+    "gcc-O3": Build("gcc", ("-O3",)),
+    "clang-O1": Build("clang", ("-O1",)),
+    "clang-O3": Build("clang", ("-O3",)),
+    "memory": Build("gcc", ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"), "memory"),
     "threads": Build(
-        "gcc",
-        ("-O0", "-march=native", "-g1", "-fsanitize=thread", str(Path(__file__).parent / "watched_threads.c")),
-        "threads",
+        "gcc", ("-O0", "-g1", "-fsanitize=thread", str(Path(__file__).parent / "watched_threads.c")), "threads"
     ),
-}  # fmt: skip
+}
 
 
 def environment(build: Build) -> Mapping[str, str]:

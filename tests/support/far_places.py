@@ -12,7 +12,7 @@ if __name__ == "__main__":
 
 import numpy as np
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
-from support.machines import machine
+from support.machines import here
 from support.native import build, call
 from support.odd_sizes import DOCUMENTS
 
@@ -56,7 +56,7 @@ def document(index: str, boundary: str | None) -> dict:
 def wrong(index: str, boundary: str | None, flags: tuple[str, ...]) -> list[str]:
     """What is wrong with the pipeline that reads there, anywhere."""
     pipeline = load(document(index, boundary))
-    source = compile_pipeline(pipeline, machine()).source
+    source = compile_pipeline(pipeline, here()).source
     library, found = build(source, flags), []
     values = (1, 3, LAST) if pipeline.params else (0,)
     for low in PLACES:
@@ -97,7 +97,7 @@ def wrong(index: str, boundary: str | None, flags: tuple[str, ...]) -> list[str]
 def wrong_with_updates(name: str, flags: tuple[str, ...]) -> list[str]:
     """What is wrong with updates, tuples and pyramids there."""
     pipeline = load(DOCUMENTS[name])
-    source = compile_pipeline(pipeline, machine()).source
+    source = compile_pipeline(pipeline, here()).source
     library, found = build(source, flags), []
     (image,), (output,) = pipeline.inputs, pipeline.outputs
     array = np.random.default_rng(1).integers(0, 99, (7, 9)).astype(image.type.numpy)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
-from support.machines import machine
+from support.machines import here
 from support.native import Region, build, call, source_of
 
 from scheduler.compile import Options, compile_pipeline
@@ -64,12 +64,12 @@ class Judged:
 
     def _build(self, method: str) -> tuple:
         if method == "root":
-            schedule = root_schedule(self.pipeline, machine())
+            schedule = root_schedule(self.pipeline, here())
             check(self.pipeline, schedule)
-            source = source_of(self.pipeline, schedule, machine())
+            source = source_of(self.pipeline, schedule, here())
         else:
-            source = compile_pipeline(self.pipeline, machine(), Options(method)).source
-        return source, build(source, ("-O1", "-march=native"))
+            source = compile_pipeline(self.pipeline, here(), Options(method)).source
+        return source, build(source)
 
     def __call__(
         self, method: str, images: Mapping[str, Array], regions: Mapping[str, Region] | Region, output: int = 0

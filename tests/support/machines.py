@@ -1,6 +1,10 @@
-"""Platforms for tests of the search: fixed figures, whatever the host or the catalog says."""
+"""Platforms for tests: fixed figures, whatever the host or the catalog says, but for vectors that have to run here."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from support.builds import HOST_BYTES
 
 import platforms
 from platforms.model import CpuPlatform
@@ -34,3 +38,8 @@ def machine(
             "load_weight": load_weight,
         }
     )
+
+
+def here(**figures: Any) -> CpuPlatform:
+    """The same machine with vectors as wide as the host's: what is compiled for it can be run."""
+    return machine(vector_bytes=HOST_BYTES, **figures)

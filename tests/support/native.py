@@ -5,12 +5,16 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
+from support.builds import HOST_BYTES, for_vectors
+from support.tools import require_compiler
 
 from platforms.model import Platform
 from scheduler.emit.c import emit_c
@@ -40,8 +44,19 @@ def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSo
     return emit_c(lower(pipeline, schedule, platform))
 
 
-def build(source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc") -> ctypes.CDLL:
-    """A shared object of `source`, loaded; kept by content for the length of the test run."""
+def widest_vector(code: str) -> int:
+    """Bytes of the widest vector type that C code declares."""
+    return max(map(int, re.findall(r"vector_size\((\d+)\)", code)), default=0)
+
+
+def compiled(
+    source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
+) -> Path:
+    """A shared object of `source`, made for a machine with vectors of so many bytes: it has none that are wider. Kept
+    by content for the length of the test run."""
+    require_compiler(compiler)
+    assert widest_vector(source.code) <= vector_bytes, "wider than the machine's"
+    flags = (*for_vectors(vector_bytes), *flags)
     text = "\0".join([source.code, source.header, compiler, *source.flags, *flags])
     folder = Path(tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}" / hashlib.sha256(text.encode()).hexdigest()
     library = folder / "x.so"
@@ -55,6 +70,16 @@ def build(source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "g
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{c}\n{done.stderr[:4000]}"
         out.rename(library)
+    return library
+
+
+def build(
+    source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
+) -> ctypes.CDLL:
+    """The shared object, loaded. Where the host has no such vectors the test ends as skipped."""
+    library = compiled(source, flags, compiler, vector_bytes)
+    if vector_bytes > HOST_BYTES:
+        pytest.skip(f"this machine has no vectors of {vector_bytes} bytes: compiled, but not run")
     return ctypes.CDLL(str(library))
 
 

@@ -3,6 +3,7 @@ a crash is a finding, not the end of the run."""
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import json
 import os
@@ -22,9 +23,9 @@ import numpy as np
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
-from support.builds import BUILDS, Build, environment
+from support.builds import BUILDS, HOST_BYTES, Build, environment
 from support.machines import machine
-from support.native import Region, build, call, source_of
+from support.native import Region, call, compiled, source_of
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
@@ -49,12 +50,17 @@ METHODS = ("random", "random", "planned")
 Values = Mapping[str, int | float | bool]
 
 
+WIDTHS = (64, 64, 64, 64, 32, 32, 32, 16, 16, 16, 8, 0)
+"""Bytes of the vectors of the machine that a case is for, each as often as it is drawn."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """A pipeline, a schedule, and data for one call."""
+    """A pipeline, a schedule, and data for one call; the vectors of the machine that it is compiled for."""
 
     pipeline: Pipeline
     schedule: Schedule
+    vector_bytes: int
     params: Values
     regions: Mapping[str, Region]
     inputs: Mapping[str, Image]
@@ -97,7 +103,8 @@ def planned_schedule(pipeline: Pipeline, seed: int) -> Schedule:
 
 
 def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
-    """A call with random data. Inputs without boundary have exactly the region that is required."""
+    """A call with random data, on a machine of any width. Inputs without boundary have exactly the region that is
+    required."""
     params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
     regions |= {name: regions[j.stages[0]] for j in schedule.joinings for name in j.stages}
     some = random_inputs(pipeline, seed, regions, params)
@@ -105,17 +112,22 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
     required = required_regions(pipeline, regions, params, places)
     sizes = {i.name: required[i.name] for i in pipeline.inputs if i.boundary is None and i.name in required}
     inputs = random_inputs(pipeline, seed, regions, params, sizes)
-    return Case(pipeline, schedule, params, regions, inputs)
+    vector_bytes = Random(f"the machine of {seed}").choice(WIDTHS)
+    return Case(pipeline, schedule, vector_bytes, params, regions, inputs)
 
 
 def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
-    """What the generated code does wrong. Raises TooLong where there is too much of it."""
+    """What the generated code does wrong; where this machine has no such vectors, that it is not compiled. Raises
+    TooLong where there is too much of it."""
     check(case.pipeline, case.schedule)
-    expected = interpret(case.pipeline, case.inputs, case.params, case.regions)
-    source = source_of(case.pipeline, case.schedule, machine())
+    source = source_of(case.pipeline, case.schedule, machine(vector_bytes=case.vector_bytes))
     if len(source.code) > LARGEST_CODE:
         raise TooLong(f"{len(source.code)} characters of code")
-    library = build(source, tuple(flags), compiler)
+    path = compiled(source, tuple(flags), compiler, case.vector_bytes)
+    if case.vector_bytes > HOST_BYTES:
+        return None
+    expected = interpret(case.pipeline, case.inputs, case.params, case.regions)
+    library = ctypes.CDLL(str(path))
     status, got = call(library, source, case.pipeline, case.inputs, case.params, case.regions)
     if status:
         return f"status {status}"
