@@ -29,7 +29,7 @@ run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ON
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
 test: setup  ## the tests, in a process a core (up to four)
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 fuzz: setup  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
 	@$(BIN)/python tests/support/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
