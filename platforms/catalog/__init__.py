@@ -8,13 +8,14 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 import yaml
-from yaml.events import AliasEvent
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
 from platforms.detect import host
 from platforms.errors import PlatformError, PlatformProblem
 from platforms.model import CpuPlatform, Platform, nearest, parse
 
 DOCUMENT_BYTES = 64 * 1024
+NESTING = 64
 HOST = "host"
 
 
@@ -57,15 +58,19 @@ def load_text(text: str | bytes) -> Platform:
 
 
 def _yaml(raw: bytes) -> Any:
-    """Parsed YAML (JSON is a part of it), without aliases: nothing can be larger than its text."""
+    """Parsed YAML (JSON is a part of it), without aliases: nothing can be larger than its text. Nothing is nested
+    deeply either: the parser's time goes with the square of that."""
     try:
-        if any(isinstance(event, AliasEvent) for event in yaml.parse(raw, Loader=yaml.SafeLoader)):
-            raise _refused("bad_syntax", "YAML aliases are not allowed")
+        depth = 0
+        for event in yaml.parse(raw, Loader=yaml.SafeLoader):
+            if isinstance(event, AliasEvent):
+                raise _refused("bad_syntax", "YAML aliases are not allowed")
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if depth > NESTING:
+                raise _refused("limit_exceeded", f"lists and objects are nested more than {NESTING} deep")
         return yaml.safe_load(raw)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise _refused("bad_syntax", f"neither JSON nor YAML: {' '.join(str(error).split())[:200]}") from None
-    except RecursionError:
-        raise _refused("limit_exceeded", "nested too deeply") from None
 
 
 def _refused(code: str, message: str) -> PlatformError:
