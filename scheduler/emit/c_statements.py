@@ -144,8 +144,8 @@ class Statements:
             line = f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"
             if s.within is None:
                 return [line]
-            at, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
-            return [f"if ({at} >= {lo} && {at} <= {hi}) {line}"]
+            place, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
+            return [f"if ({place} >= {lo} && {place} <= {hi}) {line}"]
         if s.scatter:
             one = " & 1" if v.type == BOOL else ""
             lines = [f"{s.row}[{offset(o, s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
