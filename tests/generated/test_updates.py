@@ -263,8 +263,8 @@ def test_channels_of_an_update_are_side_by_side() -> None:
     )  # fmt: skip
     chosen = schedule(group)
     check(samples, chosen)
-    source = source_of(samples, chosen, here())
-    update = source.code[source.code.index("update 0 of out") : source.code.index("update 1 of out")]
+    source, code = source_of(samples, chosen, here()), source_of(samples, chosen, machine()).code
+    update = code[code.index("update 0 of out") : code.index("update 1 of out")]
     three, any_ = update.split("} else {")[0], update.split("} else {")[-1]
     assert len(re.findall(r"\*\(i32x8_at \*\)\(out_\d+ \+ \w+\) = ", three)) == 3
     assert "for (int64_t c_" in any_

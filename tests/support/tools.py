@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from typing import NoReturn
 
@@ -25,15 +26,19 @@ def require_tool(name: str) -> str:
 def require_compiler(name: str) -> str:
     """The path of a C compiler that has a library for OpenMP."""
     path = require_tool(name)
-    if not _has_openmp(path):
-        _lacks(f"{name} has no library for OpenMP")
+    said = _said_of_openmp(path)
+    if said is not None:
+        _lacks(f"{name} does not link with OpenMP: {said}")
     return path
 
 
 @cache
-def _has_openmp(compiler: str) -> bool:
-    command = [compiler, "-fopenmp", "-x", "c", "-", "-o", os.devnull]
-    return subprocess.run(command, input=OPENMP, capture_output=True, text=True, check=False).returncode == 0
+def _said_of_openmp(compiler: str) -> str | None:
+    """What the compiler says against a program with OpenMP, if anything."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [compiler, "-fopenmp", "-x", "c", "-", "-o", f"{folder}/a.out"]
+        done = subprocess.run(command, input=OPENMP, capture_output=True, text=True, check=False)
+    return done.stderr[:200] if done.returncode else None
 
 
 def _lacks(message: str) -> NoReturn:
