@@ -48,3 +48,9 @@ def test_the_page_has_every_parameter() -> None:
     assert words.issuperset(EcmParameters.model_fields)
     assert words.issuperset(TypeCycles.model_fields)
     assert words.issuperset(TYPES)
+
+
+@pytest.mark.parametrize(("name", "streams"), [("i7-6700", True), ("epyc-9655", True), ("cortex-a73", False)])
+def test_streaming_stores_save_something_where_there_are_any(name: str, streams: bool) -> None:
+    found = derived(catalog.load(name))
+    assert (found.streaming_store_factor < found.write_allocate_factor) == streams
