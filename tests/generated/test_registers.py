@@ -204,7 +204,7 @@ def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
     )
     schedule = rows("butterfly", "out", (ring("ring"), ring("strided"), registers("again")))
     check(pipeline, schedule)
-    source = source_of(pipeline, schedule, machine())
+    source = source_of(pipeline, schedule, here())
     regions = {"out": ((3, 70), (5, 31))}
     p = at_regions(pipeline, regions, use_estimates=False)
     inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
