@@ -287,8 +287,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], m: Machin
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
         if w.in_output and len(one_loop) > 1:
-            part = 0.0 if w is works[-1] else 2.0 * of.part  # rows of rings reach beyond the output's at both ends
-            row = row + (ends * of.near + part) * m.cycle
+            row = row + ends * of.near * m.cycle
         found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found
 

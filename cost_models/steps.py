@@ -12,12 +12,11 @@ from platforms.ecm import TypeCycles
 TABLE_BYTES = 64
 """Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
 ASKS = 4
-"""Loads that a software prefetch takes the time of: itself, and the line's way through each level."""
+"""Loads that a software prefetch takes the time of, at most: itself, and the line's way through each level. It pays
+where it gains more than that."""
 NEAR = 10
 """Operations of scalar code that a vector takes to be loaded where it may leave its row: two clamps, two comparisons,
 and what they decide."""
-PART = 4
-"""The same for each lane of a vector of which a part is stored."""
 ROWS = ("aligned", "unaligned", "strided")
 """Ways of vectors in the order of a row."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
@@ -27,8 +26,8 @@ BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 class Step:
     """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
     point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that
-    were in registers. `row`: the time that a row takes to begin, in microseconds. `near` and `part`: the cycles more of
-    a step at the ends of a row with stages in registers, where vectors may leave it, and of one whose vector does."""
+    were in registers. `row`: the time that a row takes to begin, in microseconds. `near`: the cycles more of
+    a step at the ends of a row with stages in registers, where vectors may leave it."""
 
     arithmetic: float
     transfers: float
@@ -37,7 +36,6 @@ class Step:
     spills: float
     row: float
     near: float
-    part: float
 
 
 def step(work: Work, m: Machine) -> Step:
@@ -48,10 +46,9 @@ def step(work: Work, m: Machine) -> Step:
     row = m.row + _indices(work, m)
     held, spills = _held(work, m), _spills(work, m)
     if work.lanes == 1:
-        return Step(single, 0.0, single, held, spills, row, 0.0, 0.0)
+        return Step(single, 0.0, single, held, spills, row, 0.0)
     near = NEAR * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
-    part = PART * m.parameters.scalar_cycles * sum(t.times for t in work.stores) * work.lanes
-    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, part)
+    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near)
 
 
 def _vectors(t: Transfer, work: Work, m: Machine) -> float:

@@ -2,8 +2,8 @@
 
 A partition is the set of stages that are outputs of groups, and of those that are in several, inline unless one of
 these does better to keep its own for a row. Everything else is in the group of the only output that it is read for. The
-search starts from the groups of the paper, from one group for every output of the pipeline, and from every stage at
-root, whichever costs least, and then joins and cuts groups as long as that pays.
+search starts from the groups of the paper and from one group for every output of the pipeline, whichever costs less,
+and then joins and cuts groups as long as that pays; where every stage at root still costs less, from there.
 """
 
 from __future__ import annotations
@@ -52,10 +52,14 @@ class PartitionSearch:
         self.forced = frozenset(forced_outputs(self.facts))
 
     def best(self, starts: Iterable[Partition]) -> Partition:
-        """The cheapest partition found from any of `starts` (in their order, where equal), as few groups as there can
-        be, or as many."""
-        ends = (Partition(self.forced), Partition(frozenset(self.facts.graph.stages)))
-        found = min((self.settled(s) for s in (*starts, *ends)), key=self.cost)
+        """The cheapest partition found from any of `starts` (in their order, where equal), or from as few groups as
+        there can be; from every stage at root only where that costs less than what is found."""
+        found = self._descended(min((self.settled(s) for s in (*starts, Partition(self.forced))), key=self.cost))
+        root = self.settled(Partition(frozenset(self.facts.graph.stages)))
+        return found if self.cost(found) <= self.cost(root) else self._descended(root)
+
+    def _descended(self, found: Partition) -> Partition:
+        """The partition with every change that pays."""
         self.planner.keep_kinds(self.segments(found))
         limit = self.planner.planned + EFFORT * len(self.facts.graph.stages)
         while True:
