@@ -37,6 +37,9 @@ NAME = "default"
 
 CLOSE = 1.03
 """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
+GAINS = 0.97
+"""The paper's groups are left where what is found costs no more than this, relative to its schedule: less is what the
+model may be wrong by between any two groupings."""
 ALTERNATIVES, NEAR = 3, 1.1
 """So many other partitions of each variant may have schedules among the best k: those that cost no more than this,
 relative to the cheapest, before all sizes are tried."""
@@ -114,6 +117,10 @@ def default(
     variants = [v for v in variants if costs[id(v)] <= costs[id(variants[0])] * CLOSE]
     cost = costs[id(variants[0])]
     least, first, chosen = _ranked(variants, 1, cost)[0]
+    as_paper = replace(plain, partition=plain.search.settled(papers))
+    if least > as_paper.search.paper_cost(as_paper.partition) * GAINS and not deadline.expired():
+        variants = [as_paper]
+        least, first, chosen = _ranked(variants, 1, cost)[0]
     best = variants[first]
     if top > 1:
         variants += [other for v in variants for other in v.others(NEAR * cost, MATTERS * cost)]

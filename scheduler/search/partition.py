@@ -90,6 +90,10 @@ class PartitionSearch:
         """What all groups cost together."""
         return sum(self.planner.cost(s) for s in self.segments(partition))
 
+    def paper_cost(self, partition: Partition) -> float:
+        """What all groups cost as the paper schedules them; as they are planned first where it does not."""
+        return sum(self.planner.paper_cost(s) for s in self.segments(partition))
+
     def segments(self, partition: Partition) -> tuple[Segment, ...]:
         """The groups of a partition, in the order that they run."""
         found = self.cuts.get(partition)

@@ -114,6 +114,10 @@ class Planner:
         """What the best plan costs, about: one tile size a shape is tried. Infinite where there is none."""
         return next((p.total for p in self._sketched(segment)), inf)
 
+    def paper_cost(self, segment: Segment) -> float:
+        """What the paper's plan costs; that of the best plan, about, where there is none."""
+        return next((p.total for p in self._papers(segment)), self.cost(segment))
+
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
         """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
         plan = self._sketched(segment)[0]
