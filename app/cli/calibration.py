@@ -40,7 +40,7 @@ def calibrate(output: Path | None, name: str, quick: bool) -> None:
 
 
 def _quickly(name: str) -> tuple[Platform, float]:
-    """What the first use of `host` measures, kept for all others, and the seconds that it takes."""
+    """The quick measurement of `host`, kept for all uses after it, and the seconds that it took."""
     started = time.monotonic()
     platform = measured(detected(), again=True)
     return platform.model_copy(update={"name": name}), time.monotonic() - started

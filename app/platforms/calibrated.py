@@ -109,7 +109,7 @@ def _taken(
 
 
 def _plausible(value: Any, before: Any) -> bool:
-    """Of what is made of several figures all of them; where nothing was known, anything."""
+    """Plausibility of a figure beside what it was; of one made of several, that of all."""
     match value, before:
         case float() | int(), float() | int():
             return before == 0 or before / IMPLAUSIBLE <= value <= before * IMPLAUSIBLE
@@ -120,7 +120,7 @@ def _plausible(value: Any, before: Any) -> bool:
 
 
 def _value(platform: CpuPlatform, figure: str) -> Any:
-    """What the platform says of a figure."""
+    """The figure of that name in the platform's description."""
     owner, _, name = figure.rpartition(".")
     if not owner:
         return getattr(platform, name)

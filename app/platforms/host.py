@@ -1,4 +1,4 @@
-"""What `host` means: this machine, measured on first use, or a document about it, such as calibration writes."""
+"""The platform `host`: this machine, measured on first use, or a document about it, such as calibration writes."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ VARIABLE = "TILESMITH_CALIBRATE"
 """Says in the environment that nothing is measured on first use, where it is one of _NO."""
 _NO = ("0", "false", "no", "off", "f", "n")
 _MEASURED = 1
-"""What is measured, and how: counts up where figures of before are no longer what they would be."""
+"""The version of the measurement: counts up where figures of before are no longer what they would be."""
 
 Tell = Callable[[str], None]
 
 
 def asked() -> bool:
-    """Whether the environment leaves it on."""
+    """The environment's word on measuring: true unless it says no."""
     return os.environ.get(VARIABLE, "").strip().lower() not in _NO
 
 
@@ -53,7 +53,7 @@ def measured_once(detected: CpuPlatform, tell: Tell, warn: Tell, again: bool = F
 
 
 def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> CpuPlatform:
-    """What failed once is not tried again, as long as nothing changes: `detected` is kept."""
+    """A measurement, or `detected` where it fails: kept too, it is not tried again as long as nothing changes."""
     from app.platforms.calibrated import calibrated
     from app.workers.calibrate import QUICK, measure, quick_parts
     from app.workers.errors import WorkerError
@@ -77,7 +77,7 @@ def _key(detected: CpuPlatform) -> str:
 
 
 def _kept(path: Path) -> CpuPlatform | None:
-    """What was measured before; None where nothing was, or the file is damaged."""
+    """The measurement that a file has; None where there is none, or the file is damaged."""
     try:
         return parse(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, PlatformError):
