@@ -26,6 +26,11 @@ _SYSFS = "the operating system (/sys/devices/system/cpu)"
 _CPUINFO = "the operating system (/proc/cpuinfo)"
 
 
+MOST_SHARED = 16 << 20
+"""Bytes of a shared cache for each thread that may be used: more than any processor of today has for its own threads,
+so that others share it."""
+
+
 @dataclass(frozen=True, slots=True)
 class CpuInfo:
     """What /proc/cpuinfo says of the first processor."""
@@ -200,6 +205,8 @@ def read_caches(root: Path, affinity: frozenset[int]) -> tuple[Cache, ...]:
         line = line if 8 <= line <= 4096 and not line & (line - 1) else 64
         ways = min(_number(index / "ways_of_associativity") or 8, size // line)
         shared = parse_cpu_list(_text(index / "shared_cpu_list") or "") & affinity
+        if level > 2:  # of one that others share whom a container or a virtual machine does not see
+            size = min(size, MOST_SHARED * max(1, len(shared)))
         found[level] = Cache(
             level=level, size_bytes=size, line_bytes=line, ways=ways, shared_by_threads=max(1, len(shared)),
             latency_cycles=1.0, bandwidth_bytes_per_cycle=1.0,
@@ -286,7 +293,7 @@ def _usual_caches(threads: int) -> tuple[Cache, ...]:
 def _estimated(c: Cache, vector_bytes: int) -> dict[str, float]:
     """Latency and bandwidth that a cache of that level usually has, in cycles and bytes a cycle."""
     latency = {1: 5.0, 2: 14.0, 3: 50.0, 4: 120.0}[c.level]
-    bandwidth = {1: 2.0 * vector_bytes, 2: min(64.0, 2.0 * vector_bytes), 3: min(32.0, 1.0 * vector_bytes), 4: 8.0}
+    bandwidth = {1: 2.0 * vector_bytes, 2: min(64.0, 2.0 * vector_bytes), 3: min(16.0, 1.0 * vector_bytes), 4: 8.0}
     return {"latency_cycles": latency, "bandwidth_bytes_per_cycle": bandwidth[c.level]}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from app.workers.calibrate import Measured
+from app.workers.calibrate import Measured, beyond_caches, last_level_bytes, reach_ends, reached_bytes
 from app.workers.calibrate_generated import FUNCTIONS
 from platforms import CpuPlatform
 from platforms.ecm import TYPES, LevelCycles, TypeCycles
@@ -34,12 +35,14 @@ _CONVERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure of a platform by the name that `sources` know it by: its value, of which measurements, and how."""
+    """A figure of a platform by the name that `sources` know it by: its value, of which measurements, and how; how many
+    times, or one part in how many of, what was known of it before it may be."""
 
     name: str
     value: Any
     of: tuple[str, ...]
     how: str
+    within: float = IMPLAUSIBLE
 
 
 def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") -> CpuPlatform:
@@ -87,7 +90,7 @@ def write(platform: CpuPlatform, path: Path) -> None:
     aside.replace(path)
 
 
-_CACHE = ("latency_cycles", "bandwidth_bytes_per_cycle")
+_CACHE = ("size_bytes", "latency_cycles", "bandwidth_bytes_per_cycle")
 
 
 def _taken(
@@ -100,7 +103,7 @@ def _taken(
         rounds = "1 round" if measured.rounds == 1 else f"{measured.rounds} rounds"
         if spread > NOISY:
             sources[f.name] = f"estimate: measured, but {rounds} have a spread of {spread:.0%}"
-        elif not _plausible(f.value, _value(before, f.name)):
+        elif not _plausible(f.value, _value(before, f.name), f.within):
             sources[f.name] = "estimate: what was measured is out of all proportion to it"
         else:
             found[f.name] = f.value
@@ -108,15 +111,16 @@ def _taken(
     return found
 
 
-def _plausible(value: Any, before: Any) -> bool:
+def _plausible(value: Any, before: Any, within: float) -> bool:
     """Plausibility of a figure beside what it was; of one made of several, that of all."""
     match value, before:
         case float() | int(), float() | int():
-            return before == 0 or before / IMPLAUSIBLE <= value <= before * IMPLAUSIBLE
+            return before == 0 or before / within <= value <= before * within
         case TypeCycles() | LevelCycles(), _:
-            return all(_plausible(getattr(value, name), getattr(before, name)) for name in type(value).model_fields)
+            fields = type(value).model_fields
+            return all(_plausible(getattr(value, name), getattr(before, name), within) for name in fields)
         case _:
-            return all(_plausible(a, b) for a, b in zip(value, before, strict=True))
+            return all(_plausible(a, b, within) for a, b in zip(value, before, strict=True))
 
 
 def _value(platform: CpuPlatform, figure: str) -> Any:
@@ -140,10 +144,17 @@ def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
             yield _Figure(f"l{c.level}.latency_cycles", _round(m.cycles(late)), (late, "clock"), chain)
             bandwidth = _round(1 / m.cycles(load))
             yield _Figure(f"l{c.level}.bandwidth_bytes_per_cycle", bandwidth, (load, "clock"), "loads in order")
+    reached = reached_bytes(platform, m)
+    if reached is not None:
+        last, instances = platform.caches[-1], last_level_bytes(platform) / platform.llc_bytes
+        least = 2 * platform.caches[-2].size_bytes
+        size = int(_round(max(least, reached / instances))) // last.line_bytes * last.line_bytes
+        how = "loads in order of all threads in ever larger sets, up to where they take as long as from memory"
+        yield _Figure(f"l{last.level}.size_bytes", min(last.size_bytes, size), reach_ends(m), how, inf)
     if m.has(late, "clock"):
         how = "the latency of the last cache in additions, which take a cycle"
         yield _Figure("load_weight", _round(m.cycles(late)), (late, "clock"), how)
-    if m.has("memory.load", "memory.load.all", "memory.latency"):
+    if m.has("memory.load", "memory.load.all", "memory.latency") and beyond_caches(platform, m):
         # together at least what one has alone: whatever runs beside threads disturbs all of them more than one
         together = _round(1 / min(m.ns("memory.load.all"), m.ns("memory.load")))
         how = "loads of all threads in order, beyond the caches"
@@ -159,7 +170,8 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     if levels and m.has(*levels, "clock"):
         how = "loads and stores in order in half of each cache"
         yield _Figure("ecm.levels", _levels(platform, m), (*levels, "clock"), how)
-    if m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
+    memory = beyond_caches(platform, m)
+    if memory and m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
         one, together = m.ns("memory.load"), min(m.ns("memory.load.all"), m.ns("memory.load"))
         how = "loads of one thread in order"
         yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
@@ -175,7 +187,7 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
             )
             losing = platform.ecm_parameters.write_allocate_factor * streamed / stored
             yield _Figure("ecm.streaming_store_factor", _round(min(8.0, losing)), streams, how)
-    if m.has("memory.latency", "memory.in_order", "memory.scattered"):
+    if memory and m.has("memory.latency", "memory.in_order", "memory.scattered"):
         latency = m.ns("memory.latency")
         share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
         how = "a chain of loads in order beside one in random order"

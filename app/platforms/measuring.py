@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,10 @@ from platforms import CpuPlatform, PlatformError, parse, to_document
 VARIABLE = "TILESMITH_CALIBRATE"
 """Says in the environment that nothing is measured on first use, where it is one of _NO."""
 _NO = ("0", "false", "no", "off", "f", "n")
-_MEASURED = 1
+_MEASURED = 2
 """The version of the measurement: counts up where figures of before are no longer what they would be."""
+DISTURBED_S = 3600.0
+"""For so long a measurement is kept that other programs disturbed."""
 
 Tell = Callable[[str], None]
 
@@ -44,27 +47,29 @@ def measured_once(detected: CpuPlatform, tell: Tell, warn: Tell, again: bool = F
         with _alone(folder / "lock"):
             found = None if again else _kept(path)
             if found is None:
-                found = _measured(detected, tell, warn)
-                _keep(found, path)
+                found, busy = _measured(detected, tell, warn)
+                _keep(found, path, time.time() + DISTURBED_S if busy else None)
             return found
     except OSError as error:
         warn(f"this machine is not measured: {folder} cannot be used: {error.strerror}")
         return detected
 
 
-def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> CpuPlatform:
-    """A measurement, or `detected` where it fails: kept too, it is not tried again as long as nothing changes."""
-    from app.platforms.calibrated import calibrated
-    from app.workers.calibrate import QUICK, measure, quick_parts
+def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> tuple[CpuPlatform, bool]:
+    """A measurement, and whether other programs disturbed it; `detected` where it fails: kept too, it is not tried
+    again as long as nothing changes."""
+    from app.platforms.calibrated import BUSY, calibrated
+    from app.workers.calibrate import QUICK, QUICK_PARTS, measure
     from app.workers.errors import WorkerError
 
     tell("measuring this machine, once: a second or two (--no-calibrate leaves it out)")
     try:
         with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
-            return calibrated(detected, measure(detected, Path(name), QUICK, parts=quick_parts(detected)))
+            found = measure(detected, Path(name), QUICK, parts=QUICK_PARTS)
+            return calibrated(detected, found), found.busy > BUSY
     except WorkerError as error:
         warn(f"this machine cannot be measured, estimates will do: {error}")
-        return detected
+        return detected, False
 
 
 def _key(detected: CpuPlatform) -> str:
@@ -77,17 +82,18 @@ def _key(detected: CpuPlatform) -> str:
 
 
 def _kept(path: Path) -> CpuPlatform | None:
-    """The measurement that a file has; None where there is none, or the file is damaged."""
+    """The measurement that a file has; None where there is none, its time is over, or the file is damaged."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, PlatformError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return parse(kept["platform"]) if kept["until"] is None or time.time() < kept["until"] else None
+    except (OSError, ValueError, KeyError, TypeError, PlatformError):
         return None
 
 
-def _keep(platform: CpuPlatform, path: Path) -> None:
-    """As a file, whole or not at all. Raises OSError."""
+def _keep(platform: CpuPlatform, path: Path, until: float | None) -> None:
+    """As a file, whole or not at all, for good or until that time. Raises OSError."""
     aside = path.with_suffix(".part")
-    aside.write_text(json.dumps(to_document(platform)), encoding="utf-8")
+    aside.write_text(json.dumps({"until": until, "platform": to_document(platform)}), encoding="utf-8")
     aside.replace(path)
 
 

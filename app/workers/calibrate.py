@@ -11,7 +11,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,12 +28,19 @@ BASE, CORE, SOURCE = (Path(__file__).with_name(f"calibrate{part}.c") for part in
 PIPELINES = "pipelines"
 GROUPS = {
     "core": "operations in the core",
+    "reach": "how much the last cache keeps",
     "caches": "caches",
     "memory": "memory",
     "system": "threads",
 }
 LEAST_VECTOR_BYTES = 16
 _IDLE_S = 0.1
+REACH = "reach."
+"""Begins the names of samples that end in bytes of a working set."""
+FALLS = 1.3
+"""Times what small working sets take: what large ones take at least where the last level is faster than memory."""
+HALF_STAYS = 0.7
+"""Share of a cache that a working set is of which half stays, as the cost model has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +80,15 @@ class Samples:
 
 @dataclass(slots=True)
 class Measured:
-    """Every figure by name; `busy` is how many cores other programs used before."""
+    """Every figure by name; `busy` is how many cores other programs used before, `memory_bytes` what of memory was
+    walked through."""
 
     samples: dict[str, Samples] = field(default_factory=dict)
     rounds: int = 0
     compiler: str = ""
     seconds: float = 0.0
     busy: float = 0.0
+    memory_bytes: float = math.inf
 
     def ns(self, name: str) -> float:
         """What the rounds say, nanoseconds."""
@@ -119,14 +128,12 @@ def measure(
     found.busy = _busy()
     start = time.monotonic()
     program = build_program(source(platform, "core" in parts), platform.compiler, cache_dir, effort.wall_s)
-    lines: list[dict[str, float | str]] = []
     for group, title in GROUPS.items():
-        if group not in parts or (group == "core" and platform.vector_bytes < LEAST_VECTOR_BYTES):
-            continue
-        tell(f"measuring {title}")
-        lines += _group(program, group, platform, effort)
-    for name in dict.fromkeys(str(line["name"]) for line in lines):
-        found.samples[name] = Samples(tuple(float(line["ns"]) for line in lines if line["name"] == name))
+        sizes = reach_sets(platform, effort) if group == "reach" else working_sets(platform, effort, found)
+        if group in parts and _tells(group, platform, sizes):
+            tell(f"measuring {title}")
+            found.samples |= _group(program, group, platform, effort, sizes)
+    found.memory_bytes = working_sets(platform, effort, found)[-1]
     if PIPELINES in parts:
         tell("measuring generated code")
         for name, times in Generated(platform, cache_dir, effort.rounds, effort.calls).figures().items():
@@ -135,11 +142,8 @@ def measure(
     return found
 
 
-def quick_parts(platform: CpuPlatform) -> tuple[str, ...]:
-    """What decides most and is compiled soon: without memory, where all caches together have much of what is taken for
-    it."""
-    memory = ("memory",) if QUICK.memory_bytes >= 2 * last_level_bytes(platform) else ()
-    return ("caches", *memory, "system")
+QUICK_PARTS = ("reach", "caches", "memory", "system")
+"""What decides most and is compiled soon."""
 
 
 def source(platform: CpuPlatform, core: bool = True) -> str:
@@ -155,14 +159,73 @@ def source(platform: CpuPlatform, core: bool = True) -> str:
     return "\n".join((*head, *(["#define CORE"] if core else []), *(f.read_text(encoding="utf-8") for f in files)))
 
 
-def working_sets(platform: CpuPlatform, effort: Effort) -> list[int]:
+def _tells(group: str, platform: CpuPlatform, sizes: Sequence[int]) -> bool:
+    """Whether there is anything to be measured in a group."""
+    match group:
+        case "core":
+            return platform.vector_bytes >= LEAST_VECTOR_BYTES
+        case "reach":
+            return bool(sizes)
+    return True
+
+
+def reach_sets(platform: CpuPlatform, effort: Effort) -> list[int]:
+    """Bytes that all threads walk through together to find out how much of the last level they have: from twice all
+    caches inside of it on, each twice the one before, and some that no cache keeps. None where there is little between
+    the levels, or no more memory to be used than the caches may have."""
+    nominal = last_level_bytes(platform)
+    if len(platform.caches) < 2:
+        return []
+    inside = platform.caches[-2]
+    least = 2 * inside.size_bytes * math.ceil(platform.threads / inside.shared_by_threads)
+    most = min(nominal, effort.memory_bytes // 2)
+    sizes = [least << n for n in range(32) if least << n <= most]
+    return [*sizes, min(4 * nominal, effort.memory_bytes)] if len(sizes) > 1 else []
+
+
+def reached_bytes(platform: CpuPlatform, found: Measured) -> float | None:
+    """Bytes of the last level that the threads have together: walking through more than a cache keeps takes as long as
+    memory does, and in the middle between that and what small sets take, half stays. None where nothing of that kind
+    was seen: then it is as large as it is said to be, or no faster than memory."""
+    times = {int(n.removeprefix(REACH)): found.ns(n) for n in found.samples if n.startswith(REACH) and found.has(n)}
+    if not times:
+        return None
+    sizes = sorted(times)
+    near, far = times[sizes[0]], times[sizes[-1]]
+    middle = math.sqrt(near * far)
+    if far < FALLS * near:
+        return None
+    last = next(n for n, size in enumerate(sizes) if times[size] > middle)
+    before, after = sizes[last - 1], sizes[last]
+    share = math.log(middle / times[before]) / math.log(times[after] / times[before])
+    return min(float(last_level_bytes(platform)), before * float((after / before) ** share) / HALF_STAYS)
+
+
+def beyond_caches(platform: CpuPlatform, found: Measured) -> bool:
+    """Whether what was taken for memory is that: no caches have the half of it."""
+    return found.memory_bytes >= 2 * (reached_bytes(platform, found) or last_level_bytes(platform))
+
+
+def reach_ends(found: Measured) -> tuple[str, ...]:
+    """The samples that say whether reached_bytes() can be trusted: of the least set, and of the largest one. Of those
+    near what a cache keeps, a part that differs from round to round stays in it."""
+    sizes = sorted(int(n.removeprefix(REACH)) for n in found.samples if n.startswith(REACH))
+    return (f"{REACH}{sizes[0]}", f"{REACH}{sizes[-1]}")
+
+
+def working_sets(platform: CpuPlatform, effort: Effort, found: Measured | None = None) -> list[int]:
     """Bytes of a thread's working set for every level of cache, innermost first, then for memory: half of a cache
-    (of the innermost of its own ones; a quarter of one that threads share), four times all of the last level."""
+    (of the innermost of its own ones; a quarter of one that threads share, of what was `found` that they have of it),
+    four times all of the last level."""
+    reached = None if found is None else reached_bytes(platform, found)
+    together = last_level_bytes(platform) if reached is None else int(reached)
     sizes = []
-    for c in platform.caches:
+    for n, c in enumerate(platform.caches):
         shared = max(1, c.shared_by_threads // platform.threads_per_core) > 1
-        sizes.append(min(c.size_bytes // (4 if shared else 2), effort.memory_bytes))
-    return [*sizes, min(max(64 << 20, 4 * last_level_bytes(platform)), effort.memory_bytes)]
+        last = n == len(platform.caches) - 1
+        size = c.size_bytes * together // last_level_bytes(platform) if last else c.size_bytes
+        sizes.append(min(size // (4 if shared else 2), effort.memory_bytes))
+    return [*sizes, min(max(64 << 20, 4 * together), effort.memory_bytes)]
 
 
 def last_level_bytes(platform: CpuPlatform) -> int:
@@ -170,11 +233,12 @@ def last_level_bytes(platform: CpuPlatform) -> int:
     return platform.llc_bytes * math.ceil(platform.threads / platform.caches[-1].shared_by_threads)
 
 
-def _group(program: Path, group: str, platform: CpuPlatform, effort: Effort) -> list[dict[str, float | str]]:
-    """The lines that the program says of one group."""
-    patience = 1 if group in ("core", "caches") else 5  # what takes milliseconds each, or waits for others
+def _group(
+    program: Path, group: str, platform: CpuPlatform, effort: Effort, sizes: Sequence[int]
+) -> dict[str, Samples]:
+    """What the program says of one group, by name."""
+    patience = 5 if group in ("memory", "system") else 1  # what takes milliseconds each, or waits for others
     numbers = (platform.threads, effort.rounds, patience * effort.sample_us, platform.line_bytes)
-    sizes = working_sets(platform, effort)
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
         folder = Path(name).resolve()
         done = execute(
@@ -193,7 +257,9 @@ def _group(program: Path, group: str, platform: CpuPlatform, effort: Effort) -> 
         raise RunError("out_of_memory", f"measuring {GROUPS[group]} needs {max(sizes):,} bytes of memory", said)
     if done.returncode != 0:
         raise RunError("run_failure", f"measuring {GROUPS[group]} ended with status {done.returncode}", said)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    names = dict.fromkeys(str(line["name"]) for line in lines)
+    return {name: Samples(tuple(float(line["ns"]) for line in lines if line["name"] == name)) for name in names}
 
 
 def _busy() -> float:

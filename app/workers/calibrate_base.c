@@ -5,10 +5,11 @@
  *
  *   calibrate GROUP THREADS ROUNDS SAMPLE_US LINE_BYTES WORKING_SET_BYTES...
  *
- * GROUP is core, caches, memory or system. A line of JSON on standard output for every figure and round:
+ * GROUP is core, reach, caches, memory or system. A line of JSON on standard output for every figure and round:
  * {"name": ..., "ns": ..., "clock_ghz": ...}. `ns` is per operation on a vector, per byte, per load, or per event, the
  * least of as many tries as SAMPLE_US microseconds allow, one at least; `clock_ghz` was measured just before. Working
- * sets are of one thread: of every level of cache, innermost first, then of memory.
+ * sets are of one thread: of every level of cache, innermost first, then of memory; for `reach` any number of them, the
+ * largest last, of all threads together.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -54,7 +55,7 @@ typedef f32v f32own __attribute__((may_alias));
 
 static int threads = 1, rounds = 1;
 static double sample_ns = 1e6;
-static size_t line = 64, set_bytes[8];
+static size_t line = 64, set_bytes[32];
 static int sets;
 static double clock_ghz = 1.0;
 

@@ -10,7 +10,17 @@ from support.tools import require_tool
 
 from app.platforms.calibrated import calibrated, to_yaml, warnings, write
 from app.workers import calibrate
-from app.workers.calibrate import QUICK, Measured, Samples, last_level_bytes, measure, quick_parts, working_sets
+from app.workers.calibrate import (
+    QUICK,
+    QUICK_PARTS,
+    Measured,
+    Samples,
+    last_level_bytes,
+    measure,
+    reach_sets,
+    reached_bytes,
+    working_sets,
+)
 from app.workers.errors import CompileError, RunError
 from platforms import Compiler, get, load_text
 from platforms.detect import host
@@ -112,11 +122,50 @@ def test_threads_together_have_at_least_what_one_has():
 
 
 def test_what_is_measured_quickly_are_parts_of_all():
-    assert set(quick_parts(host())) <= set(calibrate.GROUPS)
-    small, large = get("i7-6700"), get("epyc-9655")
-    assert "memory" in quick_parts(small)
-    assert last_level_bytes(large) > QUICK.memory_bytes / 2
-    assert "memory" not in quick_parts(large)
+    assert set(QUICK_PARTS) <= set(calibrate.GROUPS)
+
+
+MB = 1 << 20
+
+
+def walked(*gb_s: float) -> Measured:
+    """What walks through sets of 2, 4, 8, ... MiB said, and, last of all, through 256 MiB."""
+    sizes = [*(2 * MB << n for n in range(len(gb_s) - 1)), 256 * MB]
+    return Measured({f"reach.{s}": Samples((1 / g,)) for s, g in zip(sizes, gb_s, strict=True)}, 1, "cc")
+
+
+def test_the_last_level_is_as_large_as_sets_are_that_it_keeps():
+    desk = get("i7-6700")  # 8 MiB
+    assert reached_bytes(desk, walked(100.0, 20.0, 20.0, 20.0)) == pytest.approx(2 * MB * 2**0.5 / 0.7)
+    assert reached_bytes(desk, walked(100.0, 100.0, 100.0, 25.0)) == 8 * MB, "no larger than it is said to be"
+    assert reached_bytes(desk, walked(30.0, 30.0, 30.0, 25.0)) is None, "no faster than memory"
+    assert reached_bytes(desk, Measured()) is None
+    platform = calibrated(desk, walked(100.0, 20.0, 20.0, 20.0))
+    assert platform.llc_bytes == pytest.approx(2 * MB * 2**0.5 / 0.7, rel=0.05)
+    assert platform.source_of("l3.size_bytes").startswith("measured: ")
+
+
+def test_sets_that_are_walked_through_lie_between_the_caches_of_all_threads_and_memory():
+    for name in ("i7-6700", "epyc-9655"):
+        platform, effort = get(name), calibrate.Effort()
+        *sizes, last = reach_sets(platform, effort)
+        inside = platform.caches[-2].size_bytes * platform.threads / platform.caches[-2].shared_by_threads
+        assert sizes[0] == 2 * inside
+        assert sizes[-1] <= last_level_bytes(platform)
+        assert last <= effort.memory_bytes
+    assert reach_sets(get("graviton4"), QUICK) == [], "the second levels of all cores are larger than the third"
+
+
+def test_memory_is_what_no_cache_has_the_half_of():
+    desk, times = get("i7-6700"), {"memory__load": 0.1, "memory__load__all": 0.05, "memory__latency": 90.0}
+    measured = figures(**times)
+    assert calibrated(desk, measured).memory_latency_ns == 90.0
+    measured.memory_bytes = 15 * MB
+    assert calibrated(desk, measured).memory_latency_ns == desk.memory_latency_ns
+    large = get("epyc-9655")
+    assert working_sets(large, QUICK)[-1] < 2 * last_level_bytes(large)
+    found = walked(*(400.0,) * 3, *(100.0,) * 5)
+    assert working_sets(large, QUICK, found)[-1] >= 2 * (reached_bytes(large, found) or math.inf)
 
 
 def test_rounds_that_are_far_apart_are_warned_of():
