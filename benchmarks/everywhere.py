@@ -1,7 +1,8 @@
-"""Where the method `default` loses: against the method of the paper and against every stage at root, in every build.
+"""Where the method `default` loses, for the machine as it was measured on first use: against the method of the paper,
+every stage at root, and itself for a machine that is only estimated, in every build.
 
     python -m benchmarks.everywhere [--pipelines NAME ...] [--drawn N] [--seed S] [--isa avx2 ...] [--compilers gcc ...]
-                                    [--threads 2 1] [--layouts dense ...] [--calibrated FILE] [--rounds 8]
+                                    [--threads 2 1] [--layouts dense ...] [--platform FILE] [--rounds 8]
                                     [--limit-seconds S] [--prepare | --report] [--output DIR]
 
 Every pair of a pipeline and a build is scheduled and compiled, then timed, and each result is written at once: what
@@ -29,14 +30,17 @@ from typing import Any
 import cost_models
 import platforms
 import scheduler
+from app.platforms.measuring import asked, measured_once
 from app.workers.compile import build
 from benchmarks import findings, report
 from benchmarks.arguments import LAYOUTS
 from benchmarks.builds import COMPILERS, instruction_sets, platform_of
 from benchmarks.contest import BUILD
 from benchmarks.documents import drawn_name, pipeline_of
-from benchmarks.findings import BOUNDS, CALIBRATED, DEFAULT, PAPER, ROOT, same_code, verdicts
+from benchmarks.findings import BOUNDS, DEFAULT, ESTIMATED, PAPER, ROOT, same_code, verdicts
 from cost_models import Ecm
+from platforms import to_document
+from platforms.detect import host
 from platforms.model import CpuPlatform
 from scheduler import pipelines
 from scheduler.analysis.schedule_counts import predict
@@ -44,7 +48,7 @@ from scheduler.compile import generate
 from scheduler.lang.document import canonical_json
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Schedule
-from scheduler.schedule_document import to_document
+from scheduler.schedule_document import to_document as schedule_document
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 
 ROUNDS = 8
@@ -52,6 +56,7 @@ AGAIN = 3
 """Times the rounds in which a ratio near its bound or above is measured again, in another process: these count."""
 COMPILE_S = 120.0
 TIMEOUT_S = 400.0
+CONTENDERS = (DEFAULT, PAPER, ROOT, ESTIMATED)
 OUTPUT = Path("out/everywhere")
 UNFINISHED = 3
 
@@ -67,7 +72,17 @@ class Job:
     layout: str = "dense"
 
     def platform(self, machine: CpuPlatform | None = None) -> CpuPlatform:
+        """`machine` as that build has it, the host by estimates where it is None."""
         return platform_of(self.isa, self.compiler, self.threads, machine)
+
+    def measured(self) -> CpuPlatform:
+        """The host as it was measured on first use by that build, where the environment does not forbid it."""
+        return self.platform(_measured_machine(self.isa, self.compiler) if asked() else None)
+
+
+@cache
+def _measured_machine(isa: str, compiler: str) -> CpuPlatform:
+    return measured_once(platform_of(isa, compiler, host().threads), report.progress, report.progress)
 
 
 class Records:
@@ -106,45 +121,50 @@ def _parsed(line: str) -> dict[str, Any] | None:
 class Contenders:
     """The schedules of pipelines in builds, compiled; remembered until the pipeline or the scheduler is another."""
 
-    def __init__(self, folder: Path, calibrated: CpuPlatform | None = None) -> None:
+    def __init__(self, folder: Path, given: CpuPlatform | None = None) -> None:
         self._records = Records(folder / "contenders.jsonl")
-        self._calibrated = calibrated
-        self._versions: dict[str, str] = {}
+        self._given = given
+        self._versions: dict[tuple[str, str], str] = {}
 
-    def names(self, job: Job) -> tuple[str, ...]:
-        """Who takes part; a calibration says nothing of other vectors than its own."""
-        fits = self._calibrated is not None and self._calibrated.vector_bytes == job.platform().vector_bytes
-        return (DEFAULT, PAPER, ROOT, *([CALIBRATED] if fits else []))
+    def machine(self, job: Job) -> CpuPlatform:
+        """What `default` takes the machine for: what was given, which says nothing of other vectors than its own, or
+        what was measured."""
+        given = self._given
+        if given is not None and given.vector_bytes == job.platform().vector_bytes:
+            return job.platform(given)
+        return job.measured()
 
     def known(self, job: Job) -> dict[str, dict[str, Any]]:
         """What was compiled of them at last."""
-        found = {name: self._records.get(self._key(job, name)) for name in self.names(job)}
+        found = {name: self._records.get(self._key(job, name)) for name in CONTENDERS}
         return {name: record for name, record in found.items() if record is not None}
 
     def missing(self, job: Job) -> list[str]:
         """Who has to be scheduled and compiled, again where the scheduler has changed."""
-        known, now = self.known(job), self._version(job.pipeline)
-        return [n for n in self.names(job) if n not in known or known[n]["version"] != now]
+        known, now = self.known(job), self._version(job)
+        return [n for n in CONTENDERS if n not in known or known[n]["version"] != now]
 
     def prepare(self, job: Job) -> None:
-        pipeline, now = pipeline_of(job.pipeline), self._version(job.pipeline)
+        pipeline, now = pipeline_of(job.pipeline), self._version(job)
         for name in self.missing(job):
             self._records.add(self._key(job, name), {"version": now, **self._prepared(job, name, pipeline)})
 
-    def _version(self, name: str) -> str:
-        """Of that pipeline and the scheduler."""
-        if name not in self._versions:
-            document = canonical_json(pipeline_of(name))
-            self._versions[name] = hashlib.sha256(f"{version()}{document}".encode()).hexdigest()[:16]
-        return self._versions[name]
+    def _version(self, job: Job) -> str:
+        """Of the pipeline, the scheduler, and what the machine is taken for."""
+        machine = json.dumps(to_document(self.machine(job)), sort_keys=True)
+        key = (job.pipeline, machine)
+        if key not in self._versions:
+            document = canonical_json(pipeline_of(job.pipeline))
+            self._versions[key] = hashlib.sha256(f"{version()}{document}{machine}".encode()).hexdigest()[:16]
+        return self._versions[key]
 
     def _prepared(self, job: Job, name: str, pipeline: Pipeline) -> dict[str, Any]:
-        machine = job.platform()
+        machine = self.machine(job)
         found: dict[str, Any] = {}
         try:
             schedule = self._schedule(job, name, pipeline)
             found["predicted_ms"] = float(predict(pipeline, schedule, machine, Ecm()).total) / 1e3
-            found["schedule"] = to_document(schedule)
+            found["schedule"] = schedule_document(schedule)
             source = generate(pipeline, schedule, machine)
             library = build(source, machine, BUILD / "everywhere", COMPILE_S)
         except Exception as e:  # a defect of ours is a finding, and must not end a run of hours
@@ -155,7 +175,7 @@ class Contenders:
         if name == ROOT:
             return root_schedule(pipeline, job.platform())
         method = PAPER if name == PAPER else DEFAULT
-        machine = job.platform(self._calibrated if name == CALIBRATED else None)
+        machine = job.platform() if name == ESTIMATED else self.machine(job)
         return autoschedule(pipeline, machine, SearchOptions(method)).schedule
 
     def _key(self, job: Job, name: str) -> str:
@@ -262,7 +282,12 @@ def main() -> None:
     parser.add_argument("--compilers", nargs="+", default=list(COMPILERS), choices=COMPILERS)
     parser.add_argument("--threads", nargs="+", type=int, default=[2, 1])
     parser.add_argument("--layouts", nargs="+", default=["dense"], choices=list(LAYOUTS))
-    parser.add_argument("--calibrated", type=Path, metavar="FILE", help="a description of this machine by calibration")
+    parser.add_argument(
+        "--platform",
+        type=Path,
+        metavar="FILE",
+        help="a description of this machine, for what was measured on first use",
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument(
         "--limit-seconds", type=float, default=float("inf"), metavar="S", help="begin nothing after that"
@@ -271,8 +296,8 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="what is known so far, and do nothing")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR")
     arguments = parser.parse_args()
-    calibrated = None if arguments.calibrated is None else platforms.load_text(arguments.calibrated.read_bytes())
-    contenders, timings = Contenders(arguments.output, calibrated), Timings(arguments.output, arguments.rounds)
+    given = None if arguments.platform is None else platforms.load_text(arguments.platform.read_bytes())
+    contenders, timings = Contenders(arguments.output, given), Timings(arguments.output, arguments.rounds)
     asked = jobs(arguments)
     done = arguments.report or finish(work(asked, contenders, timings, arguments.prepare), arguments.limit_seconds)
     if arguments.prepare:

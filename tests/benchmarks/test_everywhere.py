@@ -14,7 +14,7 @@ from benchmarks.arguments import LAYOUTS, LINE, PAGE, Arguments
 from benchmarks.builds import NATIVE, instruction_sets, platform_of
 from benchmarks.contest import ContenderError
 from benchmarks.everywhere import Contenders, Job, Records, Timings, finish, work
-from benchmarks.findings import DEFAULT, PAPER, ROOT, finding, same_code, tables
+from benchmarks.findings import DEFAULT, ESTIMATED, PAPER, ROOT, finding, same_code, tables
 from benchmarks.interleaved import Library, Loop, agree, in_turns
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.verdicts import verdict
@@ -131,7 +131,7 @@ def test_a_run_goes_on_where_it_ended(problem: Problem, tmp_path: Any, monkeypat
     assert steps([JOB]) == []
     assert [s.partition(" ")[0] for s in steps([JOB, other])] == ["timing"]
     names = set(library(tmp_path, problem))
-    assert names == {DEFAULT, PAPER, ROOT}
+    assert names == {DEFAULT, ESTIMATED, PAPER, ROOT}
     assert all(DEFAULT in names for names in timed)
     monkeypatch.setattr(everywhere, "version", lambda: "another")
     assert [s.partition(" ")[0] for s in steps([JOB, other])] == ["making"]  # and the same C, so the same times
@@ -164,7 +164,7 @@ def test_half_a_line_is_forgotten(tmp_path: Any) -> None:
 
 def test_the_same_code_is_not_timed(problem: Problem, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made = library(tmp_path, problem)
-    alike = dict.fromkeys((DEFAULT, PAPER, ROOT), made[DEFAULT])
+    alike = dict.fromkeys(made, made[DEFAULT])
     assert same_code(alike) == dict.fromkeys(alike, DEFAULT)
     monkeypatch.setattr(everywhere, "measured", lambda *_: pytest.fail("timed"))
     timing = Timings(tmp_path, 8).time(JOB, alike)
@@ -178,7 +178,7 @@ def test_losses_are_told_the_worst_first(problem: Problem, tmp_path: Any) -> Non
     made = {name: {**c, "library": name} for name, c in made.items()}
 
     def at(layout: str, mine: float) -> findings.Finding:
-        timing = {"rounds": [{DEFAULT: mine, PAPER: 1.0, ROOT: 2.0}] * 4, "disturbed": 0}
+        timing = {"rounds": [{DEFAULT: mine, ESTIMATED: mine, PAPER: 1.0, ROOT: 2.0}] * 4, "disturbed": 0}
         return finding({**vars(JOB), "layout": layout}, made, timing)
 
     found = [at("dense", 1.1), at("alike", 2.5), at("apart", 1.0)]
@@ -193,7 +193,7 @@ def test_a_mean_that_is_too_high_is_told_per_build(problem: Problem, tmp_path: A
     made = {name: {**c, "library": name} for name, c in library(tmp_path, problem).items()}
 
     def at(threads: int, mine: float) -> findings.Finding:
-        timing = {"rounds": [{DEFAULT: mine, PAPER: 1.0, ROOT: 2.0}] * 4, "disturbed": 0}
+        timing = {"rounds": [{DEFAULT: mine, ESTIMATED: mine, PAPER: 1.0, ROOT: 2.0}] * 4, "disturbed": 0}
         return finding({**vars(JOB), "threads": threads}, made, timing)
 
     (line,) = findings.slow_builds([at(1, 0.5), at(1, 1.0), at(2, 0.5), at(2, 1.2)])
