@@ -246,8 +246,8 @@ def _row(
         axis = Axis(q, align, lanes, b.depth)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         evaluator = Evaluator(b, sources, axis, own=nest.own)
-        past = _past(b, nest, envs, rest, sym(first)) if align == 1 else None
-        evaluator.moved = None if past is None else sym(counter) - sym(q)
+        past = _past(b, nest, envs, rest, sym(first).scaled(align))
+        evaluator.moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
         b.declare(counter)
         _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
     start, end = lo, hi + 1
@@ -270,7 +270,8 @@ def _row(
     begin, end_at, step = sym(first), sym(last) + (lanes // align - 1), const(lanes // align)
     if past is not None:  # whole lines of memory, the first of which may begin before the row
         some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
-        begin = begin - b.let(multiply(beyond(b, past[0], past[1]), some), f"{dim}_beyond")
+        before = divide(beyond(b, past[0], past[1]), align)
+        begin = begin - b.let(multiply(before, some), f"{dim}_beyond")
     b.emit(Loop(counter, begin, end_at, step, tuple(body), last=(q, last), first=first if past is not None else ""))
     skip = (from_, to)
     wide = b.expected(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
