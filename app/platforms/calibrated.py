@@ -155,10 +155,8 @@ def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         how = "the latency of the last cache in additions, which take a cycle"
         yield _Figure("load_weight", _round(m.cycles(late)), (late, "clock"), how)
     if m.has("memory.load", "memory.load.all", "memory.latency") and beyond_caches(platform, m):
-        # together at least what one has alone: whatever runs beside threads disturbs all of them more than one
-        together = _round(1 / min(m.ns("memory.load.all"), m.ns("memory.load")))
         how = "loads of all threads in order, beyond the caches"
-        yield _Figure("memory_bandwidth_gb_s", together, ("memory.load.all",), how)
+        yield _Figure("memory_bandwidth_gb_s", _round(1 / _together(m)), ("memory.load.all",), how)
         latency = _round(m.ns("memory.latency"))
         how = "a chain of loads in random order, beyond the caches"
         yield _Figure("memory_latency_ns", latency, ("memory.latency",), how)
@@ -172,7 +170,7 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         yield _Figure("ecm.levels", _levels(platform, m), (*levels, "clock"), how)
     memory = beyond_caches(platform, m)
     if memory and m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
-        one, together = m.ns("memory.load"), min(m.ns("memory.load.all"), m.ns("memory.load"))
+        one, together = m.ns("memory.load"), _together(m)
         how = "loads of one thread in order"
         yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
         how = "loads of all threads in order"
@@ -198,6 +196,12 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     if m.has("region") and platform.threads > 1:
         how = "empty parallel loops one after another"
         yield _Figure("ecm.fork_join_ns", _round(m.ns("region")), ("region",), how)
+
+
+def _together(m: Measured) -> float:
+    """What a byte of memory takes all threads to load, nanoseconds: whatever runs beside them disturbs all of them more
+    than one, and may last as long as one part of the measurement."""
+    return min(m.ns(name) for name in ("memory.load.all", "memory.load", *reach_ends(m)[1:]))
 
 
 def _levels(platform: CpuPlatform, m: Measured) -> tuple[LevelCycles, ...]:

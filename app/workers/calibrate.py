@@ -210,7 +210,7 @@ def reach_ends(found: Measured) -> tuple[str, ...]:
     """The samples that say whether reached_bytes() can be trusted: of the least set, and of the largest one. Of those
     near what a cache keeps, a part that differs from round to round stays in it."""
     sizes = sorted(int(n.removeprefix(REACH)) for n in found.samples if n.startswith(REACH))
-    return (f"{REACH}{sizes[0]}", f"{REACH}{sizes[-1]}")
+    return (f"{REACH}{sizes[0]}", f"{REACH}{sizes[-1]}") if sizes else ()
 
 
 def working_sets(platform: CpuPlatform, effort: Effort, found: Measured | None = None) -> list[int]:
