@@ -267,20 +267,35 @@ class WorkCounter:
         return rows
 
     def _asked(self, name: str, run: Run) -> float:
-        """Software prefetches of one step: of each row of what it reads from outside of the group one for each line
-        that its vector spans."""
+        """Software prefetches of one step: of each row of what it reads from outside of the group, but those that the
+        iteration before of the loop around has read, one for each line that its vector spans."""
         if not self.running.prefetch or run.lanes == 1:
             return 0.0
         members, asked = self.counter.members, 0.0
-        for read in self.counter.reads[name].reads:
+        effective, around = self.counter.reads[name], self._around(name, run)
+        for read in effective.reads:
             along = [s for s in read.roughly if s.known and s.var == run.row]
             if members.is_local(read.producer) or not along:
                 continue
             size = members.facts.stages[read.producer].bytes_per_point
             lines = max(1.0, run.lanes * float(abs(along[0].rate)) * size / LINE)
-            width = sum(float(s.width) for s in along)
-            asked += max(1.0, read.points / (1 + width)) * lines
+            rows = read.points / (1 + sum(float(s.width) for s in along))
+            for s in read.roughly:
+                if s.known and s.var is not None and s.var == around:
+                    together = effective.apart.get(s.var, 1)
+                    rows *= min(1.0, max(1.0, abs(float(s.rate)) * together) / s.extent(together))
+            asked += max(1.0 / effective.side_by_side, rows) * lines
         return asked
+
+    def _around(self, name: str, run: Run) -> str | None:
+        """The dim of a stage whose loop is the next around its row."""
+        nest, follows = self.counter.nest, self.counter.members.follows[name]
+        facts = self.counter.members.facts.stages[name]
+        dims = [d for d in facts.storage if d != run.row and facts.extent(d) > 1]
+        if self._fused(name) or name == self.counter.members.output:
+            moving = [d for d in dims if follows[d].var is not None]
+            return min(moving, key=lambda d: nest.intra(str(follows[d].var)), default=None)
+        return dims[0] if dims else None
 
     def _held(self, name: str, run: Run) -> tuple[tuple[int, float], ...]:
         """What is kept in registers for a stage from one step to the next: vectors, with the bytes of their elements.

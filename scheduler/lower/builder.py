@@ -63,6 +63,7 @@ class Builder:
         self.asks_again = False  # and once more, when it comes from the second level of caches
         self.rows_ahead: Mapping[str, Mapping[int, int]] = {}  # and how many rows in dims of what they read
         self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
+        self.values: dict[str, Index] = {}  # of indices that have a name
         self._counts: dict[str, int] = {}
 
     # names ------------------------------------------------------------
@@ -183,6 +184,7 @@ class Builder:
 
         def make() -> Index:
             name = self.fresh(hint)
+            self.values[name] = value
             self.scopes[depth].statements.append(Let(name, value))
             return self.declare(name, depth)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from scheduler.analysis.index import Index, const, maximum, minimum, modulo, multiply
@@ -211,6 +212,7 @@ def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
     row, line = _row(b, buffer, lanes), max(WIDEST_VECTOR_BYTES // buffer.type.bytes, 1)
     rows = b.rows_ahead.get(buffer.stage, {})
     far = bool(rows) or b.prefetch > NEAR
+    side, place, step = _side_by_side(b, buffer, lanes, rows)
     for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
         shift = unit.base.const + first
         key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
@@ -218,13 +220,47 @@ def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
         soon = unit.base + (first + SOON // buffer.type.bytes) if far and b.asks_again else None
         for d, ahead in rows.items():
             at = at + buffer.stride[d].scaled(ahead)
-        b.remember(b.depth, key, partial(_ask, b, row, at, far, soon))
+        asked = Prefetch(row, at, far, (unit.base - unit.base.const, *side), place, step)
+        b.remember(b.depth, key, partial(_ask, b, asked, soon))
 
 
-def _ask(b: Builder, row: str, at: Index, far: bool, soon: Index | None) -> None:
-    b.emit(Prefetch(row, at, far))
+def _ask(b: Builder, asked: Prefetch, soon: Index | None) -> None:
+    b.emit(asked)
     if soon is not None:
-        b.emit(Prefetch(row, soon))
+        b.emit(replace(asked, index=soon, far=False))
+
+
+def _side_by_side(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], ahead: Mapping[int, int]
+) -> tuple[tuple[object, ...], int, int]:
+    """The rows of a buffer that differ from that of `lanes` in one dim only, the one whose rows are unrolled or whose
+    loop is the innermost one around; the place of that row among them, and how many rows further they are in the next
+    iteration of that loop."""
+    rest = [d for d in range(len(lanes)) if d != buffer.unit]
+    along = next(iter(ahead), None)
+    if along is None:
+        along = max(rest, key=lambda d: b.depth_of(lanes[d].base), default=None)
+    if along is None:
+        return (buffer.stage, buffer.component), 0, 1
+    at = _unclamped(b, lanes[along].base)
+    moving = max((c for a, c in at.terms if a.kind == "sym"), key=abs, default=1)
+    others = tuple(lanes[d].base for d in rest if d != along)
+    side = (buffer.stage, buffer.component, along, at - at.const, others)
+    return side, at.const if moving > 0 else -at.const, ahead.get(along, abs(moving))
+
+
+def _unclamped(b: Builder, at: Index) -> Index:
+    """An index without its clamps, where these are to what no loop inside of others moves."""
+    while len(at.terms) == 1 and at.terms[0][1] == 1:
+        atom = at.terms[0][0]
+        if atom.key in b.values:
+            at = b.values[atom.key] + at.const
+            continue
+        depths = [b.depth_of(x) for x in atom.args] if atom.kind in ("min", "max") else []
+        if not depths or depths.count(max(depths)) > 1:
+            break
+        at = atom.args[depths.index(max(depths))] + at.const
+    return at
 
 
 def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:

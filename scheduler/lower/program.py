@@ -126,11 +126,16 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Asks for the line of memory of `row[index]`, which need not exist. `far`: it is not needed soon."""
+    """Asks for the line of memory of `row[index]`, which need not exist. `far`: it is not needed soon. `place` is the
+    row's among the `rows` that one loop walks side by side, which is `step` of them further on in the next iteration of
+    the loop around: rows are asked for that the next iteration does not find in the caches."""
 
     row: str
     index: Index
     far: bool = False
+    rows: object = None
+    place: int = 0
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Leaves out of a loop program what nothing uses."""
+"""Leaves out of a loop program what nothing uses, and prefetches of what the iteration before has read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from scheduler.lower.program import (
 def prune(
     bounds: tuple[Statement, ...], body: tuple[Statement, ...], kept: Iterable[Index]
 ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """*Before*: definitions that may be unused. *After*: those that a store, a loop, a condition or `kept` needs."""
+    """*Before*: definitions that may be unused. *After*: those that a store, a loop, a condition or `kept` needs,
+    and of prefetches of rows side by side those of the rows that are new in each iteration of the loop around."""
     needs: dict[str, set[str]] = {}
     roots: set[str] = {s for x in kept for s in x.symbols()}
     _scan((*bounds, *body), needs, roots)
@@ -146,8 +147,15 @@ def _buffer_names(b: Buffer) -> Iterator[str]:
 
 def _keep(statements: tuple[Statement, ...], alive: set[str]) -> tuple[Statement, ...]:
     kept: list[Statement] = []
+    furthest: dict[object, int] = {}
+    for s in statements:
+        if isinstance(s, Prefetch):
+            furthest[s.rows, s.far] = max(s.place, furthest.get((s.rows, s.far), s.place))
     for s in statements:
         match s:
+            case Prefetch():
+                if s.place > furthest[s.rows, s.far] - s.step:
+                    kept.append(s)
             case Let() | Mutable() | SetIndex():
                 if s.name in alive:
                     kept.append(s)

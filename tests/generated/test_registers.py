@@ -184,6 +184,34 @@ def test_bools_past_the_caches(fused: bool) -> None:
         assert_right(got, interpret(pipeline, inputs, {}, regions))
 
 
+def test_rows_of_pairs_are_written_past_the_caches() -> None:
+    """Where every second column reads the same place, vectors begin at even ones."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "pairs",
+            "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [{"name": "out", "dims": ["x", "y"], "value": "input(x // 2, y) + input((x + 1) // 2, y)"}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 256], [0, 64]]},
+        }
+    )
+    schedule = rows("pairs", "out", ())
+    schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=True),))
+    check(pipeline, schedule)
+    source = source_of(pipeline, schedule, here())
+    assert " tilesmith_past_f32x16(" in source.code
+    library = build(source)
+    for first in (0, 1, 3):
+        for width in (1, 15, 16, 33, 64, 129):
+            regions = {"out": ((first, width), (1, 5))}
+            p = at_regions(pipeline, regions, use_estimates=False)
+            inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
+            status, got = call(library, source, pipeline, inputs, {}, regions)
+            assert status == 0
+            assert_right(got, interpret(pipeline, inputs, {}, regions))
+
+
 def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
     """Of four rows of the output all read the same rows, and the next four the next ones."""
     values = {
@@ -246,6 +274,33 @@ def test_every_line_that_a_vector_spans_is_asked_for(every: int, lines: int) -> 
     code = source_of(pipeline, schedule, here()).code
     ahead = [int(n) for n in re.findall(r"__builtin_prefetch\(.* \+ (\d+)\), 0, 2\);", code)]
     assert ahead == [8192 + 16 * n for n in range(lines)]
+
+
+@pytest.mark.parametrize(("value", "asked"), [
+    ("input(x, y - 1) + input(x, y + 1)", 1),
+    ("input(x, y - 2) + input(x - 1, y - 1) + input(x + 1, y) + input(x, y + 1)", 1),
+    ("input(x, 2 * y) + input(x, 2 * y + 1)", 2),
+    ("input(x, 2 * y) + input(x, 2 * y + 1) + input(x, 2 * y + 2)", 2),
+    ("input(x, y // 2) + input(x, y // 2 + 1)", 1),
+])  # fmt: skip
+def test_rows_are_asked_for_that_the_iteration_before_has_not_read(value: str, asked: int) -> None:
+    for boundary in ("none", "repeat_edge"):
+        image = {"name": "input", "type": "float32", "dims": ["x", "y"]}
+        image |= {} if boundary == "none" else {"boundary": {"kind": boundary}}
+        pipeline = load(
+            {
+                "format": 1,
+                "name": "rows",
+                "inputs": [image],
+                "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
+                "outputs": ["out"],
+                "estimates": {"out": [[0, 256], [0, 64]]},
+            }
+        )
+        schedule = rows("rows", "out", ())
+        schedule = replace(schedule, groups=(replace(schedule.groups[0], prefetch=32768),))
+        code = source_of(pipeline, schedule, here()).code
+        assert len(re.findall(r"__builtin_prefetch\(.*, 0, 2\);", code)) == asked, boundary
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
