@@ -11,8 +11,8 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -45,17 +45,19 @@ HALF_STAYS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured: rounds, microseconds of tries for a figure in each, bytes that count as memory at most,
-    calls of a compiled pipeline, and the longest that compiling, and each group, may take."""
+    """How much is measured: rounds, in so many `turns` of all groups, so that what disturbs one turn leaves the others
+    alone; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled pipeline,
+    and the longest that compiling, and each group, may take."""
 
     rounds: int = 9
+    turns: int = 3
     sample_us: int = 6000
     memory_bytes: int = 1 << 30
     calls: int = 300
     wall_s: float = 120.0
 
 
-QUICK = Effort(rounds=4, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0)
+QUICK = Effort(rounds=4, turns=2, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0)
 """A second or so, for quick_parts()."""
 
 
@@ -72,10 +74,9 @@ class Samples:
 
     @property
     def spread(self) -> float:
-        """How far their median is above the least, as a share of it: the rounds that whatever else runs did not disturb
+        """How far the figure is above the least, as a share of it: the rounds that whatever else runs did not disturb
         say the same."""
-        middle = statistics.median(self.ns)
-        return (middle - min(self.ns)) / middle if middle > 0 else 0.0
+        return (self.figure - min(self.ns)) / self.figure if self.figure > 0 else 0.0
 
 
 @dataclass(slots=True)
@@ -89,6 +90,12 @@ class Measured:
     seconds: float = 0.0
     busy: float = 0.0
     memory_bytes: float = math.inf
+
+    def add(self, said: Mapping[str, Sequence[float]]) -> None:
+        """More rounds of figures."""
+        for name, ns in said.items():
+            before = self.samples[name].ns if name in self.samples else ()
+            self.samples[name] = Samples((*before, *ns))
 
     def ns(self, name: str) -> float:
         """What the rounds say, nanoseconds."""
@@ -128,16 +135,24 @@ def measure(
     found.busy = _busy()
     start = time.monotonic()
     program = build_program(source(platform, "core" in parts), platform.compiler, cache_dir, effort.wall_s)
-    for group, title in GROUPS.items():
-        sizes = reach_sets(platform, effort) if group == "reach" else working_sets(platform, effort, found)
-        if group in parts and _tells(group, platform, sizes):
-            tell(f"measuring {title}")
-            found.samples |= _group(program, group, platform, effort, sizes)
-    found.memory_bytes = working_sets(platform, effort, found)[-1]
+    sets: dict[str, list[int]] = {}
+    for turn in range(effort.turns):
+        done, then = (effort.rounds * n // effort.turns for n in (turn, turn + 1))
+        own = replace(effort, rounds=then - done)
+        for group, title in GROUPS.items():
+            if group not in sets:  # the same in all turns
+                sets[group] = (
+                    reach_sets(platform, effort) if group == "reach" else working_sets(platform, effort, found)
+                )
+            if group in parts and _tells(group, platform, sets[group]):
+                if turn == 0:
+                    tell(f"measuring {title}")
+                found.add(_group(program, group, platform, own, sets[group]))
+    found.memory_bytes = sets["memory"][-1]
     if PIPELINES in parts:
         tell("measuring generated code")
         for name, times in Generated(platform, cache_dir, effort.rounds, effort.calls).figures().items():
-            found.samples[name] = Samples(tuple(times))
+            found.add({name: times})
     found.seconds = time.monotonic() - start
     return found
 
@@ -235,8 +250,8 @@ def last_level_bytes(platform: CpuPlatform) -> int:
 
 def _group(
     program: Path, group: str, platform: CpuPlatform, effort: Effort, sizes: Sequence[int]
-) -> dict[str, Samples]:
-    """What the program says of one group, by name."""
+) -> dict[str, list[float]]:
+    """What the program says of one group in every round, by name."""
     patience = 5 if group in ("memory", "system") else 1  # what takes milliseconds each, or waits for others
     numbers = (platform.threads, effort.rounds, patience * effort.sample_us, platform.line_bytes)
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
@@ -259,7 +274,7 @@ def _group(
         raise RunError("run_failure", f"measuring {GROUPS[group]} ended with status {done.returncode}", said)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     names = dict.fromkeys(str(line["name"]) for line in lines)
-    return {name: Samples(tuple(float(line["ns"]) for line in lines if line["name"] == name)) for name in names}
+    return {name: [float(line["ns"]) for line in lines if line["name"] == name] for name in names}
 
 
 def _busy() -> float:

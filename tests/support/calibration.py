@@ -11,7 +11,7 @@ from support.tools import require_tool
 from app.workers.calibrate import Effort, Measured, measure
 from platforms.detect import host
 
-TRY = Effort(rounds=1, sample_us=20, memory_bytes=1 << 20, calls=2)
+TRY = Effort(rounds=1, turns=1, sample_us=20, memory_bytes=1 << 20, calls=2)
 """What shows that it works, and measures nothing well."""
 
 
