@@ -12,6 +12,10 @@ from scheduler.lang.document import load_text
 from scheduler.lang.pipeline import Pipeline
 
 DRAWN = re.compile(r"drawn_(?P<seed>\d+)")
+NEAR = 0.75
+"""Of the largest extent: what is longer is of the same level of a pyramid."""
+TABLE = 16
+"""The longest extent of a table in pixels' dims."""
 SIZED = re.compile(r"(?P<name>.+)@(?P<x>\d+)x(?P<y>\d+)")
 
 
@@ -34,16 +38,27 @@ def drawn_name(seed: int) -> str:
 
 
 def at_size(pipeline: Pipeline, width: int, height: int) -> Pipeline:
-    """`pipeline` with its largest estimate in x of that width, in y of that height; all others keep their distance."""
+    """`pipeline` with its largest estimate in x of that width, in y of that height. Those near the largest keep their
+    distance, a coarser level's keep their proportion to it, and tables stay as they are."""
     dims = {i.name: i.dims for i in pipeline.inputs} | {s.name: s.dims for s in pipeline.stages}
     spans = [(d, span) for name, region in pipeline.estimates for d, span in zip(dims[name], region, strict=True)]
-    grown = {
-        along: size - max(extent for d, (_, extent) in spans if d == along)
+    sizes = {
+        along: (max(extent for d, (_, extent) in spans if d == along), size)
         for along, size in (("x", width), ("y", height))
         if any(d == along for d, _ in spans)
     }
     regions = {
-        name: tuple((low, extent + grown.get(d, 0)) for d, (low, extent) in zip(dims[name], region, strict=True))
+        name: tuple(
+            (low, _sized(extent, *sizes[d]) if d in sizes else extent)
+            for d, (low, extent) in zip(dims[name], region, strict=True)
+        )
         for name, region in pipeline.estimates
     }
     return replace(pipeline, estimates=tuple(regions.items()))
+
+
+def _sized(extent: int, largest: int, size: int) -> int:
+    """The extent where the largest is of that size."""
+    if extent <= TABLE < largest:
+        return extent
+    return extent + size - largest if extent > NEAR * largest else -(-extent * size // largest)

@@ -24,3 +24,16 @@ def test_names_and_files(tmp_path):
     assert pipeline_of("blur").name == "blur"
     with pytest.raises(OSError, match="missing"):
         pipeline_of(str(tmp_path / "missing.json"))
+
+
+def test_coarser_levels_keep_their_proportion():
+    before, after = (dict(pipeline_of(name).estimates) for name in ("drawn_4", "drawn_4@640x240"))
+    assert before["image_1"] == ((0, 1280), (0, 720))
+    for name, region in before.items():
+        (_, x), (_, y) = region
+        assert after[name] == ((0, x // 2), (0, y // 3))
+
+
+def test_tables_stay_as_they_are():
+    before, after = (dict(pipeline_of(name).estimates) for name in ("camera_pipe", "camera_pipe@640x480"))
+    assert after["matrix_3200"] == before["matrix_3200"] == ((0, 4), (0, 3))
