@@ -119,11 +119,13 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 
 class Contenders:
-    """The schedules of pipelines in builds, compiled; remembered until the pipeline or the scheduler is another."""
+    """The schedules of pipelines in builds, compiled, of those that are named; remembered until the pipeline or the
+    scheduler is another."""
 
-    def __init__(self, folder: Path, given: CpuPlatform | None = None) -> None:
+    def __init__(self, folder: Path, given: CpuPlatform | None = None, names: Sequence[str] = CONTENDERS) -> None:
         self._records = Records(folder / "contenders.jsonl")
         self._given = given
+        self._names = names
         self._versions: dict[tuple[str, str], str] = {}
 
     def machine(self, job: Job) -> CpuPlatform:
@@ -136,13 +138,13 @@ class Contenders:
 
     def known(self, job: Job) -> dict[str, dict[str, Any]]:
         """What was compiled of them at last."""
-        found = {name: self._records.get(self._key(job, name)) for name in CONTENDERS}
+        found = {name: self._records.get(self._key(job, name)) for name in self._names}
         return {name: record for name, record in found.items() if record is not None}
 
     def missing(self, job: Job) -> list[str]:
         """Who has to be scheduled and compiled, again where the scheduler has changed."""
         known, now = self.known(job), self._version(job)
-        return [n for n in CONTENDERS if n not in known or known[n]["version"] != now]
+        return [n for n in self._names if n not in known or known[n]["version"] != now]
 
     def prepare(self, job: Job) -> None:
         pipeline, now = pipeline_of(job.pipeline), self._version(job)
@@ -169,7 +171,8 @@ class Contenders:
             library = build(source, machine, BUILD / "everywhere", COMPILE_S)
         except Exception as e:  # a defect of ours is a finding, and must not end a run of hours
             return {**found, "error": f"{type(e).__name__}: {str(e)[:500]}"}
-        return {**found, "library": str(library.path), "entry": source.entry, "compile_s": library.seconds}
+        made = {"library": str(library.path), "runner": str(library.runner), "entry": source.entry}
+        return {**found, **made, "compile_s": library.seconds}
 
     def _schedule(self, job: Job, name: str, pipeline: Pipeline) -> Schedule:
         if name == ROOT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks import report
 from benchmarks.verdicts import Verdict, geometric_mean, verdict
@@ -22,6 +22,7 @@ SAME = Verdict((1.0,))
 """Of two contenders with the same C."""
 
 Contender = Mapping[str, Any]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,15 @@ def tables(found: Sequence[Finding]) -> str:
 def slow_builds(found: Sequence[Finding]) -> list[str]:
     """A line for every build in which the mean over the method of the paper is not below MEAN."""
     lines = []
-    for build, those in _grouped(found, lambda f: f.build):
+    for build, those in grouped(found, lambda f: f.build):
         mean = geometric_mean([f.verdicts[DEFAULT, PAPER].ratio for f in those if (DEFAULT, PAPER) in f.verdicts])
         if mean is not None and mean >= MEAN:
             lines.append(f"missed: {build}: the mean over {PAPER} is {report.number(mean)}, not below {MEAN:g}")
     return lines
 
 
-def _grouped(found: Sequence[Finding], key: Callable[[Finding], str]) -> list[tuple[str, list[Finding]]]:
+def grouped(found: Sequence[Found], key: Callable[[Found], str]) -> list[tuple[str, list[Found]]]:
+    """What was found by that key, in its order."""
     return [(name, list(those)) for name, those in groupby(sorted(found, key=key), key=key)]
 
 
@@ -115,7 +117,7 @@ def _told(f: Finding) -> str:
 
 def _means(found: Sequence[Finding], key: Callable[[Finding], str], head: str) -> str:
     rows = []
-    for name, group in _grouped(found, key):
+    for name, group in grouped(found, key):
         row = [name, str(sum(not f.left for f in group))]
         for pair in BOUNDS:
             ratios = [f.verdicts[pair].ratio for f in group if pair in f.verdicts]
@@ -136,7 +138,7 @@ def _losses(missed: Sequence[tuple[Finding, Pair]]) -> str:
             for value in (f.best_ms.get(name), f.contenders[name].get("predicted_ms"))
         ]
         above = f"{v.above(BOUNDS[mine, its])} of {len(v.figures)}"
-        rows.append([_told(f), its, f"{v.ratio:.3f}", above, *figures, _differs(f, mine, its)])
+        rows.append([_told(f), its, f"{v.ratio:.3f}", above, *figures, differs(f.contenders[mine], f.contenders[its])])
     head = [
         "pipeline and build",
         "over",
@@ -151,6 +153,7 @@ def _losses(missed: Sequence[tuple[Finding, Pair]]) -> str:
     return report.table(head, rows)
 
 
-def _differs(f: Finding, mine: str, its: str) -> str:
-    one, other = (from_document(f.contenders[name]["schedule"]) for name in (mine, its))
+def differs(mine: Contender, its: Contender) -> str:
+    """What the schedule of one decides otherwise than the other's."""
+    one, other = (from_document(c["schedule"]) for c in (mine, its))
     return in_a_line(differences(one, other))
