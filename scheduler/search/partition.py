@@ -27,6 +27,11 @@ TRIP = 8
 computed again wherever it is read is tried there, ..."""
 SLIGHT = 0.02
 """... but for those that take less of the memory of all groups than this."""
+FROM_ROOT = 2.0
+"""Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
+GAINS = 0.85
+"""What is found from there is taken where it costs no more than this, relative to what is found otherwise: what many
+groups cost at the edges of rows and of tiles the model knows least of."""
 EFFORT = 3
 """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
 
@@ -53,10 +58,19 @@ class PartitionSearch:
 
     def best(self, starts: Iterable[Partition]) -> Partition:
         """The cheapest partition found from any of `starts` (in their order, where equal), or from as few groups as
-        there can be; from every stage at root only where that costs less than what is found."""
+        there can be; or from every stage at root, where that is not too far from what is found, and ends in what costs
+        less by more than the model may be wrong by between few groups and many."""
         found = self._descended(min((self.settled(s) for s in (*starts, Partition(self.forced))), key=self.cost))
         root = self.settled(Partition(frozenset(self.facts.graph.stages)))
-        return found if self.cost(found) <= self.cost(root) else self._descended(root)
+        if self.cost(root) > FROM_ROOT * self.cost(found):
+            return found
+        kinds = self.planner.kinds
+        other = self._descended(root)
+        if self.cost(other) < GAINS * self.cost(found):
+            self.planner.keep_kinds(self.segments(other))
+            return other
+        self.planner.kinds = kinds
+        return found
 
     def _descended(self, found: Partition) -> Partition:
         """The partition with every change that pays."""

@@ -69,7 +69,7 @@ def test_every_decision_of_a_schedule_can_be_fixed(of: Pipeline) -> None:
 def test_tiles_of_another_size_are_no_rows_side_by_side() -> None:
     """What was unrolled for its few rows is a loop again, around the vectors."""
     of = scheduler.pipelines.load("machado_blur")
-    assert [g.unroll for g in _default(of).groups] == [("y",)]
+    assert ("y",) in [c.schedule.groups[0].unroll for c in _decided(of, {}, top=4).candidates]
     group = _decided(of, {"blur_y": {"tiles": {"y": 512}}}).schedule.groups[0]
     assert (group.unroll, group.loops[:2]) == ((), ("x.inner", "y.inner"))
     assert group.vector is not None
