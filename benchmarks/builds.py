@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.platforms.measuring import asked, measured_once
+from benchmarks import report
 from platforms.detect import host
 from platforms.isa import ISAS
 from platforms.model import CpuPlatform
@@ -31,3 +33,12 @@ def platform_of(isa: str, compiler: str, threads: int, machine: CpuPlatform | No
     return machine.model_copy(
         update={**vectors, "threads": threads, "compiler": Compiler(command=compiler, flags=flags)}
     )
+
+
+def measured(build: CpuPlatform) -> CpuPlatform:
+    """This machine in a build as it was measured on first use, by all of its threads; as it is estimated where the
+    environment forbids to measure."""
+    if not asked():
+        return build
+    whole = measured_once(build.model_copy(update={"threads": host().threads}), report.progress, report.progress)
+    return whole.model_copy(update={"threads": build.threads})

@@ -23,6 +23,7 @@ from app import tuning
 from app.workers.compile import BuiltLibrary, build
 from benchmarks import contest, halide_peers, machine, report
 from benchmarks.bound import bound, rates
+from benchmarks.builds import measured
 from benchmarks.contest import Entry, Result
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
@@ -93,8 +94,8 @@ def at_root(problem: Problem, platform: CpuPlatform) -> Entry:
 
 
 def machine_of(document: Path | None, threads: int) -> CpuPlatform:
-    """The host as detected or as a document (of a calibration) has it, with that many threads."""
-    platform = host() if document is None else load_text(document.read_bytes())
+    """The host as it was measured on first use, or as a document (of a calibration) has it, with that many threads."""
+    platform = measured(host()) if document is None else load_text(document.read_bytes())
     return platform.model_copy(update={"threads": threads})
 
 
@@ -289,7 +290,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
     parser.add_argument("--method", default=METHOD, choices=METHODS)
     parser.add_argument("--threads", nargs="+", type=int, default=list(dict.fromkeys((host().threads, 1))))
-    parser.add_argument("--platform", type=Path, metavar="FILE", help="the host as a calibration describes it")
+    parser.add_argument(
+        "--platform",
+        type=Path,
+        metavar="FILE",
+        help="the host as a calibration describes it",
+    )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="to make a peer in")
 

@@ -30,9 +30,8 @@ from typing import Any
 import cost_models
 import platforms
 import scheduler
-from app.platforms.measuring import asked, measured_once
 from app.workers.compile import build
-from benchmarks import findings, report
+from benchmarks import builds, findings, report
 from benchmarks.arguments import LAYOUTS
 from benchmarks.builds import COMPILERS, instruction_sets, platform_of
 from benchmarks.contest import BUILD
@@ -40,7 +39,6 @@ from benchmarks.documents import drawn_name, pipeline_of
 from benchmarks.findings import BOUNDS, DEFAULT, ESTIMATED, PAPER, ROOT, same_code, verdicts
 from cost_models import Ecm
 from platforms import to_document
-from platforms.detect import host
 from platforms.model import CpuPlatform
 from scheduler import pipelines
 from scheduler.analysis.schedule_counts import predict
@@ -77,12 +75,12 @@ class Job:
 
     def measured(self) -> CpuPlatform:
         """The host as it was measured on first use by that build, where the environment does not forbid it."""
-        return self.platform(_measured_machine(self.isa, self.compiler) if asked() else None)
+        return _measured(self.isa, self.compiler, self.threads)
 
 
 @cache
-def _measured_machine(isa: str, compiler: str) -> CpuPlatform:
-    return measured_once(platform_of(isa, compiler, host().threads), report.progress, report.progress)
+def _measured(isa: str, compiler: str, threads: int) -> CpuPlatform:
+    return builds.measured(platform_of(isa, compiler, threads))
 
 
 class Records:
