@@ -113,6 +113,11 @@ class CpuPlatform(BaseModel):
         return hash(self.name)
 
     @property
+    def architecture(self) -> str:
+        """The instruction set, as triples begin: x86_64, aarch64."""
+        return self.triple.partition("-")[0]
+
+    @property
     def line_bytes(self) -> int:
         """Bytes of a line of the innermost cache."""
         return self.caches[0].line_bytes

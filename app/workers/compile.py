@@ -111,8 +111,7 @@ def build_program(code: str, compiler: Compiler, cache_dir: Path, timeout_s: flo
 
 def _run_prefix(platform: CpuPlatform) -> tuple[str, ...]:
     """The emulator, where this host is not of the platform's architecture."""
-    architecture = platform.triple.partition("-")[0]
-    return () if host_system.machine() == architecture else platform.compiler.run_prefix
+    return () if host_system.machine() == platform.architecture else platform.compiler.run_prefix
 
 
 def find_toolchain(compiler: Compiler, timeout_s: float = 30.0) -> Toolchain:

@@ -130,7 +130,7 @@ class _Emitter:
         self.entry = entry
         self.header_name = header_name
         self.symbols = Symbols(self._names())
-        self.operands = Operands(self.symbols, program.strict, program.register_bytes)
+        self.operands = Operands(self.symbols, program.strict, program.register_bytes, program.architecture)
         self.statements = Statements(self.symbols, self.operands)
         self.statements.outputs = frozenset(a.name for a in program.arguments if a.output)
 

@@ -1,14 +1,14 @@
-"""Functions of vectors of integers, for most of which x86 has an instruction that GCC does not find by itself.
+"""Functions of vectors of integers, for most of which machines have an instruction that GCC does not find by itself.
 
 GCC 12 makes a comparison and a choice of an extreme, four instructions of a mean, and widens a vector by halves. Clang
-knows the plain text for one instruction, but for that of a mean, and so do the compilers for machines other than x86
-more often than not.
+knows the plain text for one instruction, but for that of a mean. For what AArch64 has see `c_neon`.
 """
 
 from __future__ import annotations
 
 from string import Template
 
+from scheduler.emit import c_neon
 from scheduler.emit.c_types import short, vector
 from scheduler.lang.types import ScalarType
 
@@ -81,19 +81,23 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
     return []
 
 
-def definition(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
-    """The C function `c_name`."""
+def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: str) -> str:
+    """The C function `c_name`, for machines of that architecture; of any other one it is right, too."""
+    neon = architecture == c_neon.ARCHITECTURE
     own = vector(t.kind, t.bits, lanes)
     if name.startswith("from_"):
         source = _source(name)
         head = f"TILESMITH_INLINE {own} {c_name}({vector(source.kind, source.bits, lanes)} a) {{\n"
-        steps = _instead(_widening_instruction(source, t, lanes), _by_steps(source, t, lanes))
+        found = _widening_instruction(source, t, lanes)
+        found += _one(c_neon.widening(source, t, lanes)) if neon else []
+        steps = _instead(found, _by_steps(source, t, lanes))
         return f"{head}{steps}}}\n"
     if name == "madd":
         return _madd(lanes, c_name)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
     words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX"}
-    text = _instead(_instruction(name, t, lanes), Template(_text(name, t)).substitute(words))
+    found = _instruction(name, t, lanes) + (_one(c_neon.binary(name, t, lanes)) if neon else [])
+    text = _instead(found, Template(_text(name, t)).substitute(words))
     return f"TILESMITH_INLINE {own} {c_name}({own} a, {own} b) {{\n{text}}}\n"
 
 
@@ -114,6 +118,10 @@ def _instead(instructions: Instructions, text: str) -> str:
         return text
     tests = [f"#{'el' if n else ''}if {where}\n{value}" for n, (where, value) in enumerate(instructions)]
     return f"{''.join(tests)}#else\n{text}#endif\n"
+
+
+def _one(instruction: tuple[str, str] | None) -> Instructions:
+    return [] if instruction is None else [instruction]
 
 
 def _madd(lanes: int, c_name: str) -> str:

@@ -13,12 +13,12 @@ from scheduler.lower.program import Value
 
 class Operands:
     """Prints operands; remembers which vector types and functions of vectors they need, for registers of so many
-    bytes. `strict` keeps functions of floats those of the C library."""
+    bytes of an architecture. `strict` keeps functions of floats those of the C library."""
 
-    def __init__(self, symbols: Symbols, strict: bool, register_bytes: int) -> None:
+    def __init__(self, symbols: Symbols, strict: bool, register_bytes: int, architecture: str) -> None:
         self.symbols = symbols
         self.types: set[tuple[str, int, int]] = set()
-        self.functions = Functions(strict, register_bytes)
+        self.functions = Functions(strict, register_bytes, architecture)
         self.shared_places: frozenset[str] = frozenset()  # vectors of indices that many gathers have in common
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
 

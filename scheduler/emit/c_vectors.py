@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from string import Template
 
-from scheduler.emit import c_gathers, c_neighbours, c_tables
+from scheduler.emit import c_gathers, c_neighbours, c_neon, c_tables
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import function_name, scalar, vector
 from scheduler.lang.types import FLOAT64, ScalarType
@@ -423,11 +423,12 @@ def is_function_name(c_name: str) -> bool:
 
 
 class Functions:
-    """The functions of vectors that a file needs, each with those that it calls, for registers of so many bytes. With
-    `strict` those of floats are the C library's, lane by lane."""
+    """The functions of vectors that a file needs, each with those that it calls, for registers of so many bytes of an
+    architecture. With `strict` those of floats are the C library's, lane by lane."""
 
-    def __init__(self, strict: bool, register_bytes: int) -> None:
+    def __init__(self, strict: bool, register_bytes: int, architecture: str) -> None:
         self.strict = strict
+        self.architecture = architecture
         self.doubles = register_bytes // FLOAT64.bytes
         self._asked: set[tuple[str, ScalarType, int]] = set()
 
@@ -471,11 +472,12 @@ class Functions:
         order = [*BINARY, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]) if f[0] in order else -1, f[1].name, f[0]))
         lines = [self._definition(*f) for f in asked]
-        return [_WHOLE, *lines] if any("TILESMITH_REGISTER" in line for line in lines) else lines
+        heads = (("TILESMITH_REGISTER", _WHOLE), (c_neon.MACRO, c_neon.HEADER))
+        return [*(head for word, head in heads if any(word in line for line in lines)), *lines]
 
     def _definition(self, name: str, t: ScalarType, lanes: int) -> str:
         if t.is_integer and is_integer_function(name):
-            return definition(name, t, lanes, function_name(name, t, lanes))
+            return definition(name, t, lanes, function_name(name, t, lanes), self.architecture)
         if c_tables.is_lookup(name):
             return c_tables.definition(name, lanes, function_name(name, t, lanes))
         if c_gathers.is_gather(name):

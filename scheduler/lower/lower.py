@@ -92,6 +92,7 @@ class _Lowering:
             strict=self.schedule.strict,
             line_bytes=self.platform.line_bytes,
             register_bytes=self.platform.vector_bytes,
+            architecture=self.platform.architecture,
         )
 
     # arguments ------------------------------------------------------------

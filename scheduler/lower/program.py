@@ -392,5 +392,6 @@ class Program:
     strict: bool
     line_bytes: int
     register_bytes: int
+    architecture: str
     derived: tuple[Parameter, ...] = ()
     derivation: tuple[Statement, ...] = ()
