@@ -180,7 +180,7 @@ def main_of(p: Problem, source: CSource) -> str:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", ["blur", "harris", "gaussian3x3"])
+@pytest.mark.parametrize("name", ["blur", "harris", "gaussian3x3", "sobel", "laplacian_sharpen"])
 def test_aarch64(name: str, threads: int, tmp_path: Path) -> None:
     """Scheduled for a machine of that kind, cross-compiled, run by QEMU."""
     platform = platforms.get("cortex-a73")
