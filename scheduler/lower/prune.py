@@ -40,6 +40,7 @@ def prune(
 ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
     """*Before*: definitions that may be unused. *After*: those that a store, a loop, a condition or `kept` needs,
     and of prefetches of rows side by side those of the rows that are new in each iteration of the loop around."""
+    body = _asked_for(body)
     needs: dict[str, set[str]] = {}
     roots: set[str] = {s for x in kept for s in x.symbols()}
     _scan((*bounds, *body), needs, roots)
@@ -51,6 +52,27 @@ def prune(
             alive.add(name)
             stack.extend(needs.get(name, ()))
     return _keep(bounds, alive), _keep(body, alive)
+
+
+def _asked_for(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Of prefetches of rows side by side those of the rows that are new in each iteration of the loop around."""
+    furthest: dict[object, int] = {}
+    for s in statements:
+        if isinstance(s, Prefetch):
+            furthest[s.rows, s.far] = max(s.place, furthest.get((s.rows, s.far), s.place))
+    kept: list[Statement] = []
+    for s in statements:
+        match s:
+            case Prefetch():
+                if s.place > furthest[s.rows, s.far] - s.step:
+                    kept.append(s)
+            case Loop():
+                kept.append(replace(s, body=_asked_for(s.body)))
+            case If():
+                kept.append(replace(s, body=_asked_for(s.body), otherwise=_asked_for(s.otherwise)))
+            case _:
+                kept.append(s)
+    return tuple(kept)
 
 
 def _scan(statements: tuple[Statement, ...], needs: dict[str, set[str]], roots: set[str]) -> None:
@@ -147,15 +169,8 @@ def _buffer_names(b: Buffer) -> Iterator[str]:
 
 def _keep(statements: tuple[Statement, ...], alive: set[str]) -> tuple[Statement, ...]:
     kept: list[Statement] = []
-    furthest: dict[object, int] = {}
-    for s in statements:
-        if isinstance(s, Prefetch):
-            furthest[s.rows, s.far] = max(s.place, furthest.get((s.rows, s.far), s.place))
     for s in statements:
         match s:
-            case Prefetch():
-                if s.place > furthest[s.rows, s.far] - s.step:
-                    kept.append(s)
             case Let() | Mutable() | SetIndex():
                 if s.name in alive:
                     kept.append(s)
