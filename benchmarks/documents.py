@@ -13,7 +13,7 @@ from scheduler.lang.pipeline import Pipeline
 
 DRAWN = re.compile(r"drawn_(?P<seed>\d+)")
 NEAR = 0.75
-"""Of the largest extent: what is longer is of the same level of a pyramid."""
+"""The share of the largest extent from which on what is longer is of the same level of a pyramid."""
 TABLE = 16
 """The longest extent of a table in pixels' dims."""
 SIZED = re.compile(r"(?P<name>.+)@(?P<x>\d+)x(?P<y>\d+)")

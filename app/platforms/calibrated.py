@@ -199,7 +199,7 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
 
 
 def _together(m: Measured) -> float:
-    """What a byte of memory takes all threads to load, nanoseconds: whatever runs beside them disturbs all of them more
+    """Nanoseconds that all threads take to load a byte of memory: whatever runs beside them disturbs all of them more
     than one, and may last as long as one part of the measurement."""
     return min(m.ns(name) for name in ("memory.load.all", "memory.load", *reach_ends(m)[1:]))
 

@@ -45,8 +45,8 @@ HALF_STAYS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured: rounds, in so many `turns` of all groups, so that what disturbs one turn leaves the others
-    alone; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled pipeline,
+    """The effort of a measurement: rounds, in so many `turns` of all groups, so that what disturbs one turn leaves the
+    others alone; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled pipeline,
     and the longest that compiling, and each group, may take."""
 
     rounds: int = 9
@@ -74,7 +74,7 @@ class Samples:
 
     @property
     def spread(self) -> float:
-        """How far the figure is above the least, as a share of it: the rounds that whatever else runs did not disturb
+        """The distance of the figure from the least, as a share of it: rounds that whatever else runs did not disturb
         say the same."""
         return (self.figure - min(self.ns)) / self.figure if self.figure > 0 else 0.0
 
@@ -158,7 +158,7 @@ def measure(
 
 
 QUICK_PARTS = ("reach", "caches", "memory", "system")
-"""What decides most and is compiled soon."""
+"""The parts that decide most and are compiled soon."""
 
 
 def source(platform: CpuPlatform, core: bool = True) -> str:
@@ -175,7 +175,7 @@ def source(platform: CpuPlatform, core: bool = True) -> str:
 
 
 def _tells(group: str, platform: CpuPlatform, sizes: Sequence[int]) -> bool:
-    """Whether there is anything to be measured in a group."""
+    """Presence of anything to be measured in a group."""
     match group:
         case "core":
             return platform.vector_bytes >= LEAST_VECTOR_BYTES
@@ -217,7 +217,7 @@ def reached_bytes(platform: CpuPlatform, found: Measured) -> float | None:
 
 
 def beyond_caches(platform: CpuPlatform, found: Measured) -> bool:
-    """Whether what was taken for memory is that: no caches have the half of it."""
+    """Validity of what was taken for memory: no caches have the half of it."""
     return found.memory_bytes >= 2 * (reached_bytes(platform, found) or last_level_bytes(platform))
 
 
@@ -251,7 +251,7 @@ def last_level_bytes(platform: CpuPlatform) -> int:
 def _group(
     program: Path, group: str, platform: CpuPlatform, effort: Effort, sizes: Sequence[int]
 ) -> dict[str, list[float]]:
-    """What the program says of one group in every round, by name."""
+    """The figures of one group that the program says, of every round, by name."""
     patience = 5 if group in ("memory", "system") else 1  # what takes milliseconds each, or waits for others
     numbers = (platform.threads, effort.rounds, patience * effort.sample_us, platform.line_bytes)
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:

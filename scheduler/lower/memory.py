@@ -237,7 +237,7 @@ def _side_by_side(
     loop is the innermost one around; the place of that row among them, and how many rows further they are in the next
     iteration of that loop."""
     rest = [d for d in range(len(lanes)) if d != buffer.unit]
-    along = next(iter(ahead), None)
+    along = next((d for d in ahead if d != buffer.unit), None)
     if along is None:
         along = max(rest, key=lambda d: b.depth_of(lanes[d].base), default=None)
     if along is None:

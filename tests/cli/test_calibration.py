@@ -3,6 +3,7 @@
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -95,6 +96,25 @@ def test_a_damaged_file_is_measured_anew(first, tmp_path, text):
     kept.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert "measuring" in show()[1]
     assert show()[1] == ""
+
+
+def test_what_was_disturbed_is_measured_again_after_an_hour(first, monkeypatch):
+    quiet = quick_calibration()
+    monkeypatch.setattr(calibrate, "measure", lambda *_, **__: first.append(()) or replace(quiet, busy=1.5))
+    clock = [1e9]
+    monkeypatch.setattr(measuring.time, "time", lambda: clock[0])
+    show()
+    clock[0] += 3500
+    show()
+    assert len(first) == 1
+    clock[0] += 200
+    show()
+    assert len(first) == 2
+    monkeypatch.setattr(calibrate, "measure", lambda *_, **__: first.append(()) or replace(quiet, busy=0.0))
+    for passed in (0, 4000, 1e8):
+        clock[0] += passed + 3700
+        show()
+    assert len(first) == 3, "what nothing disturbed stays"
 
 
 def test_another_machine_or_instruction_set_is_measured_for_itself(first, tmp_path, monkeypatch):

@@ -85,6 +85,14 @@ def test_a_server(tmp_path: Path) -> None:
     assert parse(to_document(p)) == p
 
 
+def test_no_more_of_a_third_level_counts_than_threads_may_have(tmp_path: Path) -> None:
+    """A virtual machine is told of caches that others use as well."""
+    told = ((1, "Data", "48K", 12, "0"), (2, "Unified", "2048K", 16, "0"), (3, "Unified", "260M", 20, "0-1"))
+    files = cache_files(0, *told)
+    assert sizes(write(tmp_path, files), {0, 1})[-1] == (3, 32 << 20, 20, 2)
+    assert sizes(tmp_path, {0})[-1] == (3, 16 << 20, 20, 1)
+
+
 def test_a_container_that_may_use_some_of_a_server(tmp_path: Path) -> None:
     files = {"proc/cpuinfo": ZEN, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "250000 100000\n"}
     p = describe(write(tmp_path, files | SERVER), frozenset({0, 1, 2, 3}), "x86_64", {}.get)

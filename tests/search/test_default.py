@@ -12,8 +12,14 @@ from support.small_pipelines import chain, pyramid
 from cost_models import Ecm
 from scheduler import pipelines
 from scheduler.analysis.schedule_counts import predict
+from scheduler.compile import generate
+from scheduler.lang.document import load
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
+from scheduler.lower import rows
+from scheduler.lower.builder import Builder
+from scheduler.lower.evaluate import Sources
+from scheduler.lower.fused import RowLoop, fused_row
 from scheduler.schedule import Schedule
 from scheduler.schedule_document import from_document, to_document
 from scheduler.search import SearchOptions, autoschedule, root_schedule
@@ -141,3 +147,42 @@ def test_what_is_asked_for_ahead_waits_in_any_cache(l2_bytes: int) -> None:
     found = autoschedule(pipelines.load("machado_blur"), platform, SearchOptions("default"))
     assert from_document(to_document(found.schedule)) == found.schedule
     assert ahead_bytes(platform) <= 65536
+
+
+WINGS = ("w(x, 4 * y) + w(x, 4 * y + 1)", "w(x, 4 * y + 2) - w(x, 4 * y + 3)")
+BUTTERFLY = {
+    "w": "sqrt(input(x, y) + input(x + 1, y))",
+    "a": WINGS[0],
+    "b": WINGS[1],
+    "c": "mux(y % 2, a(x, y // 4), b(x, y // 4))",
+    "out": "sqrt(c(x - 1, y - 1) + c(x + 1, y + 1) + c(x, y)) + sqrt(c(x - 2, y) + c(x + 2, y))",
+}
+
+
+@pytest.mark.parametrize("name", ["butterfly", "interpolate", "local_laplacian", "pyramid_blend"])
+def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a ring of which several rows are new, or none, the code computes the rows apart, and registers anew."""
+    document = {
+        "format": 1,
+        "name": "butterfly",
+        "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [{"name": n, "dims": ["x", "y"], "value": v} for n, v in BUTTERFLY.items()],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 2048], [0, 2048]]},
+    }
+    pipeline = load(document) if name == "butterfly" else pipelines.load(name)
+    fused = []
+
+    def counted(b: Builder, sources: Sources, row: RowLoop) -> None:
+        fused.append(row)
+        fused_row(b, sources, row)
+
+    def apart(*_: object) -> None:
+        pytest.fail("a ring is computed apart")
+
+    monkeypatch.setattr(rows, "fused_row", counted)
+    found = rows._single_row
+    monkeypatch.setattr(rows, "_single_row", lambda *a: found(*a) or apart())
+    for c in autoschedule(pipeline, machine(), SearchOptions("default", top=4)).candidates:
+        generate(pipeline, c.schedule, machine())
+    assert fused or name == "butterfly"  # where nothing is fused nothing can be apart
