@@ -46,8 +46,8 @@ HALF_STAYS = 0.7
 @dataclass(frozen=True, slots=True)
 class Effort:
     """The effort of a measurement: rounds, in so many `turns` of all groups, so that what disturbs one turn leaves the
-    others alone; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled pipeline,
-    and the longest that compiling, and each group, may take."""
+    others alone; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled
+    pipeline, and the longest that compiling, and each group, may take."""
 
     rounds: int = 9
     turns: int = 3
