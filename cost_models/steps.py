@@ -123,7 +123,10 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
         case "unaligned":
             return t.times * vectors * p.unaligned_load_cycles
         case "strided":
-            return t.times * vectors * (t.stride * p.load_cycles + (t.stride - 1) * p.shuffle_cycles)
+            # whole vectors, from which lanes are picked two by two, or each lane alone
+            loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
+            each = min(loaded, lanes)
+            return t.times * (each * p.load_cycles + max(each - 1, vectors) * p.shuffle_cycles)
         case "table" if m.vector_bytes >= TABLE_BYTES:
             return t.times * vectors * 2 * t.stride * p.load_cycles
         case "gathered" | "table":

@@ -61,7 +61,7 @@ def load(b: Builder, buffer: Buffer, row: str, lane: Lane, channel: int, type_: 
         )
         for k in range(n)
     ]
-    return _picked(b, parts, [divmod(j * n + channel, width) for j in range(width)])
+    return picked(b, parts, [divmod(j * n + channel, width) for j in range(width)])
 
 
 def store(b: Builder, buffer: Buffer, row: str, lane: Lane, channels: Sequence[Value]) -> None:
@@ -72,36 +72,37 @@ def store(b: Builder, buffer: Buffer, row: str, lane: Lane, channels: Sequence[V
     start = (lane.base + lane.pattern[0]).scaled(n)
     for k in range(n):
         flats = [divmod(k * width + i, n) for i in range(width)]
-        value = _picked(b, channels, [(channel, pixel) for pixel, channel in flats])
+        value = picked(b, channels, [(channel, pixel) for pixel, channel in flats])
         b.emit(Store(buffer, row, start + k * width, value))
 
 
-def _picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick]) -> Value:
-    """The lanes `picks` of several vectors, by shuffles of two: of three the third joins what the first two gave;
-    four are joined by pairs."""
-    if len(vectors) == 2:
-        return _shuffled(b, vectors[0], vectors[1], [part * vectors[0].lanes + j for part, j in picks])
-    width = len(picks)
-    if len(vectors) == 3:
-        first = _shuffled(b, vectors[0], vectors[1], [part * width + j if part < 2 else 0 for part, j in picks])
-        return _shuffled(b, first, vectors[2], [n if part < 2 else width + j for n, (part, j) in enumerate(picks)])
-    low = [(part, j) for part, j in picks if part < 2]
-    high = [(part - 2, j) for part, j in picks if part >= 2]
-    each = max(2, len(low), len(high))  # a vector has two lanes at least
-    pair = []
-    for start, half in ((0, low), (2, high)):
-        places = [part * width + j for part, j in half]
-        pair.append(_shuffled(b, vectors[start], vectors[start + 1], places + [0] * (each - len(places))))
-    counted = [0, 0]
-    wanted = []
-    for part, _ in picks:
-        side = part // 2
-        wanted.append(side * each + counted[side])
-        counted[side] += 1
-    return _shuffled(b, pair[0], pair[1], wanted)
+def picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick], pinned: bool = False) -> Value:
+    """The lanes `picks` of several vectors of as many lanes, by shuffles of two: of three the third joins what the
+    first two gave; more are joined by pairs."""
+    lanes = vectors[0].lanes
+    if len(vectors) <= 2:
+        return _shuffled(b, vectors[0], vectors[-1], [part * lanes + j for part, j in picks], pinned)
+    if len(vectors) == 3 and len(picks) <= lanes:
+        places = [part * lanes + j if part < 2 else 0 for part, j in picks]
+        first = _shuffled(b, vectors[0], vectors[1], places + [0] * (lanes - len(places)), pinned)
+        wanted = [n if part < 2 else lanes + j for n, (part, j) in enumerate(picks)]
+        return _shuffled(b, first, vectors[2], wanted, pinned)
+    found: list[list[int]] = [[] for _ in range(0, len(vectors), 2)]
+    again: list[Pick] = []
+    for part, j in picks:
+        again.append((part // 2, len(found[part // 2])))
+        found[part // 2].append(part % 2 * lanes + j)
+    each = max(2, 1 << (max(map(len, found)) - 1).bit_length())  # a vector has two lanes at least
+    pairs = [vectors[n : n + 2] for n in range(0, len(vectors), 2)]
+    joined = [
+        _shuffled(b, pair[0], pair[-1], places + [0] * (each - len(places)), pinned)
+        for pair, places in zip(pairs, found, strict=True)
+    ]
+    return picked(b, joined, again, pinned)
 
 
-def _shuffled(b: Builder, first: Value, second: Value, picks: list[int]) -> Value:
+def _shuffled(b: Builder, first: Value, second: Value, picks: list[int], pinned: bool) -> Value:
     return b.define(
-        "shuffle", (first, second), first.type, len(picks), (tuple(picks),), hint=first.name, mask_bits=first.mask_bits
-    )
+        "shuffle", (first, second), first.type, len(picks), (tuple(picks),), hint=first.name, mask_bits=first.mask_bits,
+        pinned=pinned,
+    )  # fmt: skip

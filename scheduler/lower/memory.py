@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,8 @@ NEAR = 2048
 """What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
 SOON = 1536
 """From there loops of many rows ask for it this far ahead."""
+MOST_LOADS = 8
+"""Vectors that elements some way apart are picked from, at most."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -102,9 +105,17 @@ def load(
                 "load", (unit.base + least,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
                 at_least=at_least,
             )  # fmt: skip
-        reach = most - least + 1
-        if reach <= 2 * width and reach >= 2:
-            return _shuffled(b, row, unit, reach, type_, hint, mask, pinned, at_least)
+        starts, lanes_each = _covering(least, most - least + 1, max(width, b.register_lanes(type_)))
+        if lanes_each > 1 and len(starts) <= max(2, min(MOST_LOADS, width - 1)):
+            loads = [
+                b.define(
+                    "load", (unit.base + s,), type_, lanes_each, row=row, hint=hint, mask_bits=mask, pinned=pinned,
+                    at_least=at_least,
+                )
+                for s in starts
+            ]  # fmt: skip
+            places = [(k, p - starts[k]) for p in unit.pattern for k in [bisect_right(starts, p) - 1]]
+            return interleaved.picked(b, loads, places, pinned)
     channel = None if safe or pinned else interleaved.channel_of(b, buffer, lanes)
     if channel is not None:
         row, pixels = _pixels(b, buffer, lanes), lanes[buffer.pixels]
@@ -155,26 +166,12 @@ def _width(lane: Lane) -> int:
     return 1 if lane.vector is None else lane.vector.lanes
 
 
-def _shuffled(
-    b: Builder, row: str, unit: Lane, reach: int, type_: ScalarType, hint: str, mask: int, pinned: bool, at_least: int
-) -> Value:
-    """Lanes picked from one or two vectors that together cover exactly the elements needed."""
-    assert unit.pattern is not None
-    least = min(unit.pattern)
-    width = 1 << (reach.bit_length() - 1)
-    width = min(width, len(unit.pattern))
-    starts = (least,) if width == reach else (least, least + reach - width)
-    parts = tuple(
-        b.define(
-            "load", (unit.base + s,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
-            at_least=at_least,
-        )
-        for s in starts
-    )  # fmt: skip
-    first = tuple(p - least for p in unit.pattern)
-    picks = tuple(p if p < width else p - (reach - width) + width for p in first)
-    args = parts if len(parts) == 2 else (parts[0], parts[0])
-    return b.define("shuffle", args, type_, len(picks), (picks,), hint=hint, mask_bits=mask, pinned=pinned)
+def _covering(first: int, count: int, most: int) -> tuple[list[int], int]:
+    """Where the vectors begin that cover `count` elements from `first` on and no other, and their lanes, at most
+    `most`: one after the other, the last one moved back."""
+    width = min(1 << (count.bit_length() - 1), most)
+    starts = [*range(first, first + count - width, width), first + count - width]
+    return starts, width
 
 
 def store(

@@ -29,10 +29,10 @@ SLIGHT = 0.02
 """... but for those that take less of the memory of all groups than this."""
 FROM_ROOT = 2.0
 """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
-GAINS = 0.85
+GAINS = 0.95
 """What is found from there is taken where it costs no more than this, relative to what is found otherwise: what many
 groups cost at the edges of rows and of tiles the model knows least of."""
-EFFORT = 3
+EFFORT = 12
 """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
 
 

@@ -119,3 +119,14 @@ def test_of_many_rows_neighbours_are_of_two_vectors(rows: int, loads: list[int],
     check(pipeline, schedule)
     assert loads_of_loops(source_of(pipeline, schedule, machine(vector_bytes=64)).code) == loads
     assert_right(pipeline, schedule, 64, 1, rows + 10)
+
+
+@pytest.mark.parametrize("type_", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("apart", [3, 4, 5, 8])
+def test_elements_some_way_apart_are_picked_from_whole_vectors(apart: int, type_: str) -> None:
+    """No lane is loaded by itself, as long as there are fewer vectors than lanes."""
+    pipeline = pipeline_of(f"float32(a(x * {apart} - 1, y))", type_)
+    schedule = schedule_of(16, inline=True)
+    source = source_of(pipeline, schedule, machine(vector_bytes=64)).code
+    assert not re.search(r"\{a_\d+\[", source)
+    assert_right(pipeline, schedule, 64, apart)
