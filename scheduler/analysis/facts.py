@@ -21,6 +21,11 @@ from scheduler.analysis.spans import Span, compose, constant, hull, span_of, var
 from scheduler.lang.expr import Access, Expr, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
+MOST_CHANNELS = 4
+"""So many elements side by side in memory are shuffled of whole vectors, at most, ..."""
+SHORT_ROW = 16
+"""... where there are more places than that in a row."""
+
 
 class Read(NamedTuple):
     """What one stage reads of one producer, all its accesses together.
@@ -105,6 +110,9 @@ class StageFacts:
     loads: float = field(init=False, repr=False, compare=False)
     """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded once,
     and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
+    row: str | None = field(init=False, repr=False, compare=False)
+    """The dim that vectors run along: the fastest in memory, or the one after it where the fastest are few channels,
+    which whole vectors are shuffled of. None without dims."""
 
     def __post_init__(self) -> None:
         moving = (r.points for r in self.reads if any(s.var is not None or not s.known for s in r.spans))
@@ -112,6 +120,14 @@ class StageFacts:
         object.__setattr__(self, "root_points", prod(self.extents))
         object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
         object.__setattr__(self, "loads", sum(moving))
+        object.__setattr__(self, "row", self._row())
+
+    def _row(self) -> str | None:
+        first, second = (*self.storage[:2], None, None)[:2]
+        if first is None or second is None or self.updates or not {first, second} <= self.pure:
+            return first
+        beside = 2 <= self.extent(first) <= MOST_CHANNELS and self.extent(second) > SHORT_ROW
+        return second if beside else first
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scheduler.analysis.facts import MOST_CHANNELS
 from scheduler.analysis.index import const
 from scheduler.lang.types import ScalarType
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Lane, Store, Value
 
-MOST_CHANNELS = 4
 Pick = tuple[int, int]
 """A vector's number, and a lane of it."""
 

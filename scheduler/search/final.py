@@ -87,7 +87,7 @@ def output_vector(
 ) -> Vector | None:
     """The vector of the group of a shape."""
     output = members.facts.stages[members.output]
-    if dim_of(order.loops[order.unrolled]) != output.storage[0]:
+    if dim_of(order.loops[order.unrolled]) != output.row:
         return None
     _, fused, size = _in_row(members, order, choices)
     return (vector_of if fused else wide_vector_of)(output, size, platform)
@@ -167,12 +167,12 @@ def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
 
 
 def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
-    """As many lanes as a register of the platform has for the widest type, along the fastest dim; none where that
-    is less than two, or the dim is shorter."""
+    """As many lanes as a register of the platform has for the widest type, along the stage's row; none where that
+    is less than two, or the row is shorter."""
     lanes = platform.vector_bytes // computed_bytes
-    if not stage.storage or lanes < 2 or stage.extent(stage.storage[0]) < lanes:
+    if stage.row is None or lanes < 2 or stage.extent(stage.row) < lanes:
         return None
-    return Vector(stage.storage[0], lanes)
+    return Vector(stage.row, lanes)
 
 
 def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
@@ -209,7 +209,7 @@ def root_group(
     unrolled = few_iterations(stage)
     whole = [d for d in stage.storage if d not in stage.pure]
     others = [d for d in stage.storage if d in stage.pure and d not in unrolled]
-    first = [d for d in others if d == stage.storage[0]]
+    first = [d for d in others if d == stage.row]
     looped = [*first, *whole, *(d for d in others if d not in first)]
     loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, looped))
     shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None

@@ -23,7 +23,7 @@ from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
 from scheduler.search.shapes import KINDS, PAPER, Kind, shapes
 from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
-from scheduler.search.tiling import few_iterations, keeps_apart, orders, tiled_dims
+from scheduler.search.tiling import few_iterations, orders, tiled_dims, unrolled_dims
 from scheduler.search.trace import Rejected
 from scheduler.search.updates import WORTH_THREADS
 from scheduler.search.varying import STRIPS, WAYS, whole_rows
@@ -220,7 +220,7 @@ class Planner:
 
     def orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
         few = few_iterations(output)
-        unrolled = tuple(d for d in few if not keeps_apart(members, d))
+        unrolled = unrolled_dims(members, few)
         return few_orders(orders(output, tiled_dims(output), few, unrolled))
 
     def _strips_of(self, extent: int) -> tuple[int, ...]:

@@ -150,7 +150,8 @@ def _shifted(members: Members) -> Mapping[str, str]:
     found: Mapping[str, str] | None = members.remembered.get("shifted")
     if found is None:
         *stages, output = (members.facts.definitions[n] for n in members.names)
-        along = members.facts.stages[members.output].storage[0]
+        along = members.facts.stages[members.output].row
+        assert along is not None  # it has a loop over vectors
         found = members.remembered["shifted"] = shifted_along(output, stages, along)
     return found
 
@@ -226,14 +227,14 @@ def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrde
 def _row_by_row(members: Members, name: str) -> bool:
     """Whether one row of the stage is new in each iteration of the loop around: of others the row computes none, or
     several, and with them what they read apart."""
-    along = members.facts.stages[members.output].storage[0]
+    along = members.facts.stages[members.output].row
     spans = (s for s in members.follows[name].values() if s.var is None or s.var != along)
     return all(s.known and (s.extent(1) == 1 if s.var is None else s.rate == 1) for s in spans)
 
 
 def _few_rows(members: Members, name: str) -> bool:
     """Whether a point of each reader reads few rows of the stage: each has a window of its own in registers."""
-    along = members.facts.stages[members.output].storage[0]
+    along = members.facts.stages[members.output].row
     for reader in members.consumers[name]:
         rows = 1.0
         for span in members.facts.stages[reader].read_of[name].spans:

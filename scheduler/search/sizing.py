@@ -84,7 +84,7 @@ class Axes:
 
     def along_memory(self, dim: str, innermost: str) -> bool:
         """Whether the loop over `dim` is one of vectors along the rows of memory."""
-        return dim == innermost == self.output.storage[0] and not self.strips
+        return dim == innermost == self.output.row and not self.strips
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, permutations
+from math import prod
 
 from cost_models.model import CostModel
 from platforms.model import Platform
@@ -39,7 +40,7 @@ def tile_group(
     output = members.facts.stages[members.output]
     few = few_iterations(output)
     tiled = tuple(d for d in output.storage if d in output.pure and d not in few)
-    unrolled = tuple(d for d in few if not keeps_apart(members, d))
+    unrolled = unrolled_dims(members, few)
     if not tiled:
         return Infeasible(no_loop_to_tile(output))
     best: Sized | None = None
@@ -78,20 +79,31 @@ def no_loop_to_tile(output: StageFacts) -> str:
 def few_iterations(output: StageFacts) -> tuple[str, ...]:
     """Dims of the output that are unrolled: channels and the like, of at most 16 iterations together.
 
-    Never the fastest dim in memory, and never all the others: of these the largest stays a loop. Nor dims that an
-    update does not keep in place.
+    Those inside of the row that vectors run along, and never all outside of it: of these the largest stays a loop. Nor
+    dims that an update does not keep in place.
     """
-    others = [d for d in output.storage[1:] if d in output.pure]
+    found = list(beside(output))
+    others = [d for d in output.storage if d != output.row and d in output.pure and d not in found]
     small = [d for d in others if output.extent(d) <= SMALL_EXTENT]
     if small and len(small) == len(others):
         small.remove(max(small, key=output.extent))
-    found: list[str] = []
-    iterations = 1
+    iterations = prod(map(output.extent, found))
     for dim in sorted(small, key=output.extent):
         iterations *= output.extent(dim)
         if iterations <= MAX_UNROLLED:
             found.append(dim)
     return tuple(d for d in output.storage if d in found)
+
+
+def beside(output: StageFacts) -> tuple[str, ...]:
+    """The dim whose elements lie side by side in each place of the output's row, if there is one."""
+    return () if output.row is None or output.row == output.storage[0] else output.storage[:1]
+
+
+def unrolled_dims(members: Members, few: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `few` that are inside of the innermost loop."""
+    together = beside(members.facts.stages[members.output])
+    return tuple(d for d in few if d in together or not keeps_apart(members, d))
 
 
 def tiled_dims(output: StageFacts) -> tuple[str, ...]:
@@ -122,15 +134,15 @@ def orders(
     the others outside of the tiled ones. Groups of more than three tiled dims have the first 36 orders only. Loops over
     dims that an update does not keep in place are inside all others but one that runs along memory."""
     whole = tuple(d for d in output.storage if d not in output.pure)
-    return _orders(output.storage[0], whole, tiled, few, unrolled)
+    return _orders(output.row or output.storage[0], whole, tiled, few, unrolled)
 
 
 @lru_cache(maxsize=1024)
 def _orders(
     fastest: str, whole: tuple[str, ...], tiled: tuple[str, ...], few: tuple[str, ...], unrolled: tuple[str, ...]
 ) -> tuple[LoopOrder, ...]:
-    """See `orders`; `fastest` is the dim whose elements are neighbours in memory, `whole` are dims that some update
-    does not keep in place."""
+    """See `orders`; `fastest` is the dim that vectors run along, `whole` are dims that some update does not keep in
+    place."""
     found = []
     first_of_all = tuple(inner(d) for d in reversed(unrolled))
     apart = tuple(inner(d) for d in few if d not in unrolled)

@@ -175,7 +175,7 @@ def whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
     """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
     tile's."""
     output = planner.facts.stages[plan.segment.output]
-    along = output.storage[0]
+    along = output.row or ""
     for found in sized.shape.reads.values():
         for read in found.reads:
             if read.producer not in plan.segment.names and not _in_order(planner, read):

@@ -184,11 +184,22 @@ def test_loops_of_few_iterations() -> None:
         return few_iterations(gather(pipeline("p", [f], {"f": extents}, {"input": "x"})).stages["f"])
 
     assert few("xyc", 640, 480, 3) == ("c",)
-    assert few("cxy", 3, 640, 480) == ()  # the fastest in memory
+    assert few("cxy", 3, 640, 480) == ("c",)  # channels side by side, in a row of places
+    assert few("cxy", 5, 640, 480) == ()  # too many for that: the fastest in memory
+    assert few("cx", 3, 640) == ("c",)
     assert few("xyc", 3, 5, 4) == ("c",)  # one of them stays a loop
     assert few("xyck", 640, 480, 4, 5) == ("c",)  # 20 iterations together would be too many
     assert few("xy", 640, 3) == ()
     assert few("x", 3) == ()
+
+
+def test_vectors_run_along_the_places_of_channels_side_by_side() -> None:
+    """An image of RGB as most libraries have it: the channels of a place follow each other in memory."""
+    value = (F("input")(x, y, c) + F("input")(x + 1, y, c)) * 0.5
+    smooth = stage("smooth", "cxy", value)
+    group = _schedule(pipeline("p", [smooth], {"smooth": (3, 640, 480)}, {"input": "xyc"})).groups[0]
+    assert group.vector is not None
+    assert (group.loops[:2], group.vector.dim, group.unroll) == (("c.inner", "x.inner"), "x", ("c",))
 
 
 def test_channels_that_share_nothing_are_loops_outside_of_the_others() -> None:
