@@ -35,6 +35,11 @@ def platform_of(isa: str, compiler: str, threads: int, machine: CpuPlatform | No
     )
 
 
+def isa_of(platform: CpuPlatform) -> str:
+    """The instruction set that a platform's C is compiled for; NATIVE where that is all that the machine has."""
+    return next((name for name, isa in ISAS.items() if platform.compiler.flags == isa.flags), NATIVE)
+
+
 def measured(build: CpuPlatform) -> CpuPlatform:
     """This machine in a build as it was measured on first use, by all of its threads; as it is estimated where the
     environment forbids to measure."""

@@ -1,6 +1,6 @@
 """Peers: a pipeline scheduled by one of Halide's autoschedulers, compiled to a shared object.
 
-    python -m benchmarks.halide_peers PIPELINE --method Adams2019 --threads 2
+    python -m benchmarks.halide_peers PIPELINE --method Adams2019 --threads 2 [--isa avx2]
 
 prints where the object is, as JSON. Scheduling and compiling happen in the process that runs this,
 which may abort: a plugin that dislikes a pipeline ends its process. `build` starts it as a child.
@@ -27,8 +27,11 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from benchmarks.builds import NATIVE, isa_of
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
+from platforms.detect import host
+from platforms.isa import ISAS
 from scheduler.lang.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -45,6 +48,12 @@ METHODS: dict[str, dict[str, str]] = {
     "Adams2019": {},
     "Li2018": {},
 }
+TARGETS = {
+    "avx512": "x86-64-linux-sse41-avx-avx2-fma-f16c-avx512-avx512_skylake",
+    "avx2": "x86-64-linux-sse41-avx-avx2-fma-f16c",
+    "sse4.2": "x86-64-linux-sse41",
+}
+"""Halide's names for the instruction sets. It knows nothing between SSE4.1 and AVX."""
 EXPERT = "expert"
 """Not a scheduler: the schedule that an expert wrote, where `experts` has one."""
 MACHADO = ("machado_1", "machado_2", "machado_3", "machado_4")
@@ -85,15 +94,15 @@ class PeerError(Exception):
     """The peer could not be built; the message has the end of what it printed."""
 
 
-def build(pipeline: str, method: str, threads: int, timeout_s: float = 1200, nice: int = 0) -> Peer:
-    """The peer from the cache, or made now in a child process. Raises PeerError.
+def build(pipeline: str, method: str, threads: int, timeout_s: float = 1200, nice: int = 0, isa: str = NATIVE) -> Peer:
+    """The peer for that instruction set from the cache, or made now in a child process. Raises PeerError.
 
     Who failed is remembered with what it was given: it is not asked again for as much time, or less.
     """
     command = [sys.executable, "-m", "benchmarks.halide_peers", pipeline, "--method", method, "--threads", str(threads)]
     if nice:
         command = ["nice", "-n", str(nice), *command]
-    command += ["--limit", str(timeout_s)]
+    command += ["--isa", isa, "--limit", str(timeout_s)]
     status, said, errors = _made(command, timeout_s)
     if status is None:
         raise _failure(said, f"none in {timeout_s:g} s", timeout_s)
@@ -148,8 +157,20 @@ def known_failure(directory: Path, limit_s: float) -> str | None:
     return found["error"] if found["limit_s"] is None or limit_s <= found["limit_s"] else None
 
 
+def target_of(isa: str) -> hl.Target:
+    """Halide's target with that instruction set: the host's own where it is NATIVE."""
+    import halide as hl
+
+    return hl.get_host_target() if isa == NATIVE else hl.Target(TARGETS[isa])
+
+
 def build_here(
-    pipeline: Pipeline, method: str, threads: int, cache: Path = CACHE, limit_s: float = float("inf")
+    pipeline: Pipeline,
+    method: str,
+    threads: int,
+    cache: Path = CACHE,
+    limit_s: float = float("inf"),
+    isa: str = NATIVE,
 ) -> Peer:
     """The same, in this process. A plugin that fails ends the process. Raises PeerError where it is known to fail."""
     import halide as hl
@@ -161,7 +182,7 @@ def build_here(
     problem = at_estimates(pipeline)
     translated = to_halide(pipeline)
     set_estimates(translated, problem)
-    target = hl.get_host_target()
+    target = target_of(isa)
     parameters = METHODS.get(method, {}) | {"parallelism": str(threads)}
     if method == EXPERT:
         EXPERTS[pipeline.name](translated, target.natural_vector_size(hl.Float(32)))
@@ -172,8 +193,9 @@ def build_here(
         key.update(b"\0" + part.encode())
     directory = cache / f"{pipeline.name}-{method}-{key.hexdigest()[:16]}"
     record = directory / "peer.json"
+    library = str(directory / "peer.so")
     if record.exists():
-        return Peer(**json.loads(record.read_text()))
+        return Peer(**json.loads(record.read_text()) | {"library": library})  # the cache may have been moved
     if (failure := known_failure(directory, limit_s)) is not None:
         raise PeerError(failure)
     print(f"{PLACE}{directory}", flush=True)
@@ -197,7 +219,7 @@ def build_here(
             method=method,
             threads=threads,
             target=str(target),
-            library=str(directory / "peer.so"),
+            library=library,
             symbol=SYMBOL,
             schedule_ms=(scheduled - start) * 1e3,
             compile_ms=(time.perf_counter() - scheduled) * 1e3,
@@ -238,13 +260,14 @@ def main() -> None:
     parser.add_argument("pipeline")
     parser.add_argument("--method", choices=[*METHODS, *HAND_WRITTEN], required=True)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--isa", choices=[NATIVE, *ISAS], default=isa_of(host()), help="what it is compiled for")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds that it will be given")
     arguments = parser.parse_args()
     most = int(MEMORY_SHARE * psutil.virtual_memory().total)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     pipeline = pipeline_of(arguments.pipeline)
     try:
-        peer = build_here(pipeline, arguments.method, arguments.threads, limit_s=arguments.limit)
+        peer = build_here(pipeline, arguments.method, arguments.threads, limit_s=arguments.limit, isa=arguments.isa)
     except PeerError as error:
         print(error)
         sys.exit(KNOWN_FAILURE)

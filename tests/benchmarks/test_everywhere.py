@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import everywhere, findings
 from benchmarks.arguments import LAYOUTS, LINE, PAGE, Arguments
-from benchmarks.builds import NATIVE, instruction_sets, platform_of
+from benchmarks.builds import NATIVE, instruction_sets, isa_of, platform_of
 from benchmarks.contest import ContenderError
 from benchmarks.everywhere import Contenders, Job, Records, Timings, finish, work
 from benchmarks.findings import DEFAULT, ESTIMATED, PAPER, ROOT, finding, same_code, tables
@@ -103,6 +103,7 @@ def test_arguments_hold_the_images_in_that_layout(problem: Problem, name: str) -
 def test_every_build_is_a_platform_of_its_own() -> None:
     builds = [platform_of(isa, compiler, 1) for isa in instruction_sets() for compiler in ("gcc", "clang")]
     assert len({(p.vector_bytes, p.compiler) for p in builds}) == len(builds)
+    assert [isa_of(p) for p in builds] == [isa for isa in instruction_sets() for _ in range(2)]
     assert platform_of(NATIVE, "gcc", 3) == host().model_copy(update={"threads": 3})
     if instruction_sets() != (NATIVE,):
         assert platform_of("sse4.2", "gcc", 1).vector_bytes == 16
