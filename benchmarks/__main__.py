@@ -1,6 +1,7 @@
 """Everything that the project measures itself by, in one run: `make bench`, or
 
-    python -m benchmarks [--output FOLDER] [--threads 2 1] [--rounds 15] [--pipelines NAME ...] [--quick]
+    python -m benchmarks [--output FOLDER] [--threads 2 1] [--isa avx2 ...] [--compilers gcc ...] [--rounds 15]
+                         [--pipelines NAME ...] [--quick]
 
 Tables on standard output; all samples as `figures.json` and the plots in FOLDER, out/benchmarks where none is given.
 Exit status 1 where a figure is missed, a Halide scheduler is as fast as we are on one of the four pipelines that count,
@@ -27,7 +28,7 @@ from benchmarks import (
     service_latency,
 )
 from benchmarks.figures import Figure, as_data, table
-from benchmarks.summary import AT_ROOT, PAPER
+from benchmarks.summary import AT_ROOT, PAPER, build_name
 
 HELD_TO = ("blur", "unsharp", "harris", "interpolate")
 HELD_AGAINST = (AT_ROOT, "Mullapudi2016")
@@ -61,7 +62,7 @@ def main() -> None:
 
     missed = [f"{f.name}: {f.value:.3g} {f.unit}, limit {f.limit:g}" for f in figures if f.limit and not f.held]
     for run in runs:
-        missed += [f"{line} (threads: {run['threads']})" for line in lost(run["contests"])]
+        missed += [f"{line} ({build_name(run)})" for line in lost(run["contests"])]
     for line in dict.fromkeys(missed):
         report.progress(f"missed: {line}")
     sys.exit(1 if missed else 0)

@@ -40,6 +40,15 @@ def isa_of(platform: CpuPlatform) -> str:
     return next((name for name, isa in ISAS.items() if platform.compiler.flags == isa.flags), NATIVE)
 
 
+def machine_of(isa: str, compiler: str, threads: int, given: CpuPlatform | None = None) -> CpuPlatform:
+    """What that build takes this machine for: what was given, which says nothing of other vectors than its own, or what
+    was measured."""
+    build = platform_of(isa, compiler, threads)
+    if given is not None and given.vector_bytes == build.vector_bytes:
+        return platform_of(isa, compiler, threads, given)
+    return measured(build)
+
+
 def measured(build: CpuPlatform) -> CpuPlatform:
     """This machine in a build as it was measured on first use, by all of its threads; as it is estimated where the
     environment forbids to measure."""

@@ -1,7 +1,11 @@
 """Ours against the peers: the same pipeline, the same data, the same timing loop, in one run.
 
     python -m benchmarks.compare [--pipelines blur harris ...] [--peers Mullapudi2016 ...] [--threads 2 1]
-                                 [--rounds 15] [--method default] [--platform FILE] [--limit 120] [--json FILE]
+                                 [--isa avx512 avx2 ...] [--compilers gcc clang] [--rounds 15] [--method default]
+                                 [--platform FILE] [--limit 120] [--json FILE]
+
+Each build (an instruction set, a compiler of our C, a number of threads) is a run of its own. Halide compiles for the
+same instruction set.
 
 `ratio` is our time over the peer's, the median over the rounds: below 1 we are faster.
 """
@@ -16,6 +20,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +28,15 @@ from app import tuning
 from app.workers.compile import BuiltLibrary, build
 from benchmarks import contest, halide_peers, machine, report
 from benchmarks.bound import bound, rates
-from benchmarks.builds import measured
+from benchmarks.builds import COMPILERS, NATIVE, instruction_sets, isa_of, machine_of
 from benchmarks.contest import Entry, Result
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.python_peers import PEERS as PYTHON_PEERS
 from benchmarks.python_peers import supports
-from benchmarks.summary import AT_ROOT, OURS, PAPER, TUNED, summary
+from benchmarks.summary import AT_ROOT, OURS, PAPER, TUNED, against_schedulers, build_name, summary
 from benchmarks.summary import table as summary_table
-from platforms import load_text
+from platforms import load_text, to_document
 from platforms.detect import host
 from platforms.model import CpuPlatform
 from scheduler.compile import Options, compile_pipeline, generate
@@ -93,12 +98,6 @@ def at_root(problem: Problem, platform: CpuPlatform) -> Entry:
     return _entry(AT_ROOT, problem.pipeline, source, platform, schedule, None)
 
 
-def machine_of(document: Path | None, threads: int) -> CpuPlatform:
-    """The host as it was measured on first use, or as a document (of a calibration) has it, with that many threads."""
-    platform = measured(host()) if document is None else load_text(document.read_bytes())
-    return platform.model_copy(update={"threads": threads})
-
-
 def _entry(
     name: str, pipeline: Pipeline, source: CSource, platform: CpuPlatform, schedule: Schedule, schedule_ms: float | None
 ) -> Entry:
@@ -122,7 +121,6 @@ def entries(
     """Those who can take part, ours first, and those who cannot, with the reason."""
     able: list[Entry] = []
     unable: list[Result] = []
-    threads = platform.threads
     own: dict[str, Callable[[], Entry]] = {
         OURS: lambda: ours(problem, method, platform),
         PAPER: lambda: ours(problem, PAPER_METHOD, platform, PAPER),
@@ -146,7 +144,7 @@ def entries(
         if problem.pipeline.name not in halide_peers.HAND_WRITTEN.get(scheduler, (problem.pipeline.name,)):
             continue
         try:
-            peer = halide_peers.build(problem.document, scheduler, threads, limit_s)
+            peer = halide_peers.build(problem.document, scheduler, platform.threads, limit_s, isa=isa_of(platform))
         except halide_peers.PeerError as e:
             unable.append(Result(name, error=str(e)))
             continue
@@ -235,24 +233,24 @@ def losses(contests: Sequence[dict[str, Any]], against: Collection[str] | None =
 def run(
     pipelines: Sequence[str],
     peers: Sequence[str],
-    method: str = METHOD,
-    threads: int = 2,
+    method: str,
+    platform: CpuPlatform,
     rounds: int = 15,
     limit_s: float = LIMIT_S,
-    document: Path | None = None,
 ) -> dict[str, Any]:
-    """All contests at that many threads, with the machine they ran on."""
-    platform = machine_of(document, threads)
+    """All contests of one build, with the machine they ran on and what it was taken for."""
+    threads = platform.threads
+    build = {"isa": isa_of(platform), "compiler": platform.compiler.command, "threads": threads}
     contests = []
     for name in pipelines:
-        report.progress(f"compare: {name}, threads: {threads}")
+        report.progress(f"compare: {name}, {build_name(build)}")
         contests.append(compare(name, peers, method, platform, rounds, limit_s))
     return {
         "machine": machine.describe(),
-        "threads": threads,
+        **build,
+        "platform": to_document(platform),
         "rounds": rounds,
         "method": method,
-        "calibrated": document is not None,
         "copy_gb_s": machine.copy_gb_s(threads),
         "peak_gop_s": {t: threads * rate for t, rate in rates().items()},
         "contests": contests,
@@ -263,7 +261,7 @@ def run(
 
 def show(figures: dict[str, Any]) -> None:
     """The tables of one run, and what to know of them."""
-    print(f"threads: {figures['threads']}, method: {figures['method']}\n")
+    print(f"{build_name(figures)}, method: {figures['method']}\n")
     print(table(figures["contests"]), end="\n\n")
     print(summary_table(figures["summary"]))
     peak = ", ".join(f"{t} {rate:.0f}" for t, rate in figures["peak_gop_s"].items())
@@ -289,25 +287,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME[@WxH]|FILE")
     parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
     parser.add_argument("--method", default=METHOD, choices=METHODS)
+    parser.add_argument(
+        "--isa", nargs="+", default=[NATIVE], choices=instruction_sets(), help="all that the machine has, if not given"
+    )
+    parser.add_argument("--compilers", nargs="+", default=[host().compiler.command], choices=COMPILERS)
     parser.add_argument("--threads", nargs="+", type=int, default=list(dict.fromkeys((host().threads, 1))))
     parser.add_argument(
         "--platform",
         type=Path,
         metavar="FILE",
-        help="the host as a calibration describes it",
+        help="the host as a calibration describes it, for the builds with its vectors",
     )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS", help="to make a peer in")
 
 
 def runs(arguments: argparse.Namespace, rounds: int, peers: Sequence[str]) -> list[dict[str, Any]]:
-    """The comparison at every number of threads asked for, its tables shown as they are made."""
+    """The comparison in every build asked for, its tables shown as they are made; last, a line for each."""
+    given = None if arguments.platform is None else load_text(arguments.platform.read_bytes())
     found = []
-    for threads in arguments.threads:
-        found.append(
-            run(arguments.pipelines, peers, arguments.method, threads, rounds, arguments.limit, arguments.platform)
-        )
+    for isa, compiler, threads in product(arguments.isa, arguments.compilers, arguments.threads):
+        platform = machine_of(isa, compiler, threads, given)
+        found.append(run(arguments.pipelines, peers, arguments.method, platform, rounds, arguments.limit))
         show(found[-1])
+    print(against_schedulers(found), end="\n\n", flush=True)
     return found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.builds import COMPILERS
 from benchmarks.contest import harness
 
 COPY_BYTES = 256 * 1024 * 1024
@@ -30,7 +31,7 @@ def describe() -> dict[str, object]:
         "kernel": platform.release(),
         "load_average": os.getloadavg()[0],
         "python": platform.python_version(),
-        "gcc": _first_line(["gcc", "--version"]),
+        **{name: _first_line([name, "--version"]) for name in COMPILERS},
         **{name: _version(name) for name in ("tilesmith", "halide", "opencv-python-headless", "numpy")},
     }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import halide_peers
-from benchmarks.summary import AT_ROOT, OURS, PAPER, is_ours
+from benchmarks.summary import AT_ROOT, OURS, PAPER, build_name, is_ours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,18 +24,19 @@ INCHES_A_BAR, INCHES_A_PIPELINE, WIDTH = 0.13, 0.22, 9.0
 
 
 def draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    """Writes the plots of a whole run (`runs` of `figures.json`) into `folder`; the files."""
+    """Writes the plots of a whole run (`runs` of `figures.json`) into `folder`; the files. Their names say the threads,
+    and the build where there are several."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Path] = []
+    several = len({(run.get("isa"), run.get("compiler")) for run in data["runs"]}) > 1
     for run in data["runs"]:
-        threads = f"{run['threads']} thread" + ("s" if run["threads"] > 1 else "")
-        made += _ratios(run["contests"], threads, folder / f"ratios-{run['threads']}")
-        made += _shares(run["contests"], threads, folder / f"bound-{run['threads']}")
-        made += _scheduled(run["contests"], threads, folder / f"scheduled-{run['threads']}")
+        name = "-".join(str(run[key]) for key in (("isa", "compiler") if several else ()) + ("threads",))
+        for kind, plot in (("ratios", _ratios), ("bound", _shares), ("scheduled", _scheduled)):
+            made += plot(run["contests"], build_name(run), folder / f"{kind}-{name}")
     return made
 
 
-def _ratios(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> list[Path]:
+def _ratios(contests: Sequence[dict[str, Any]], build: str, path: Path) -> list[Path]:
     """How many times longer than ours each contender takes."""
 
     def value(c: dict[str, Any]) -> float | None:
@@ -45,10 +46,10 @@ def _ratios(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> lis
         axes.axvline(1, color=COLOURS[OURS], linewidth=1.5)
         axes.set_xlabel("its time over ours: right of the line we are faster")
 
-    return _bars(contests, value, f"Time of every contender over ours, {threads}", path, finish, start=1)
+    return _bars(contests, value, f"Time of every contender over ours, {build}", path, finish, start=1)
 
 
-def _shares(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> list[Path]:
+def _shares(contests: Sequence[dict[str, Any]], build: str, path: Path) -> list[Path]:
     """The bound over each contender's time."""
 
     def finish(axes: Axes) -> None:
@@ -58,17 +59,17 @@ def _shares(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> lis
     def value(c: dict[str, Any]) -> float | None:
         return c["share_of_bound"] if is_ours(c["name"]) or c["name"] == halide_peers.EXPERT else None
 
-    return _bars(contests, value, f"Share of the bound, {threads}", path, finish, log=False)
+    return _bars(contests, value, f"Share of the bound, {build}", path, finish, log=False)
 
 
-def _scheduled(contests: Sequence[dict[str, Any]], threads: str, path: Path) -> list[Path]:
+def _scheduled(contests: Sequence[dict[str, Any]], build: str, path: Path) -> list[Path]:
     def finish(axes: Axes) -> None:
         axes.set_xlabel("milliseconds until there is a schedule")
 
     def value(c: dict[str, Any]) -> float | None:
         return c.get("schedule_ms") if c["name"] not in halide_peers.HAND_WRITTEN else None
 
-    return _bars(contests, value, f"Scheduling time, {threads}", path, finish)
+    return _bars(contests, value, f"Scheduling time, {build}", path, finish)
 
 
 def _bars(
@@ -111,7 +112,7 @@ def _bars(
     handles = [Patch(color=COLOURS.get(n, OTHER), label=n) for n in present]
     if handles:
         figure.legend(handles=handles, loc="outside upper center", ncols=5, fontsize=8)
-    made = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
+    made = [path.with_name(path.name + suffix) for suffix in (".svg", ".png")]
     for file in made:
         figure.savefig(file, dpi=130)
     return made

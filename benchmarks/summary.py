@@ -20,6 +20,8 @@ OURS = "tilesmith"
 AT_ROOT = "tilesmith at root"
 PAPER = "tilesmith taco2019"
 AUTOSCHEDULERS = tuple(halide_peers.METHODS)
+SCHEDULERS = (halide_peers.EXPERT, *AUTOSCHEDULERS)
+"""Who schedules for Halide: a person or a program."""
 CARRIERS = tuple(p for p in AUTOSCHEDULERS if p in earlier.SCHEDULERS)
 TUNED = "tilesmith tuned"
 OWN = (OURS, AT_ROOT, PAPER, TUNED)
@@ -120,6 +122,25 @@ def table(found: dict[str, Any]) -> str:
     return f"{report.table(head, rows)}\n\n{report.table(['contender', 'ours over its, geometric mean'], each)}"
 
 
+def against_schedulers(runs: Sequence[dict[str, Any]]) -> str:
+    """A table with a line for every run: ours over the best of `SCHEDULERS`, the mean and the worst."""
+    rows = []
+    for run in runs:
+        found = {c["pipeline"]: pair for c in run["contests"] if (pair := best(c, SCHEDULERS))}
+        ratios = {pipeline: ratio for pipeline, (_, ratio) in found.items()}
+        worst = max(ratios, key=ratios.__getitem__, default=None)
+        told = "" if worst is None else f"{worst} {report.number(ratios[worst])} ({found[worst][0]})"
+        compared = f"{len(found)} of {len(run['contests'])}"
+        rows.append([build_name(run), compared, report.number(mean(ratios.values())), told])
+    head = ["ours over the best of expert and autoschedulers", "pipelines", "geometric mean", "worst"]
+    return report.table(head, rows)
+
+
+def build_name(run: dict[str, Any]) -> str:
+    """The build of a run, for people. Runs of before have none but their threads."""
+    return ", ".join([*(run[key] for key in ("isa", "compiler") if key in run), f"threads: {run['threads']}"])
+
+
 def _named(pair: tuple[str, float] | list[Any] | None) -> str:
     return "" if pair is None else f"{pair[0]} {report.number(pair[1])}"
 
@@ -134,6 +155,7 @@ def main() -> None:
     data = json.loads(arguments.file.read_text())
     for run in data["runs"]:
         compare.show(run)
+    print(against_schedulers(data["runs"]))
     if arguments.output is not None:
         for path in plots.draw(data, arguments.output):
             report.progress(str(path))

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from benchmarks import compare, earlier, summary
+from benchmarks import compare, earlier, halide_peers, summary
 from benchmarks.bound import Bound, bound
+from benchmarks.builds import NATIVE, instruction_sets, machine_of, platform_of
 from benchmarks.problem import at_estimates, at_regions
 from platforms.detect import host
 from scheduler import pipelines
@@ -88,9 +89,43 @@ def test_the_table_has_a_line_for_every_pipeline_and_the_means():
     assert lines[-1].startswith("| geometric mean")
 
 
+def test_every_build_has_a_line_with_its_worst_pipeline():
+    runs = [
+        {"isa": "sse4.2", "compiler": "clang", "threads": 2, "contests": CONTESTS},
+        {"isa": "avx2", "compiler": "gcc", "threads": 1, "contests": [{"pipeline": "x", "contenders": []}]},
+    ]
+    _, _, first, second = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in summary.against_schedulers(runs).splitlines()
+    )
+    assert first == ["sse4.2, clang, threads: 2", "2 of 2", "0.566", "harris 0.800 (expert)"]
+    assert second == ["avx2, gcc, threads: 1", "0 of 1", "", ""]
+
+
+def test_a_described_machine_is_that_of_builds_with_its_vectors():
+    given = host().model_copy(update={"name": "given"})
+    assert machine_of(NATIVE, "clang", 1, given).name == "given"
+    for isa in instruction_sets():
+        same = platform_of(isa, "gcc", 1).vector_bytes == given.vector_bytes
+        assert (machine_of(isa, "gcc", 1, given).name == "given") == same
+
+
+def test_halide_compiles_for_the_instruction_set_of_the_build(monkeypatch):
+    asked = []
+
+    def build(document, method, threads, limit_s, isa):
+        asked.append((method, threads, isa))
+        raise halide_peers.PeerError("not now")
+
+    monkeypatch.setattr(halide_peers, "build", build)
+    problem = at_estimates(pipelines.load("gaussian3x3"))
+    for isa in instruction_sets():
+        compare.entries(problem, ["Li2018"], compare.METHOD, platform_of(isa, "gcc", 2))
+    assert asked == [("Li2018", 2, isa) for isa in instruction_sets()]
+
+
 def test_the_paper_takes_part_beside_another_method():
     problem = at_estimates(pipelines.load("gaussian3x3"))
-    platform = compare.machine_of(None, 1)
+    platform = machine_of(NATIVE, "gcc", 1)
     able, unable = compare.entries(problem, [compare.PAPER], compare.METHOD, platform)
     assert unable == []
     expected = [compare.OURS] if compare.METHOD == compare.PAPER_METHOD else [compare.OURS, compare.PAPER]
@@ -103,7 +138,7 @@ def test_the_tuned_one_takes_part_where_it_is_asked_for(monkeypatch):
     assert compare.TUNED not in compare.PEERS
     pipeline = pipelines.load("gaussian3x3")
     problem = at_regions(pipeline, dict.fromkeys(pipeline.outputs, ((1, 96), (1, 64), (0, 3))))
-    able, unable = compare.entries(problem, [compare.TUNED], "default", compare.machine_of(None, 1))
+    able, unable = compare.entries(problem, [compare.TUNED], "default", machine_of(NATIVE, "gcc", 1))
     assert unable == []
     assert able[1].name == compare.TUNED
     assert able[1].about["candidate"] in (1, 2)
@@ -136,13 +171,23 @@ def test_plots_are_drawn_of_a_run(tmp_path):
     assert all(p.stat().st_size > 1000 for p in made)
 
 
+def test_plots_of_several_builds_are_told_apart(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is of the extra bench")
+    from benchmarks import plots
+
+    builds = [{"isa": isa, "compiler": "gcc", "threads": 2} for isa in ("avx2", "sse4.2")]
+    made = plots.draw({"runs": [b | {"contests": CONTESTS} for b in builds]}, tmp_path)
+    assert {"ratios-avx2-gcc-2.svg", "ratios-sse4.2-gcc-2.svg"} <= {p.name for p in made}
+    assert len(set(made)) == 2 * 6
+
+
 def test_ours_is_first_and_told_where_it_fails(monkeypatch):
     def refused(*_):
         raise ScheduleError("no way")
 
     monkeypatch.setattr(compare, "compile_pipeline", refused)
     monkeypatch.setattr(compare, "bound", lambda *_: Bound(1.0, None, 0.0))
-    found = compare.compare("gaussian3x3", [compare.AT_ROOT], compare.METHOD, compare.machine_of(None, 1), rounds=1)
+    found = compare.compare("gaussian3x3", [compare.AT_ROOT], compare.METHOD, machine_of(NATIVE, "gcc", 1), rounds=1)
     first, second = found["contenders"]
     assert (first["name"], first["error"], first["ratio"]) == (compare.OURS, "ScheduleError: no way", None)
     assert second["error"] is None
