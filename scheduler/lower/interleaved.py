@@ -7,14 +7,17 @@ channels that are stored in the same vector loop are put together again. Where v
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from scheduler.analysis.facts import MOST_CHANNELS
-from scheduler.analysis.index import const
+from scheduler.analysis.index import Index, const
 from scheduler.lang.types import ScalarType
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Lane, Store, Value
 
+MOST_LOADS = 8
+"""Vectors that elements some way apart are picked from, at most."""
 Pick = tuple[int, int]
 """A vector's number, and a lane of it."""
 
@@ -25,18 +28,19 @@ def expect_channels(buffer: Buffer, storage: Sequence[str], channels: int) -> No
         buffer.channels, buffer.pixels = channels, buffer.dims.index(storage[1])
 
 
-def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> int | None:
-    """The channel of neighbouring pixels that `lanes` are, where the buffer is expected to have them side by side."""
+def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
+    """The channel of neighbouring pixels that `lanes` are, where the buffer is expected to have them side by side: a
+    number of those that there are, or what a loop moves."""
     if not buffer.channels or b.given is None:
         return None
     channel, pixels = lanes[buffer.unit].base, lanes[buffer.pixels].pattern
     moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
-    if moving != [buffer.pixels] or not channel.is_const or not 0 <= channel.const < buffer.channels:
+    if moving != [buffer.pixels] or (channel.is_const and not 0 <= channel.const < buffer.channels):
         return None
     if pixels is None or pixels != tuple(range(pixels[0], pixels[0] + len(pixels))):
         return None
     folded = buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None
-    return None if folded else channel.const
+    return None if folded else channel
 
 
 def _note(b: Builder, buffer: Buffer) -> None:
@@ -49,19 +53,50 @@ def _note(b: Builder, buffer: Buffer) -> None:
             b.given.append(x)
 
 
-def load(b: Builder, buffer: Buffer, row: str, lane: Lane, channel: int, type_: ScalarType, at_least: int) -> Value:
-    """A channel of the pixels at `lane` of the row that `row` points to."""
+def load(
+    b: Builder, buffer: Buffer, row: str, lane: Lane, channel: Index, type_: ScalarType, at_least: int
+) -> Value | None:
+    """A channel of the pixels at `lane` of the row that `row` points to: of all channels the same vectors are loaded,
+    of one that a loop moves those that cover it. None where that would be too many."""
     assert lane.pattern is not None
-    _note(b, buffer)
     n, width, mask = buffer.channels, len(lane.pattern), 8 if type_.kind == "bool" else 0
     start = (lane.base + lane.pattern[0]).scaled(n)
+    if not channel.is_const:
+        places = tuple(range(0, n * width, n))
+        found = apart(b, buffer, row, start + channel, places, type_, False, at_least)
+        if found is not None:
+            _note(b, buffer)
+        return found
+    _note(b, buffer)
     parts = [
         b.define(
             "load", (start + k * width,), type_, width, row=row, hint=buffer.stage, mask_bits=mask, at_least=at_least
         )
         for k in range(n)
     ]
-    return picked(b, parts, [divmod(j * n + channel, width) for j in range(width)])
+    return picked(b, parts, [divmod(j * n + channel.const, width) for j in range(width)])
+
+
+def apart(
+    b: Builder, buffer: Buffer, row: str, base: Index, pattern: Sequence[int], type_: ScalarType, pinned: bool,
+    at_least: int,
+) -> Value | None:  # fmt: skip
+    """The elements `pattern` of a row from `base` on, picked from vectors that cover them and no other elements beyond
+    the first and the last. None where those are many, or no fewer than the elements."""
+    first, width, mask = min(pattern), len(pattern), 8 if type_.kind == "bool" else 0
+    count = max(pattern) - first + 1
+    lanes = min(1 << (count.bit_length() - 1), max(width, b.register_lanes(type_)))
+    starts = [*range(first, first + count - lanes, lanes), first + count - lanes]
+    if lanes < 2 or len(starts) > max(2, min(MOST_LOADS, width - 1)):
+        return None
+    loads = [
+        b.define(
+            "load", (base + s,), type_, lanes, row=row, hint=buffer.stage, mask_bits=mask, pinned=pinned,
+            at_least=at_least,
+        )
+        for s in starts
+    ]  # fmt: skip
+    return picked(b, loads, [(k, p - starts[k]) for p in pattern for k in [bisect_right(starts, p) - 1]], pinned)
 
 
 def store(b: Builder, buffer: Buffer, row: str, lane: Lane, channels: Sequence[Value]) -> None:

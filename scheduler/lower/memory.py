@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,8 +17,6 @@ NEAR = 2048
 """What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
 SOON = 1536
 """From there loops of many rows ask for it this far ahead."""
-MOST_LOADS = 8
-"""Vectors that elements some way apart are picked from, at most."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -85,7 +82,7 @@ def load(
         return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
     if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
         width = len(unit.pattern)
-        least, most = min(unit.pattern), max(unit.pattern)
+        least = min(unit.pattern)
         neighbours = unit.pattern == tuple(range(least, least + width))
         if safe and neighbours:
             first = buffer.origin[buffer.unit]
@@ -105,21 +102,14 @@ def load(
                 "load", (unit.base + least,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
                 at_least=at_least,
             )  # fmt: skip
-        starts, lanes_each = _covering(least, most - least + 1, max(width, b.register_lanes(type_)))
-        if lanes_each > 1 and len(starts) <= max(2, min(MOST_LOADS, width - 1)):
-            loads = [
-                b.define(
-                    "load", (unit.base + s,), type_, lanes_each, row=row, hint=hint, mask_bits=mask, pinned=pinned,
-                    at_least=at_least,
-                )
-                for s in starts
-            ]  # fmt: skip
-            places = [(k, p - starts[k]) for p in unit.pattern for k in [bisect_right(starts, p) - 1]]
-            return interleaved.picked(b, loads, places, pinned)
+        found = interleaved.apart(b, buffer, row, unit.base, unit.pattern, type_, pinned, at_least)
+        if found is not None:
+            return found
     channel = None if safe or pinned else interleaved.channel_of(b, buffer, lanes)
     if channel is not None:
-        row, pixels = _pixels(b, buffer, lanes), lanes[buffer.pixels]
-        return interleaved.load(b, buffer, row, pixels, channel, type_, at_least)
+        found = interleaved.load(b, buffer, _pixels(b, buffer, lanes), lanes[buffer.pixels], channel, type_, at_least)
+        if found is not None:
+            return found
     row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
@@ -164,14 +154,6 @@ def _width(lane: Lane) -> int:
     if lane.pattern is not None:
         return len(lane.pattern)
     return 1 if lane.vector is None else lane.vector.lanes
-
-
-def _covering(first: int, count: int, most: int) -> tuple[list[int], int]:
-    """Where the vectors begin that cover `count` elements from `first` on and no other, and their lanes, at most
-    `most`: one after the other, the last one moved back."""
-    width = min(1 << (count.bit_length() - 1), most)
-    starts = [*range(first, first + count - width, width), first + count - width]
-    return starts, width
 
 
 def store(
@@ -341,7 +323,7 @@ def store_channels(b: Builder, stores: Sequence[tuple[Buffer, tuple[Lane, ...], 
     pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
     for buffer, lanes, value in stores:
         channel = interleaved.channel_of(b, buffer, lanes)
-        if channel is None:
+        if channel is None or not channel.is_const:
             store(b, buffer, lanes, value)
             continue
         if value.lanes == 1:  # what all pixels have is a channel of theirs, too
@@ -349,7 +331,7 @@ def store_channels(b: Builder, stores: Sequence[tuple[Buffer, tuple[Lane, ...], 
             mask = 8 if value.type.kind == "bool" else 0
             value = b.define("broadcast", (value,), value.type, width, mask_bits=mask)
         others = tuple((x.base, x.pattern) for d, x in enumerate(lanes) if d != buffer.unit)
-        pixels.setdefault((id(buffer), others), {})[channel] = (buffer, lanes, value)
+        pixels.setdefault((id(buffer), others), {})[channel.const] = (buffer, lanes, value)
     for found in pixels.values():
         buffer, lanes, _ = next(iter(found.values()))
         if len(found) < buffer.channels:
