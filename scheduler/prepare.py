@@ -4,6 +4,7 @@ windows separated, its outputs joined."""
 from __future__ import annotations
 
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.remember import OfPipelines
 from scheduler.factors import factored
 from scheduler.joinings import joined
 from scheduler.lang.pipeline import Pipeline
@@ -16,6 +17,14 @@ def prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 
     Raises IllegalSchedule where the schedule has a factor, a separation or a joining that cannot be.
     """
+    key = (schedule.factors, schedule.separations, schedule.joinings, schedule.strict)
+    return _PREPARED.get(pipeline, key, lambda: _prepared(pipeline, schedule))
+
+
+_PREPARED = OfPipelines()
+
+
+def _prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     pipeline = normalise(factored(pipeline, schedule.factors, schedule.strict), schedule.strict)
     if schedule.separations:
         pipeline = normalise(separated(pipeline, schedule.separations, schedule.strict), schedule.strict)

@@ -10,6 +10,7 @@ from scheduler.analysis.derived import with_derived
 from scheduler.analysis.edges import inherited
 from scheduler.analysis.folding import folded
 from scheduler.analysis.reduction_order import fastest_dims, ordered
+from scheduler.analysis.remember import OfPipelines
 from scheduler.analysis.specialised import specialised
 from scheduler.analysis.symmetry import halved
 from scheduler.lang.expr import (
@@ -48,6 +49,15 @@ def normalise(pipeline: Pipeline, strict: bool = False, note: Note | None = None
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
     domain even where the modulo implies it, so that interval arithmetic sees the bound.
     """
+    told = None if note is None else _normalised(pipeline, strict, note)
+    made = _NORMAL.get(pipeline, strict, lambda: told or _normalised(pipeline, strict, None))
+    return made if made is pipeline else _NORMAL.get(made, strict, lambda: made)
+
+
+_NORMAL = OfPipelines()
+
+
+def _normalised(pipeline: Pipeline, strict: bool, note: Note | None) -> Pipeline:
     fastest = fastest_dims(pipeline)
     passes: tuple[tuple[Pass, Callable[[Pipeline], Pipeline]], ...] = (
         ("boundaries", _without_boundaries),

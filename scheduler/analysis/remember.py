@@ -1,15 +1,17 @@
-"""Remembers facts about stages for as long as they are asked for often."""
+"""Remembers facts about stages and pipelines for as long as they are asked for often."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import TypeVar
 
-from scheduler.lang.pipeline import Stage
+from scheduler.lang.pipeline import Pipeline, Stage
 
 Fact = TypeVar("Fact")
 KEPT = 2048
+PIPELINES = 16
+"""Pipelines that a function remembers at once, the last ones: they are whole trees, with what is made of them."""
 
 
 def once_per_stage(function: Callable[[Stage], Fact]) -> Callable[[Stage], Fact]:
@@ -29,3 +31,22 @@ def once_per_stage(function: Callable[[Stage], Fact]) -> Callable[[Stage], Fact]
         return fact
 
     return remembered
+
+
+class OfPipelines:
+    """Pipelines that were made of others, by whatever else they depend on. A pipeline is recognised by identity, so
+    that what is known of the stages of the one made is found again, too."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Hashable], tuple[Pipeline, Pipeline]] = {}
+
+    def get(self, pipeline: Pipeline, key: Hashable, make: Callable[[], Pipeline]) -> Pipeline:
+        """What `make` returns, or has returned for this pipeline and key."""
+        entry = self._known.get((id(pipeline), key))
+        if entry is not None and entry[0] is pipeline:
+            return entry[1]
+        made = make()
+        if len(self._known) >= PIPELINES:
+            self._known.clear()
+        self._known[id(pipeline), key] = (pipeline, made)
+        return made
