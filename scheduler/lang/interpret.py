@@ -156,6 +156,7 @@ class _Evaluator:
             if p.value is not None:
                 self.params[p.name] = self.evaluate(p.value, _NOTHING_IN_SCOPE)
         self.buffers: dict[str, _Buffer] = {}
+        self.demanded: dict[tuple[str, Box], tuple[Box, dict[str, Box]]] = {}
         for name, image in self.images.items():
             box = tuple((m, m + e - 1) for m, e in zip(image.min, image.extent, strict=True))
             self.buffers[name] = _Buffer(box, (image.array,))
@@ -174,6 +175,12 @@ class _Evaluator:
 
     def demands(self, stage: Stage, box: Box) -> tuple[Box, dict[str, Box]]:
         """The box that `stage` is computed over where `box` of it is wanted, and the boxes of its producers."""
+        known = self.demanded.get((stage.name, box))
+        if known is None:
+            known = self.demanded[stage.name, box] = self._demands(stage, box)
+        return known
+
+    def _demands(self, stage: Stage, box: Box) -> tuple[Box, dict[str, Box]]:
         found: dict[str, Box] = {stage.name: box}
         own_only: dict[str, Box] = {}
         for update in stage.updates:  # first what grows the box itself
