@@ -24,6 +24,7 @@ def _one_at_a_time(*arguments: Any, **options: Any) -> Any:
 
 def pytest_configure() -> None:
     os.environ["TILESMITH_CALIBRATE"] = "0"  # measured figures differ from run to run, and so may schedules
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # threads of tiny loops would spin longer than they work
     setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
 
 
