@@ -30,7 +30,7 @@ def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
         source = source_of(pipeline, schedule, here())
     else:
         source = compile_pipeline(pipeline, here(), Options(how)).source
-    return build(source), source
+    return build(source, ("-O1",) if how == "default" else ("-O0",)), source
 
 
 @pytest.mark.parametrize(("name", "size"), cases(NAMES))

@@ -50,7 +50,7 @@ def widest_vector(code: str) -> int:
 
 
 def compiled(
-    source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
+    source: CSource, flags: tuple[str, ...] = ("-O0",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
 ) -> Path:
     """A shared object of `source`, made for a machine with vectors of so many bytes: it has none that are wider. Kept
     by content for the length of the test run."""
@@ -74,7 +74,7 @@ def compiled(
 
 
 def build(
-    source: CSource, flags: tuple[str, ...] = ("-O1",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
+    source: CSource, flags: tuple[str, ...] = ("-O0",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
 ) -> ctypes.CDLL:
     """The shared object, loaded. Where the host has no such vectors the test ends as skipped."""
     library = compiled(source, flags, compiler, vector_bytes)
