@@ -110,7 +110,8 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
     some = random_inputs(pipeline, seed, regions, params)
     places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in some.items()}
     required = required_regions(pipeline, regions, params, places)
-    sizes = {i.name: required[i.name] for i in pipeline.inputs if i.boundary is None and i.name in required}
+    point = (0, 1)  # of what is not read at all
+    sizes = {i.name: required.get(i.name, (point,) * len(i.dims)) for i in pipeline.inputs if i.boundary is None}
     inputs = random_inputs(pipeline, seed, regions, params, sizes)
     vector_bytes = Random(f"the machine of {seed}").choice(WIDTHS)
     return Case(pipeline, schedule, vector_bytes, params, regions, inputs)
