@@ -16,7 +16,7 @@ from scheduler.lang.interpret import Image, interpret
 from scheduler.legality import check
 from scheduler.schedule import Group, Placement, Schedule, Vector, inner
 
-STRICT_FLAGS = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")
+STRICT_FLAGS = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")
 
 
 def turned(schedule: Schedule) -> Schedule:
