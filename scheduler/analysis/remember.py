@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import wraps
+from threading import Lock
 from typing import TypeVar
 
 from scheduler.lang.pipeline import Pipeline, Stage
@@ -39,6 +40,7 @@ class OfPipelines:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, Hashable], tuple[Pipeline, Pipeline]] = {}
+        self._changing = Lock()
 
     def get(self, pipeline: Pipeline, key: Hashable, make: Callable[[], Pipeline]) -> Pipeline:
         """What `make` returns, or has returned for this pipeline and key."""
@@ -46,7 +48,8 @@ class OfPipelines:
         if entry is not None and entry[0] is pipeline:
             return entry[1]
         made = make()
-        if len(self._known) >= PIPELINES:
-            self._known.clear()
-        self._known[id(pipeline), key] = (pipeline, made)
+        with self._changing:
+            if len(self._known) >= PIPELINES:
+                del self._known[next(iter(self._known))]  # the oldest
+            self._known[id(pipeline), key] = (pipeline, made)
         return made

@@ -8,6 +8,7 @@ from support.random_pipelines import random_inputs, random_params, random_pipeli
 
 from scheduler.analysis.graph import expressions
 from scheduler.analysis.normalise import normalise
+from scheduler.analysis.remember import PIPELINES
 from scheduler.lang.document import load
 from scheduler.lang.expr import Access, walk
 from scheduler.lang.interpret import Image, interpret
@@ -72,6 +73,24 @@ def test_a_pipeline_without_boundaries_is_itself() -> None:
     seeds = (s for s in range(500) if "boundary" not in str(random_pipeline(s)))
     pipeline = load(random_pipeline(next(seeds)))
     assert normalise(pipeline) is pipeline
+
+
+def test_what_was_normalised_is_remembered() -> None:
+    """By the pipeline itself and whether it is strict, for as long as not many others were asked for."""
+    pipeline, other = load(document("repeat_edge")), load(document("repeat_edge"))
+    plain = normalise(pipeline)
+    assert normalise(pipeline) is plain
+    assert normalise(plain) is plain
+    assert normalise(other) == plain
+    assert normalise(other) is not plain
+    told: list[str] = []
+    assert normalise(pipeline, note=lambda name, *_: told.append(name)) is plain
+    assert "boundaries" in told
+    others = [normalise(load(document("constant"))) for _ in range(PIPELINES)]
+    assert len(set(map(id, others))) == len(others)
+    again = normalise(pipeline)
+    assert again == plain
+    assert again is not plain
 
 
 @pytest.mark.parametrize("kind", KINDS)
