@@ -182,7 +182,7 @@ def service_with(settings: Settings, job: Any = None, scheduling: Any = None) ->
     fake = FakeScheduling() if scheduling is None else scheduling
     app = create_app(settings, fake, job)
     # certificates are not read: that takes longer than most tests
-    with running(app) as url, httpx.Client(base_url=url, timeout=30, verify=False) as client:
+    with running(app) as url, httpx.Client(base_url=url, timeout=120, verify=False) as client:
         yield Service(client, app.state.context, fake, url, app)
 
 
