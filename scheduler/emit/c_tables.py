@@ -24,7 +24,8 @@ def types_of(lanes: int) -> list[tuple[str, int, int]]:
 
 
 def definition(name: str, lanes: int, c_name: str) -> str:
-    """The C function `c_name`: `whole` if the table has all of its parts; else no more is read than is looked up."""
+    """The C function `c_name`: `whole` if the table has all of its parts; else no more is read than is looked up, by
+    way of memory, which is several times as fast as to take each lane out of a vector and to put it into one."""
     _, parts, *short = name.split("_")
     return _definition(int(parts), bool(short), lanes, c_name)
 
@@ -32,10 +33,11 @@ def definition(name: str, lanes: int, c_name: str) -> str:
 def _definition(parts: int, short: bool, lanes: int, c_name: str) -> str:
     own, wide, half = vector("uint", 8, lanes), vector("uint", 16, lanes // 2), lanes // 2
     if short:
-        indices, given = f"{own} at", [f"table[at[{n}]]" for n in range(lanes)]
+        indices, place, kept = f"{own} at", "uint8_t", ["memcpy(places, &at, sizeof at);"]
         settled = [f"const {own} high = at >> 7;"]
     else:
-        indices, given = f"{wide} a, {wide} b", [f"table[{v}[{n}]]" for v in "ab" for n in range(half)]
+        indices, place = f"{wide} a, {wide} b", "uint16_t"
+        kept = ["memcpy(places, &a, sizeof a);", f"memcpy(places + {half}, &b, sizeof b);"]
         evens = f"({own}){{{', '.join(map(str, range(0, 2 * lanes, 2)))}}}"
         settled = [
             f"const {own} evens = {evens};",
@@ -53,7 +55,13 @@ def _definition(parts: int, short: bool, lanes: int, c_name: str) -> str:
         "    }",
         "#endif",
         "    (void)whole;",
-        f"    return ({own}){{{', '.join(given)}}};",
+        f"    {place} places[{lanes}];",
+        f"    uint8_t lanes[{lanes}];",
+        *(f"    {line}" for line in kept),
+        f"    for (int n = 0; n < {lanes}; n++) lanes[n] = table[places[n]];",
+        f"    {own} found;",
+        "    memcpy(&found, lanes, sizeof found);",
+        "    return found;",
         "}",
         "",
     ]
