@@ -12,6 +12,7 @@ from cost_models.counts import Operations
 from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.arithmetic import Typed, element_bytes_used, total, typed_operations, update_operations
 from scheduler.analysis.arithmetic import together as typed_together
+from scheduler.analysis.boundaries import inside
 from scheduler.analysis.dependence import free_dims, pure_dims
 from scheduler.analysis.graph import StageGraph, stage_graph
 from scheduler.analysis.normalise import Note, normalise
@@ -309,13 +310,14 @@ class _Reader:
             for r in a.reductions:
                 lo, extent = self.at.range_of(r)
                 env[r.name] = constant(lo, lo + extent - 1)
-            place = span_of(a.access.indices[d], env)._replace(clamps=())
+            place = span_of(inside(a.access.indices[d], a.producer), env)._replace(clamps=())
             found.append(span if span.known and not place.known else place)
         return tuple(found)
 
     def _ranged(self, a: StageAccess, d: int) -> Span:
-        """The span of an index within bounds known at run time, of a reduction or of a clamp: their estimates."""
-        index = self.at.with_params(a.access.indices[d])
+        """The span of an index within bounds known at run time, of a reduction or of a clamp: their estimates. Of an
+        input it is where the index goes inside the image, whatever its boundary."""
+        index = self.at.with_params(inside(a.access.indices[d], a.producer))
         if index is a.access.indices[d] and not a.reductions:
             return a.spans[d]
         env = {name: variable(name) for name in self.stage.dims} | self.own
@@ -344,11 +346,11 @@ class _Reader:
             if extent > 1 and dim not in self.own:
                 found[dim] = overlap_in(spans, dim)
         for n in sorted({a.definition for a in those}) if self.stage.updates else ():
-            inside = [a for a in those if a.definition == n]
+            here = [a for a in those if a.definition == n]
             loops = self.updates[n - 1].loops if n else tuple(self.extents.items())
             for loop, trips in loops:
                 if trips > 1 and (loop in self.own or loop not in self.extents):
-                    found[loop] = max(found.get(loop, 0.0), self._along(inside, loop))
+                    found[loop] = max(found.get(loop, 0.0), self._along(here, loop))
         return tuple((loop, amount) for loop, amount in found.items() if amount > 0)
 
     def _along(self, those: list[StageAccess], loop: str) -> float:
@@ -359,7 +361,7 @@ class _Reader:
         spans: list[Span] = []
         for d, dim in enumerate(self.at.dims[those[0].producer]):
             if dim not in whole:
-                here = [span_of(a.access.indices[d], env)._replace(clamps=()) for a in those]
+                here = [span_of(inside(a.access.indices[d], a.producer), env)._replace(clamps=()) for a in those]
                 spans.append(reduce(hull, here))
         return overlap_in(tuple(spans), loop)
 

@@ -8,6 +8,7 @@ arithmetic only are equal objects, so differences of bounds simplify to constant
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Literal, TypeAlias
 
 AtomKind = Literal["sym", "min", "max", "div", "mod", "mul"]
@@ -129,6 +130,20 @@ class Index:
         """The number, given the symbols'."""
         look = env if callable(env) else env.__getitem__
         return self.const + sum(c * _atom_value(a, look) for a, c in self.terms)
+
+    def where(self, known: Mapping[str, int]) -> Index:
+        """This, where the symbols `known` are those numbers."""
+        total = Index(self.const)
+        for a, c in self.terms:
+            total = total + _atom_where(a, known).scaled(c)
+        return total
+
+
+def _atom_where(a: Atom, known: Mapping[str, int]) -> Index:
+    if a.kind == "sym":
+        return const(known[a.key]) if a.key in known else Index(0, ((a, 1),))
+    build = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": multiply}[a.kind]
+    return reduce(build, [x.where(known) for x in a.args])
 
 
 def _atom_value(a: Atom, look: Callable[[str], int]) -> int:

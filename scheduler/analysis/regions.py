@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler.analysis.accesses import StageAccess, accesses
+from scheduler.analysis.boundaries import inside
 from scheduler.analysis.bounds import (
     Box,
     Interval,
@@ -175,9 +176,9 @@ def _footprint(a: StageAccess, env: Mapping[str, Interval]) -> Iterator[Bounds |
     for d, span in enumerate(a.spans):
         bounds = None
         if not span.known or span.clamps:
-            bounds = _evaluated(a, d, env)
-        if bounds is None and span.known:
-            bounds = _moved(span, env)
+            bounds = _evaluated(a, a.access.indices[d], env)
+        if bounds is None:
+            bounds = _moved(span, env) if span.known else _evaluated(a, inside(a.access.indices[d], a.producer), env)
         yield bounds
 
 
@@ -187,10 +188,10 @@ def _moved(span: Span, env: Mapping[str, Interval]) -> Bounds:
     return span.first(ends[0]), span.last(ends[1])
 
 
-def _evaluated(a: StageAccess, d: int, env: Mapping[str, Interval]) -> Bounds | None:
-    """Interval arithmetic over the index itself; None where a bound is not known or as wide as a type."""
+def _evaluated(a: StageAccess, index: Expr, env: Mapping[str, Interval]) -> Bounds | None:
+    """Interval arithmetic over an index; None where a bound is not known or as wide as a type."""
     inner = {**env, **domain_intervals(a.reductions, env)} if a.reductions else env
-    low, high = interval_of(a.access.indices[d], inner)
+    low, high = interval_of(index, inner)
     bounds = low.const, high.const
     known = low.is_const and high.is_const and bounds[1] - bounds[0] < WIDEST
     return bounds if known else None

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from scheduler.analysis.bounds import Box
-from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, sym
+from scheduler.analysis.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.analysis.lines import line_vectors
 from scheduler.lang.pipeline import Stage
 from scheduler.lang.types import BOOL, ScalarType
 from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
-from scheduler.lower.memory import ask_ends, held_back, store, stream, streams, vectors_into_line
+from scheduler.lower.memory import ask_ends, held_back, store, store_channels, stream, streams, vectors_into_line
 from scheduler.lower.nest import iterations
 from scheduler.lower.places import Axis, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Define, Lane, Loop, Value
@@ -117,8 +118,12 @@ class _Fused:
         self.before = frozenset(b.depths)
 
     def run(self) -> None:
-        b, lanes = self.b, self.lanes
-        constraints = self._plan()
+        with self.b.granting() as given:
+            self._run(self._plan(), given)
+
+    def _run(self, constraints: list[tuple[int, Index]], given: list[Index]) -> None:
+        """The loops of the row: whole vectors where `constraints` and `given` hold."""
+        b, lanes, granted = self.b, self.lanes, tuple(given)
         streams = self._ordered()
         for s in streams:
             for _ in range(s.history(lanes)):
@@ -152,6 +157,8 @@ class _Fused:
         if first is not None and parts > 1:  # from the beginning of a line on
             whole = b.let(whole, f"{self.row.dim}_filled")
             whole = whole + modulo(const(0) - first.into_line - whole, parts)
+        for x in granted:
+            whole = whole + multiply(minimum(maximum(x.scaled(-1), const(0)), const(1)), k_last - k_first + 1)
         whole = b.let(minimum(whole, k_last + 1), f"{self.row.dim}_whole")
         rest = maximum(rest, whole)
         if parts > 1:
@@ -163,6 +170,7 @@ class _Fused:
         self._loop(whole, rest - 1, streams, safe=False, comment="whole vectors", parts=parts)
         self._loop(rest, k_last, streams, safe=True, comment="the end of the row")
         self._flush(k_last)
+        assert tuple(given) == granted
 
     # planning ------------------------------------------------------------------------------------------------------
 
@@ -295,9 +303,9 @@ class _Fused:
         """One vector of each stage; the windows move on. Returns what streams."""
         evaluator, lane, at_hand = self._evaluator(k, planning=False, safe=safe, part=part)
         at_hand.compute = lambda s: self._fitted(self._value(evaluator, s, lane), s)
-        for s in streams:
-            if s.stage.name in self.row.rings:
-                self._store_ring(s, at_hand.vector(s), lane, safe and s.stage.name not in self.roomy)
+        for name, of_stage in groupby(streams, key=lambda s: s.stage.name):
+            if name in self.row.rings:
+                self._store_ring([(s, at_hand.vector(s)) for s in of_stage], lane, safe and name not in self.roomy)
         past = self._output(evaluator, lane, iter(self.written), safe) if self.row.emit_output else []
         windows = [[at_hand.vector(s), *s.previous] for s in streams]
         if evaluator.constraints and safe:
@@ -336,15 +344,17 @@ class _Fused:
         op = "broadcast" if value.lanes == 1 else "mask"
         return self.b.define(op, (value,), type_, self.lanes, mask_bits=mask)
 
-    def _store_ring(self, s: Stream, value: Value, lane: Lane, safe: bool) -> None:
-        b, d = self.b, self.row.moving[s.stage.name]
-        box, _ = self.row.rings[s.stage.name]
-        buffer = self.sources.buffers[s.stage.name, s.component]
-        others = iter(s.at)
-        at = tuple(
-            Lane(lane.base + s.lead, lane.pattern) if n == d else Lane(next(others)) for n in range(len(s.stage.dims))
-        )
-        store(b, buffer, at, value, box[d] if safe else None)
+    def _store_ring(self, vectors: Sequence[tuple[Stream, Value]], lane: Lane, safe: bool) -> None:
+        """The vectors of a stage, in the row that its ring gets."""
+        stage, stores = vectors[0][0].stage, []
+        d, (box, _) = self.row.moving[stage.name], self.row.rings[stage.name]
+        for s, value in vectors:
+            others = iter(s.at)
+            at = tuple(
+                Lane(lane.base + s.lead, lane.pattern) if n == d else Lane(next(others)) for n in range(len(stage.dims))
+            )
+            stores.append((self.sources.buffers[stage.name, s.component], at, value))
+        store_channels(self.b, stores, box[d] if safe else None)
 
     def _flush(self, last: Index) -> None:
         """What is held back of the last vectors."""
@@ -361,7 +371,12 @@ class _Fused:
         planned what that will be. Returns what streams."""
         outside = self.b.depth
         past: list[Streamed] = []
+        plain: list[tuple[Buffer, tuple[Lane, ...], Value]] = []
         within = (self.lo, self.hi) if safe else None
+
+        def flush() -> None:
+            store_channels(self.b, plain, within)
+            plain.clear()
 
         def nest(dims: tuple[str, ...], env: dict[str, Lane]) -> None:
             if dims:
@@ -377,6 +392,7 @@ class _Fused:
                         var = self.b.fresh(dim)
                         self.b.ranges[var] = (lo, hi)
                         nest(rest, {**env, dim: Lane(self.b.declare(var))})
+                        flush()
                     self.b.emit(Loop(var, lo, hi, const(1), tuple(body)))
                 return
             ordered = {d: env[d] for d in self.row.output.dims}
@@ -389,10 +405,11 @@ class _Fused:
                     self.written += [Written(buffer, at, line)] if line else []
                 elif line:
                     past.append((next(written), at, value))
-                else:
-                    store(self.b, buffer, at, value, within)
+                if not line:
+                    plain.append((buffer, at, value))
 
         nest(tuple(d for d in reversed(self.row.order) if d != self.row.dim), {self.row.dim: lane})
+        flush()
         return past
 
     def _line(self, buffer: Buffer, at: tuple[Lane, ...], value: Value, outside: int) -> int:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from scheduler.analysis.bounds import bound_symbol
 from scheduler.analysis.facts import MOST_CHANNELS
-from scheduler.analysis.index import Index, const
+from scheduler.analysis.index import Index, const, sym
 from scheduler.lang.types import ScalarType
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Lane, Store, Value
@@ -33,7 +34,7 @@ def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | N
     number of those that there are, or what a loop moves."""
     if not buffer.channels or b.given is None:
         return None
-    channel, pixels = lanes[buffer.unit].base, lanes[buffer.pixels].pattern
+    channel, pixels = _expected(buffer, lanes[buffer.unit].base), lanes[buffer.pixels].pattern
     moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
     if moving != [buffer.pixels] or (channel.is_const and not 0 <= channel.const < buffer.channels):
         return None
@@ -41,6 +42,14 @@ def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | N
         return None
     folded = buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None
     return None if folded else channel
+
+
+def _expected(buffer: Buffer, channel: Index) -> Index:
+    """A channel where the buffer has those that are expected: inside of them clamps and mirrors change nothing."""
+    origin, extent = buffer.origin[buffer.unit], buffer.extent[buffer.unit]
+    min_, extent_ = (sym(bound_symbol(buffer.stage, which, buffer.dims[buffer.unit])) for which in ("min", "extent"))
+    ends = ((origin, 0), (min_, 0), (extent, buffer.channels), (extent_, buffer.channels))
+    return channel.where({name: n for x, n in ends for name in x.symbols() if x == sym(name)})
 
 
 def _note(b: Builder, buffer: Buffer) -> None:

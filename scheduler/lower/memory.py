@@ -318,13 +318,17 @@ def _pixels(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> str:
     return b.row(buffer, offset)
 
 
-def store_channels(b: Builder, stores: Sequence[tuple[Buffer, tuple[Lane, ...], Value]]) -> None:
-    """Stores, those of all channels of the same pixels as whole vectors."""
+def store_channels(
+    b: Builder,
+    stores: Sequence[tuple[Buffer, tuple[Lane, ...], Value]],
+    within: tuple[Index, Index] | None = None,
+) -> None:
+    """Stores, those of all channels of the same pixels as whole vectors; with `within` each as `store` has it."""
     pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
     for buffer, lanes, value in stores:
-        channel = interleaved.channel_of(b, buffer, lanes)
+        channel = None if within is not None else interleaved.channel_of(b, buffer, lanes)
         if channel is None or not channel.is_const:
-            store(b, buffer, lanes, value)
+            store(b, buffer, lanes, value, within)
             continue
         if value.lanes == 1:  # what all pixels have is a channel of theirs, too
             width = len(lanes[buffer.pixels].pattern or ())
