@@ -68,7 +68,7 @@ class Evaluator(Places):
     dropped and noted in `constraints` instead (each must be >= 0 where the vector code runs).
     `own` is a stage whose memory is being updated: its loads are neither shared nor moved. `streams` are stages in
     registers. With `exact` clamps stay as they are, lane by lane; with `safe` loads stay inside their buffers
-    whatever the lane; with `fixed` the vectors start where they start, aligned to nothing.
+    whatever the lane.
     """
 
     def __init__(
@@ -79,10 +79,9 @@ class Evaluator(Places):
         own: str = "",
         streams: Streams | None = None,
         exact: bool = False,
-        fixed: bool = False,
         safe: bool = False,
     ) -> None:
-        super().__init__(builder, axis, exact, fixed)
+        super().__init__(builder, axis, exact)
         self.safe = safe
         self.roomy: frozenset[str] = frozenset()  # stages whose memory has all lanes that are neighbours
         self.sources = sources

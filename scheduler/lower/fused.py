@@ -6,7 +6,7 @@ as long as the row: compute level the vectorised loop, store level the loop arou
 A stage in a ring that is computed in the same loop is a stream too, which is also stored.
 
 All vectors lie on one grid, which begins where rows of the group's input do, so that loads are aligned where the
-input is. The loop runs ahead of the row's first output until every window is filled, and on until the output is
+input is; or at the multiple before of n elements, where stages read at x // n: the shape of that is then known. The loop runs ahead of the row's first output until every window is filled, and on until the output is
 complete. Iterations in which a load or a store would leave its buffer (the first ones and the last) take the nearest
 elements and store what belongs to the row; all others are whole vectors, whether or not the row needs all of them.
 """
@@ -26,7 +26,7 @@ from scheduler.lower.builder import Builder, TooWide
 from scheduler.lower.evaluate import Evaluator, Sources
 from scheduler.lower.memory import ask_ends, held_back, store, store_channels, stream, streams, vectors_into_line
 from scheduler.lower.nest import iterations
-from scheduler.lower.places import Axis, NotUniformBound
+from scheduler.lower.places import Axis, NeedAlignment, NotUniformBound
 from scheduler.lower.program import Accumulator, Assign, Buffer, Define, Lane, Loop, Value
 from scheduler.lower.streams import Coordinates, Stream, Streams
 
@@ -84,15 +84,18 @@ def grid_start(lo: Index, anchor: Index, lanes: int) -> Index:
 def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
     """Emits the loops of one row. *Legal when* every stage of `streams` moves along the row at the rate of the
     output where it is read by a plain shift (other reads compute it where they stand)."""
-    lanes, clamped = row.lanes, False
+    lanes, align, clamped = row.lanes, 1, False
     while True:
         mark = b.mark()
         try:
-            _Fused(b, sources, row, lanes, clamped).run()
+            _Fused(b, sources, row, lanes, align, clamped).run()
             return
+        except NeedAlignment as need:
+            b.rollback(mark)
+            align = need.align
         except TooWide:
             b.rollback(mark)
-            lanes //= 2
+            lanes, align = lanes // 2, 1
         except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
             b.rollback(mark)
             clamped = True
@@ -101,16 +104,18 @@ def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
 
 
 class _Fused:
-    def __init__(self, b: Builder, sources: Sources, row: RowLoop, lanes: int, clamped: bool) -> None:
+    def __init__(self, b: Builder, sources: Sources, row: RowLoop, lanes: int, align: int, clamped: bool) -> None:
         self.b = b
         self.clamped = clamped
         self.row = row
         self.lanes = lanes
+        self.align = align
         self.stages = {s.name: s for s in row.streams}
         names = {n: s for n, s in self.stages.items() if n not in row.rings}
         self.sources = Sources({**sources.inlined, **names}, sources.buffers, sources.params)
         self.lo, self.hi = row.box[row.dim]
-        self.base = b.let(grid_start(self.lo, row.anchor, lanes), f"{row.dim}_base")
+        start = grid_start(self.lo, row.anchor - modulo(row.anchor, align), lanes)
+        self.base = b.let(divide(start, align), f"{row.dim}_base").scaled(align)
         self.planned: dict[tuple[str, int, Coordinates], Stream] = {}
         self.written: list[Written] = []
         self.reach: dict[str, tuple[int, int] | None] = {}
@@ -176,12 +181,12 @@ class _Fused:
 
     def _evaluator(self, k: str, planning: bool, safe: bool, part: int = 0) -> tuple[Evaluator, Lane, Streams]:
         b = self.b
-        axis = Axis(k, self.lanes, self.lanes, b.depth)
+        axis = Axis(k, self.align, self.lanes, b.depth, self.base)
         base = self.base + (sym(k) + part).scaled(self.lanes)
         rings = {name: at for name, (_, at) in self.row.rings.items()}
         streams = Streams(self.row.moving, self.stages, rings, base, self.lanes, planning, b, self.before, self.planned)
         streams.reach, streams.part = self.reach, part
-        evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, fixed=True, safe=safe)
+        evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, safe=safe)
         evaluator.roomy = self.roomy
         return evaluator, Lane(base, tuple(range(self.lanes))), streams
 

@@ -243,7 +243,7 @@ def _row(
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
     with b.scope() as body, b.granting() as given:
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
-        axis = Axis(q, align, lanes, b.depth)
+        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align))
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         evaluator = Evaluator(b, sources, axis, own=nest.own)
         past = _past(b, nest, envs, rest, sym(first).scaled(align))
@@ -341,7 +341,7 @@ def _clamped(
         b.declare(most)
         with b.scope() as body:
             lane = Lane(b.declare(q), tuple(range(lanes)))
-            evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth), own=nest.own, exact=True, fixed=True)
+            evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth), own=nest.own, exact=True)
             _vector_body(b, evaluator, replace(nest, unroll={}), [{**env, dim: lane} for env in envs], rest)
     except TooWide:
         b.rollback(mark)

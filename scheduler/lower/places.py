@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from scheduler.analysis.bounds import bound_symbol, param_symbol
 from scheduler.analysis.index import Index, const, divide, maximum, minimum, multiply, sym
@@ -29,12 +30,14 @@ class NotUniformBound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The vectorised variable: symbol `q`, so that lane j is at align * q + j. `depth` is the loop's own scope."""
+    """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
+    would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope."""
 
     q: str
     align: int
     lanes: int
     depth: int
+    start: Index = const(0)
 
 
 @dataclass(slots=True)
@@ -50,15 +53,13 @@ class Places(ABC):
     """Indices in the open scope of a builder, made of an expression's variables, or of its values.
 
     With an `axis` they may differ from lane to lane; clamps along it are dropped and noted in `constraints` instead
-    (each must be >= 0 where the vector code runs). With `exact` clamps stay as they are; with `fixed` the vectors
-    start where they start, aligned to nothing.
+    (each must be >= 0 where the vector code runs). With `exact` clamps stay as they are.
     """
 
-    def __init__(self, builder: Builder, axis: Axis | None, exact: bool, fixed: bool) -> None:
+    def __init__(self, builder: Builder, axis: Axis | None, exact: bool) -> None:
         self.builder = builder
         self.axis = axis
         self.exact = exact
-        self.fixed = fixed
         self.safe = False  # whether lanes may be where nothing is, which have any value
         self.constraints: list[Index] = []
         self._frames: dict[object, Frame] = {}
@@ -181,21 +182,28 @@ class Places(ABC):
         if k <= 0:
             return self._from_value(e, frame)
         if any(c % k for _, c in a.base.terms):
-            assert self.axis is not None
-            moving = a.base.coefficient(self.axis.q)
-            others = any(c % k for s, c in a.base.terms if s.key != self.axis.q)
-            # every vector has the same shape if what a vector step adds is a multiple of k
-            factor = 2
-            while moving * factor % k and self.axis.align * factor < self.axis.lanes:
-                factor *= 2
-            if self.fixed or others or moving * factor % k or self.axis.align * factor > self.axis.lanes:
+            align = self._alignment(a.base, k)
+            if align is None:
                 return self._from_value(e, frame)
-            raise NeedAlignment(self.axis.align * factor)
+            raise NeedAlignment(align)
         if e.op == "%":
             start = a.base.const
             return Lane(const(0), tuple((start + p) % k for p in a.pattern))
         start = a.base.const % k
         return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
+
+    def _alignment(self, at: Index, k: int) -> int | None:
+        """What vectors must start at multiples of for `at` // k to be the same shape in all of them, if that helps: what
+        a step adds to `at` is to be a multiple of k."""
+        assert self.axis is not None
+        lanes, start = self.axis.lanes, {s for s, _ in self.axis.start.terms}
+        align = 2 * self.axis.align
+        while align <= lanes:
+            factor = align // self.axis.align
+            if not any(c * (factor if s in start else 1) % k for s, c in at.terms):
+                return align
+            align *= 2
+        return None
 
     def _extreme(self, kind: str, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
         if a.vector is not None or b.vector is not None:
@@ -295,7 +303,7 @@ class Places(ABC):
 
 def _is_run(lane: Lane) -> bool:
     p = lane.pattern
-    return lane.run or (p is not None and p == tuple(range(p[0], p[0] + len(p))))
+    return lane.run or (p is not None and all(b - a in (0, 1) for a, b in pairwise(p)))
 
 
 def _is_short(t: ScalarType) -> bool:
