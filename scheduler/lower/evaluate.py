@@ -220,7 +220,8 @@ class Evaluator(Places):
                 return found
         if stage is not None:
             self._check_size(stage)
-            classes = classes_of(lanes)
+            # of what only reads another, all lanes are one load
+            classes = None if isinstance(stage.values[e.component], Access) else classes_of(lanes)
             if classes is not None and e.type != BOOL:
                 values = [self.value(stage.values[e.component], self._frame_of(stage, c)) for c in classes]
                 return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))

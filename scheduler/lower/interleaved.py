@@ -17,6 +17,8 @@ from scheduler.lang.types import ScalarType
 from scheduler.lower.builder import Builder
 from scheduler.lower.program import Buffer, Lane, Store, Value
 
+SHORTEST = 16
+"""Bytes of the shortest registers of vectors: whatever fits in one is as short as it is."""
 MOST_LOADS = 8
 """Vectors that elements some way apart are picked from, at most."""
 Pick = tuple[int, int]
@@ -125,12 +127,12 @@ def picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick], pinned: 
     first two gave; more are joined by pairs."""
     lanes = vectors[0].lanes
     if len(vectors) <= 2:
-        return _shuffled(b, vectors[0], vectors[-1], [part * lanes + j for part, j in picks], pinned)
+        return shuffled(b, vectors[0], vectors[-1], [part * lanes + j for part, j in picks], pinned)
     if len(vectors) == 3 and len(picks) <= lanes:
         places = [part * lanes + j if part < 2 else 0 for part, j in picks]
-        first = _shuffled(b, vectors[0], vectors[1], places + [0] * (lanes - len(places)), pinned)
+        first = shuffled(b, vectors[0], vectors[1], places + [0] * (lanes - len(places)), pinned)
         wanted = [n if part < 2 else lanes + j for n, (part, j) in enumerate(picks)]
-        return _shuffled(b, first, vectors[2], wanted, pinned)
+        return shuffled(b, first, vectors[2], wanted, pinned)
     found: list[list[int]] = [[] for _ in range(0, len(vectors), 2)]
     again: list[Pick] = []
     for part, j in picks:
@@ -139,13 +141,24 @@ def picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick], pinned: 
     each = max(2, 1 << (max(map(len, found)) - 1).bit_length())  # a vector has two lanes at least
     pairs = [vectors[n : n + 2] for n in range(0, len(vectors), 2)]
     joined = [
-        _shuffled(b, pair[0], pair[-1], places + [0] * (each - len(places)), pinned)
+        shuffled(b, pair[0], pair[-1], places + [0] * (each - len(places)), pinned)
         for pair, places in zip(pairs, found, strict=True)
     ]
     return picked(b, joined, again, pinned)
 
 
-def _shuffled(b: Builder, first: Value, second: Value, picks: list[int], pinned: bool) -> Value:
+def shuffled(b: Builder, first: Value, second: Value, picks: Sequence[int], pinned: bool = False) -> Value:
+    """The lanes `picks` of two vectors of as many lanes. Short ones that fill longer registers double on the way: GCC
+    has no instruction for more, and goes by way of memory."""
+    size = (first.mask_bits or first.type.bits) // 8
+    widest = min(len(picks) * size, b.register_bytes)
+    while widest > SHORTEST and first.lanes * size < widest // 2:
+        whole = 2 * first.lanes
+        both = tuple(n % whole for n in range(max(whole, SHORTEST // size)))
+        first = second = b.define(
+            "shuffle", (first, second), first.type, len(both), (both,), hint=first.name, mask_bits=first.mask_bits,
+            pinned=pinned,
+        )  # fmt: skip
     return b.define(
         "shuffle", (first, second), first.type, len(picks), (tuple(picks),), hint=first.name, mask_bits=first.mask_bits,
         pinned=pinned,

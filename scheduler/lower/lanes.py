@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from scheduler.analysis.index import Index
 from scheduler.lang.expr import Access, Compare, Expr, Logical, Reduce, Unary, children
 from scheduler.lang.types import BOOL, INT32, INT64
+from scheduler.lower import interleaved
 from scheduler.lower.program import Lane, Value
 from scheduler.lower.remainders import ask
 
@@ -177,8 +178,7 @@ def together(ev: Evaluator, parts: Sequence[Value], picks: Sequence[tuple[int, i
         return p if op == "copy" else b.define(op, (p,), type_, lanes, mask_bits=mask)
 
     def shuffled(pair: Sequence[Value], wanted: Lanes) -> Value:
-        first, second = pair[0], pair[-1]
-        return b.define("shuffle", (first, second), type_, len(wanted), (wanted,), hint=first.name, mask_bits=mask)
+        return interleaved.shuffled(b, pair[0], pair[-1], wanted)
 
     vectors, size, places = [fitted(p) for p in parts], lanes, list(picks)
     while len(vectors) > 2:  # shuffles are of two
