@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cost_models.counts import Operations
 from cost_models.machine import Machine
 from cost_models.work import Transfer, Work
-from platforms.ecm import TypeCycles
+from platforms.ecm import EcmParameters, TypeCycles
 
 TABLE_BYTES = 64
 """Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
@@ -17,8 +17,12 @@ where it gains more than that."""
 NEAR = 10
 """Operations of scalar code that a vector takes to be loaded where it may leave its row: two clamps, two comparisons,
 and what they decide."""
-ROWS = ("aligned", "unaligned", "strided")
+ROWS = ("aligned", "unaligned", "strided", "shared")
 """Ways of vectors in the order of a row."""
+SHUFFLED = ("shuffled", "shared")
+"""Ways of vectors that a permutation makes."""
+GATHERED_BYTES = 4
+"""Bytes of the shortest elements that instructions gather."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 
 
@@ -76,9 +80,8 @@ def _indices(work: Work, m: Machine) -> float:
 
 def _arithmetic(work: Work, m: Machine) -> float:
     """Cycles of the arithmetic of one step, permutations included: they use the same units."""
-    vectors = (t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
     p = m.parameters
-    cycles = sum(vectors) * p.shuffle_cycles
+    cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
     if m.vector_bytes >= TABLE_BYTES:  # every part looks up all lanes, and of two parts one is right
         tables = (t for t in work.loads if t.way == "table")
         each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
@@ -122,6 +125,10 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             return t.times * vectors * p.load_cycles
         case "unaligned":
             return t.times * vectors * p.unaligned_load_cycles
+        case "shared":
+            # lines are crossed by as many as there are bytes
+            crossing = (p.unaligned_load_cycles - p.load_cycles) / t.stride
+            return t.times * vectors * (p.load_cycles + crossing)
         case "strided":
             # whole vectors, from which lanes are picked two by two, or each lane alone
             loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
@@ -129,8 +136,10 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             return t.times * (each * p.load_cycles + max(each - 1, vectors) * p.shuffle_cycles)
         case "table" if m.vector_bytes >= TABLE_BYTES:
             return t.times * vectors * 2 * t.stride * p.load_cycles
-        case "gathered" | "table":
-            return t.times * lanes * p.gather_cycles_per_lane
+        case "table":  # by way of memory, where loads and stores take turns
+            return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)
+        case "gathered":
+            return t.times * lanes * _gathered(t.bytes, p)
         case "pairs":
             return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
         case "pixels":
@@ -145,5 +154,11 @@ def _store(t: Transfer, lanes: int, m: Machine) -> float:
         case "strided":
             return t.times * vectors * (p.store_cycles + t.stride * p.shuffle_cycles)
         case "gathered":
-            return t.times * lanes * p.gather_cycles_per_lane
+            return t.times * lanes * _gathered(t.bytes, p)
     return t.times * vectors * p.store_cycles
+
+
+def _gathered(size: int, p: EcmParameters) -> float:
+    """Cycles of an element at a place of its own. No instruction gathers short ones: the place is taken out of one
+    vector, and the element is put into another."""
+    return p.gather_cycles_per_lane if size >= GATHERED_BYTES else max(p.gather_cycles_per_lane, p.lane_cycles)

@@ -23,6 +23,9 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 TYPES = ("i8", "i16", "i32", "i64", "f32", "f64")
 """Element types that have throughputs of their own; signed and unsigned alike, booleans as `i8`, `float16` as `f32`."""
 
+GATHERED_VECTOR_BYTES = 32
+"""Vectors that there are instructions to gather: of AVX2 and AVX-512."""
+
 
 class TypeCycles(BaseModel):
     """Cycles of a vector instruction (or of the few that do it) on elements of one type."""
@@ -65,7 +68,7 @@ class EcmParameters(BaseModel):
     store_cycles: Cycles = Field(description="a vector store to the first level, aligned")
     unaligned_store_cycles: Cycles
     shuffle_cycles: Cycles = Field(description="a permutation of one or two registers")
-    gather_cycles_per_lane: Cycles = Field(description="an element loaded from a place of its own, first level")
+    gather_cycles_per_lane: Cycles = Field(description="an element of 32 bits loaded from a place of its own, first level")
     scalar_cycles: Cycles = Field(description="an operation of scalar code")
     levels: tuple[LevelCycles, ...] = Field(max_length=3, description="the levels beyond the first, innermost first")
     memory_gb_s_one_thread: Bandwidth = Field(description="10^9 bytes/s that one thread reads, streaming")
@@ -91,6 +94,11 @@ class EcmParameters(BaseModel):
             raise PydanticCustomError("caches_out_of_order", "levels must increase outwards")
         return self
 
+    @property
+    def lane_cycles(self) -> float:
+        """An element that is loaded where a lane of one vector says, into a lane of another."""
+        return lane_cycles(self.load_cycles, self.shuffle_cycles)
+
     def of_type(self, name: str) -> TypeCycles:
         """The throughputs of one of TYPES."""
         found = getattr(self, name)
@@ -98,11 +106,17 @@ class EcmParameters(BaseModel):
         return found
 
 
+def lane_cycles(load_cycles: float, shuffle_cycles: float) -> float:
+    """An element loaded lane by lane: two permutations, which take the place out and put the element in, and a load."""
+    return load_cycles + 2 * shuffle_cycles
+
+
 def derived(platform: CpuPlatform) -> EcmParameters:
     """Parameters from the figures that every platform has; what these do not say is that of an ordinary core of today:
 
     - two vector instructions, two loads and one store a cycle; without vectors those are scalar ones;
     - divisions and functions of whole vectors take time in proportion to their lanes;
+    - vectors of 32 bytes and more are gathered by an instruction, a cycle each lane, shorter ones lane by lane;
     - levels deliver what the description says, and half of that to what is written back; all threads of a shared
       instance get four times what one gets, at most as many times as there are cores;
     - one thread reads at most 20 lines a memory latency, three times as many with a prefetcher;
@@ -135,8 +149,8 @@ def derived(platform: CpuPlatform) -> EcmParameters:
         unaligned_load_cycles=1.0 if wide >= platform.line_bytes else 0.75,
         store_cycles=1.0,
         unaligned_store_cycles=2.0 if wide >= platform.line_bytes else 1.25,
-        shuffle_cycles=1.0,
-        gather_cycles_per_lane=1.0,
+        shuffle_cycles=2 * one,
+        gather_cycles_per_lane=1.0 if wide >= GATHERED_VECTOR_BYTES else lane_cycles(one, 2 * one),
         scalar_cycles=0.4,
         levels=levels,
         memory_gb_s_one_thread=one_thread,

@@ -15,9 +15,8 @@ from scheduler.analysis.spans import Span
 from scheduler.analysis.tables import FEWEST, MOST_PARTS, PART
 
 
-def loads(members: Members, read: Read, run: Run, registers: frozenset[str], on_grid: bool) -> tuple[Transfer, ...]:
-    """How a stage of the group reads one producer; `registers` are the stages that have no memory. `on_grid`: its
-    vectors begin where those of other stages do, so that lanes which read the same element are not the same in each."""
+def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> tuple[Transfer, ...]:
+    """How a stage of the group reads one producer; `registers` are the stages that have no memory."""
     producer = members.facts.stages[read.producer]
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
@@ -38,7 +37,7 @@ def loads(members: Members, read: Read, run: Run, registers: frozenset[str], on_
     if not moving:
         return (Transfer("uniform", size, times),)
     spans = [s for s in read.roughly if s.var == run.row]
-    return _along(producer, moving[0], spans[0], size, times, on_grid)
+    return _along(producer, moving[0], spans[0], size, times, run.lanes)
 
 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
@@ -61,17 +60,18 @@ def _table(producer: StageFacts, read: Read, run: Run) -> int:
     return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
 
 
-def _along(producer: StageFacts, dim: str, span: Span, size: int, times: float, on_grid: bool) -> tuple[Transfer, ...]:
+def _along(producer: StageFacts, dim: str, span: Span, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
     """Elements of `dim` of a producer that follow the row of the reader by `span`."""
     before = producer.storage[: producer.storage.index(dim)]
     apart = prod(producer.extent(d) for d in before)
     rate = abs(float(span.rate))
-    if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or (on_grid and rate < 1):
+    varying = rate < 1 and lanes * rate % 1 != 0  # lanes that share an element are not the same ones in each vector
+    if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or varying:
         return (Transfer("gathered", size, times),)
     if apart > 1 or rate > 1:
         return (Transfer("strided", size, times, int(max(1, rate) * apart)),)
     if rate < 1:
-        return (Transfer("unaligned", size, times * rate), Transfer("shuffled", size, times))
+        return (Transfer("shared", size, times, int(1 / rate)),)
     places = 1 + float(span.width)
     aligned = times / places
     found = (Transfer("aligned", size, aligned),)

@@ -86,32 +86,7 @@ class WorkCounter:
         fused = [n for n in running.stages if self._fused(n)]
         self.one_loop = frozenset((*fused, counter.members.output)) if fused else frozenset[str]()
         """The stages that are computed vector by vector in one loop, if there are several."""
-        self.on_grid = self._on_grid()
         self.layers = Layers(traffic, self.row, self.one_loop)
-
-    def _on_grid(self) -> frozenset[str]:
-        """Of the stages of one loop those whose vectors begin where its others do. Rings join it where one row of each
-        is computed at a time; else all of them are rows of their own, and so is what only they read of registers."""
-        output = self.counter.members.output
-        if all(n == output or n in self.registers or self._row_by_row(n) for n in self.one_loop):
-            return self.one_loop
-        found, pending = {output}, [output]
-        while pending:
-            read = {r.producer for r in self.counter.reads[pending.pop()].reads} & self.registers
-            pending += sorted(read - found)
-            found |= read
-        return frozenset(found)
-
-    def _row_by_row(self, name: str) -> bool:
-        """Whether one row of a stage is new in an iteration of the loop around the row of the output."""
-        nest = self.counter.nest
-        along = self.running.stages[self.counter.members.output].row
-        spans = (s for s in self.counter.members.follows[name].values() if s.var is None or s.var != along)
-        return all(
-            s.known
-            and (s.extent(1) == 1 if s.var is None else nest.intra(s.var) >= self.row or nest.axes[s.var].extent == 1)
-            for s in spans
-        )
 
     def group(self, stages: Sequence[StageCounts]) -> GroupWork:
         """What is of the whole group."""
@@ -140,7 +115,6 @@ class WorkCounter:
         streamed = self.running.stream and name == counter.members.output
         prefetch = self.running.prefetch > 0
         ahead = prefetch and self._rows_side_by_side(self._along_row(name, run))
-        on_grid = name in self.on_grid
         key = (
             "work",
             counter.keys[name],
@@ -150,7 +124,6 @@ class WorkCounter:
             prefetch,
             ahead,
             made,
-            on_grid,
             self.layers.parts.get(name),
         )
         found: StageCounts | None = counter.known.get(key)
@@ -219,7 +192,7 @@ class WorkCounter:
         known = members.facts.remembered.setdefault("code", {})
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
         alike = self._alike(name, run)
-        key = (name, run, reads, places, name in self.on_grid, self.layers.parts.get(name), alike)
+        key = (name, run, reads, places, self.layers.parts.get(name), alike)
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run, alike)
@@ -247,7 +220,7 @@ class WorkCounter:
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
             for read, part in self.layers.of_reads(name)
-            for t in transfers.loads(members, read, run, self.registers, name in self.on_grid)
+            for t in transfers.loads(members, read, run, self.registers)
         )
         stores = () if run.registers else transfers.stores(facts, run)
         for update in facts.updates:

@@ -190,6 +190,28 @@ def test_neighbours_of_a_place_are_one_load_and_so_are_channels() -> None:
     assert pixels == pytest.approx(1e3 * (p.load_cycles + p.shuffle_cycles))
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("measured", [0.5, 9.0])
+def test_short_elements_are_gathered_lane_by_lane(size: int, measured: float) -> None:
+    """By a load and two permutations each: instructions gather those of 32 and 64 bits."""
+    platform = machine(row_start_ns=0.0, gather_cycles_per_lane=measured)
+    p = platform.ecm_parameters
+    each = measured if size >= 4 else max(measured, p.load_cycles + 2 * p.shuffle_cycles)
+    for transfers in ({"loads": 1, "stores": 0}, {"loads": 0, "stores": 1}):
+        own = {k: (Transfer("gathered", size, 1.0),) * n for k, n in transfers.items()}
+        assert terms(counts(work(operations=(), **own)), platform)["in core"] == pytest.approx(1e3 * 4 * each)
+
+
+def test_elements_of_several_lanes_are_a_load_and_a_permutation() -> None:
+    """Of fewer elements, which cross lines as seldom."""
+    platform = machine(row_start_ns=0.0, load_cycles=1.0, unaligned_load_cycles=3.0, shuffle_cycles=0.5)
+    for stride, loads in ((2, 2.0), (4, 1.5)):
+        own = work(operations=(), stores=(), loads=(Transfer("shared", 4, 1.0, stride),))
+        assert terms(counts(own), platform)["in core"] == pytest.approx(1e3 * loads)
+    dear = machine(row_start_ns=0.0, load_cycles=0.0, unaligned_load_cycles=0.0, shuffle_cycles=7.0)
+    assert terms(counts(own), dear)["in core"] == pytest.approx(1e3 * 7.0)
+
+
 def test_streamed_output_costs_its_bytes_and_no_more() -> None:
     platform = machine(
         memory_gb_s_one_thread=10.0, memory_gb_s=10.0, streaming_store_factor=1.5, write_allocate_factor=2.0
@@ -293,11 +315,11 @@ def test_torn_rows_past_the_caches_wait_for_memory(circulating: float) -> None:
 
 
 def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
-    """By vectors of 64 bytes; others load lane by lane."""
+    """By vectors of 64 bytes; others go by way of memory, there and back."""
     table = work(lanes=64, operations=(), loads=(Transfer("table", 1, 1.0, 8),), stores=(), rows=0.0)
     narrow = machine()
     p = narrow.ecm_parameters
-    assert terms(counts(table), narrow)["in core"] == pytest.approx(1e3 * 64 * p.gather_cycles_per_lane)
+    assert terms(counts(table), narrow)["in core"] == pytest.approx(1e3 * 64 * max(2 * p.load_cycles, p.store_cycles))
     wide = narrow.model_copy(update={"vector_bytes": 64})
     cycles = max(8 * p.shuffle_cycles + 7 * p.i8.select, 16 * p.load_cycles)
     assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * cycles)

@@ -464,11 +464,11 @@ def _outputs_work(of: Pipeline, lanes: int) -> Work:
     return stage.work
 
 
-def _half_rate(rows: str) -> Work:
+def _enlarged(rows: str, by: int) -> Work:
     """The work of a stage that enlarges an image and is kept in registers, by readers of `rows`."""
     up, ring = F("up"), F("ring")
     stages = [
-        stage("up", "xyc", F("input")(x // 2, y, c)),
+        stage("up", "xyc", F("input")(x // by, y, c)),
         stage("ring", "xyc", up(x, y, c) + 1),
         stage("out", "xyc", ring(x, y, c) + (up(x, y, c) if rows == "out" else ring(x, y + 1, c))),
     ]
@@ -483,10 +483,11 @@ def _half_rate(rows: str) -> Work:
     return found
 
 
-@pytest.mark.parametrize(("rows", "way"), [("out", "gathered"), ("ring", "unaligned")])
-def test_elements_that_several_lanes_read_are_gathered_in_a_shared_loop(rows: str, way: str) -> None:
-    """Not where a ring whose rows are computed before that loop, several at a time, is all that reads them."""
-    assert way in {t.way for t in _half_rate(rows).loads}
+@pytest.mark.parametrize(("rows", "by", "way"), [("out", 2, "shared"), ("ring", 2, "shared"), ("out", 3, "gathered")])
+def test_elements_that_several_lanes_read_are_one_load(rows: str, by: int, way: str) -> None:
+    """In a loop that stages share and in one of their own, where they are the same lanes in each vector."""
+    (found,) = (t for t in _enlarged(rows, by).loads if t.way != "aligned")
+    assert (found.way, found.stride) == (way, by if way == "shared" else 1)
 
 
 @pytest.mark.parametrize("lanes", [4, 8])
