@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from string import Template
 
-from scheduler.emit import c_gathers, c_neighbours, c_neon, c_tables
+from scheduler.emit import c_gathers, c_neighbours, c_neon, c_permutations, c_tables
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import function_name, scalar, vector
 from scheduler.lang.types import FLOAT64, ScalarType
@@ -216,15 +216,28 @@ TILESMITH_INLINE $U $mix($U h, $U a) {
 }
 """
 
+_PERMUTED = """\
+/* Lanes of a, at places that a vector says: what Clang has no word for but those of instructions. */
+#if $permutes
+TILESMITH_INLINE $T $permuted($T a, $I at) {
+#if !defined __clang__
+    return __builtin_shuffle(a, at);
+#else
+$permutation
+#endif
+}
+#endif
+"""
+
 _RUN = """\
 /* Elements of a row, at neighbours that are clamped; `whole` if it is a vector long, the last of which is at `last`. */
 TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
-#if TILESMITH_REGISTER >= $bytes && !defined __clang__
+#if TILESMITH_REGISTER >= $bytes && ($permutes)
     if (whole) {
         const int64_t start = at[0] < last ? at[0] : last;
         $T found;
         memcpy(&found, row + start, sizeof found);
-        return __builtin_shuffle(found, __builtin_convertvector(at - (int32_t)start, $I));
+        return $permuted(found, __builtin_convertvector(at - (int32_t)start, $I));
     }
 #endif
     (void)whole, (void)last;
@@ -240,8 +253,8 @@ TILESMITH_INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last
         $T found;
         memcpy(&found, row + start, sizeof found);
         if (at == start) return found;
-#if TILESMITH_REGISTER >= $bytes && !defined __clang__
-        return __builtin_shuffle(found, ($I){$iota} + ($i)(at - start));
+#if TILESMITH_REGISTER >= $bytes && ($permutes)
+        return $permuted(found, (($I){$iota} + ($i)(at - start)) & $last);
 #endif
     }
     $E lanes[$last + 1];
@@ -373,8 +386,9 @@ TILESMITH_INLINE uint64_t $pair(const $E *at) {
 
 _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "mix": (_MIX, ()),
-    "run": (_RUN, ()),
-    "near": (_NEAR, ()),
+    "permuted": (_PERMUTED, ()),
+    "run": (_RUN, ("permuted",)),
+    "near": (_NEAR, ("permuted",)),
     "part": (_PART, ()),
     "held": (_HELD, ()),
     "into_line": (_INTO_LINE, ()),
@@ -500,6 +514,7 @@ def _defined(name: str, t: ScalarType, lanes: int, doubles: int) -> str:
     words |= {"whole": test, "store": f"__builtin_ia32_{store}"}
     words |= {"last": str(lanes - 1), "iota": ", ".join(map(str, range(lanes))), "i": f"int{t.bits}_t"}
     words |= {"bytes": str(t.bytes * lanes), "elements": ", ".join(f"row[at[{n}]]" for n in range(lanes))}
+    words |= c_permutations.words(t, lanes)
     words["avx512"] = "defined __AVX512F__" if t.bytes * lanes == 64 else "none"
     return re.sub(r"#if none\n.*?#else\n(.*?)#endif\n", r"\1", Template(text).substitute(words), flags=re.DOTALL)
 
