@@ -68,7 +68,9 @@ class EcmParameters(BaseModel):
     store_cycles: Cycles = Field(description="a vector store to the first level, aligned")
     unaligned_store_cycles: Cycles
     shuffle_cycles: Cycles = Field(description="a permutation of one or two registers")
-    gather_cycles_per_lane: Cycles = Field(description="an element of 32 bits loaded from a place of its own, first level")
+    gather_cycles_per_lane: Cycles = Field(
+        description="an element of 32 bits loaded from a place of its own, first level"
+    )
     scalar_cycles: Cycles = Field(description="an operation of scalar code")
     levels: tuple[LevelCycles, ...] = Field(max_length=3, description="the levels beyond the first, innermost first")
     memory_gb_s_one_thread: Bandwidth = Field(description="10^9 bytes/s that one thread reads, streaming")

@@ -5,10 +5,11 @@ needs (its lead); readers further back take lanes of it and of the vectors befor
 as long as the row: compute level the vectorised loop, store level the loop around it, folded to registers.
 A stage in a ring that is computed in the same loop is a stream too, which is also stored.
 
-All vectors lie on one grid, which begins where rows of the group's input do, so that loads are aligned where the
-input is; or at the multiple before of n elements, where stages read at x // n: the shape of that is then known. The loop runs ahead of the row's first output until every window is filled, and on until the output is
-complete. Iterations in which a load or a store would leave its buffer (the first ones and the last) take the nearest
-elements and store what belongs to the row; all others are whole vectors, whether or not the row needs all of them.
+All vectors lie on one grid, which begins where rows of the group's input do, so that loads are aligned where the input
+is; or at the multiple before of n elements, where stages read at x // n: the shape of that is then known. The loop
+runs ahead of the row's first output until every window is filled, and on until the output is complete. Iterations in
+which a load or a store would leave its buffer (the first ones and the last) take the nearest elements and store what
+belongs to the row; all others are whole vectors, whether or not the row needs all of them.
 """
 
 from __future__ import annotations

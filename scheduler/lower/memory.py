@@ -95,10 +95,16 @@ def load(
                 "near", (unit.base + least, *ends), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
                 at_least=at_least,
             )  # fmt: skip
-        if safe and max(unit.pattern) - least < width:
-            all_ = Lane(unit.base + least, tuple(range(width)))
-            at = (*lanes[: buffer.unit], all_, *lanes[buffer.unit + 1 :])
+        few = None
+        if safe and max(unit.pattern) - least < width:  # picked from neighbours
+            few = Lane(unit.base + least, tuple(range(width)))
+        elif max(unit.pattern) == least:  # one for all lanes
+            few = Lane(unit.base + least)
+        if few is not None:
+            at = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
             found = load(b, buffer, at, type_, pinned, at_least, safe)
+            if few.uniform:
+                return b.define("broadcast", (found,), type_, width, mask_bits=mask, pinned=pinned)
             return interleaved.shuffled(b, found, found, [p - least for p in unit.pattern], pinned)
     if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
         row = _row(b, buffer, lanes)

@@ -28,6 +28,9 @@ class NotUniformBound(Exception):
     """A clamp in the vectorised dim depends on an inner loop: the row cannot be cut into edges and middle."""
 
 
+ANYWHERE = const(0)
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
@@ -37,7 +40,7 @@ class Axis:
     align: int
     lanes: int
     depth: int
-    start: Index = const(0)
+    start: Index = ANYWHERE
 
 
 @dataclass(slots=True)
@@ -193,8 +196,8 @@ class Places(ABC):
         return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
 
     def _alignment(self, at: Index, k: int) -> int | None:
-        """What vectors must start at multiples of for `at` // k to be the same shape in all of them, if that helps: what
-        a step adds to `at` is to be a multiple of k."""
+        """What vectors must start at multiples of for `at` // k to be the same shape in all, if that helps: a step
+        is to add a multiple of k to `at`."""
         assert self.axis is not None
         lanes, start = self.axis.lanes, {s for s, _ in self.axis.start.terms}
         align = 2 * self.axis.align
