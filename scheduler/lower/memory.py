@@ -101,11 +101,11 @@ def load(
         elif max(unit.pattern) == least:  # one for all lanes
             few = Lane(unit.base + least)
         if few is not None:
-            at = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
-            found = load(b, buffer, at, type_, pinned, at_least, safe)
+            places = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
+            near = load(b, buffer, places, type_, pinned, at_least, safe)
             if few.uniform:
-                return b.define("broadcast", (found,), type_, width, mask_bits=mask, pinned=pinned)
-            return interleaved.shuffled(b, found, found, [p - least for p in unit.pattern], pinned)
+                return b.define("broadcast", (near,), type_, width, mask_bits=mask, pinned=pinned)
+            return interleaved.shuffled(b, near, near, [p - least for p in unit.pattern], pinned)
     if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
         row = _row(b, buffer, lanes)
         if neighbours:
