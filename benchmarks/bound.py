@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from app.workers.calibrate import LEAST_VECTOR_BYTES, Measured, measure
+from app.workers.calibrate import LEAST_VECTOR_BYTES, measure
+from app.workers.samples import Measured
 from benchmarks import machine, report
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem

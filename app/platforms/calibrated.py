@@ -10,14 +10,17 @@ from typing import Any
 
 import yaml
 
-from app.workers.calibrate import Measured, beyond_caches, last_level_bytes, reach_ends, reached_bytes
+from app.workers.calibrate import beyond_caches, last_level_bytes, reach_ends, reached_bytes
 from app.workers.calibrate_generated import FUNCTIONS
+from app.workers.samples import Measured
 from platforms import CpuPlatform
 from platforms.ecm import TYPES, LevelCycles, TypeCycles
 from platforms.model import to_document
 
 NOISY = 0.25
 """A spread from which a figure is not trusted: what was known of it before stays."""
+UNSURE = 0.15
+"""A spread of any figure from which a measurement is one to be made again when the machine is quiet."""
 IMPLAUSIBLE = 20.0
 """Nor is one that is so many times, or one part in so many of, what was known of it before."""
 BUSY = 0.2
@@ -73,8 +76,13 @@ def warnings(measured: Measured) -> list[str]:
         found.append(f"other programs used {measured.busy:.1f} of a core: repeat it when the machine is quiet")
     noisy = [name for name, s in measured.samples.items() if s.spread > NOISY]
     if noisy:
-        found.append(f"noisy (rounds more than {NOISY:.0%} apart), and left as they were: {', '.join(noisy)}")
+        found.append(f"noisy (turns more than {NOISY:.0%} apart), and left as they were: {', '.join(noisy)}")
     return found
+
+
+def disturbed(measured: Measured) -> bool:
+    """Whether a measurement should be made again sometime."""
+    return measured.busy > BUSY or measured.spread(*measured.samples) > UNSURE
 
 
 def to_yaml(platform: CpuPlatform) -> str:
@@ -100,14 +108,15 @@ def _taken(
     found = {}
     for f in figures:
         spread = measured.spread(*f.of)
-        rounds = "1 round" if measured.rounds == 1 else f"{measured.rounds} rounds"
+        taken = len(measured.samples[f.of[0]].ns)
+        turns = "1 turn" if taken == 1 else f"{taken} turns"
         if spread > NOISY:
-            sources[f.name] = f"estimate: measured, but {rounds} have a spread of {spread:.0%}"
+            sources[f.name] = f"estimate: measured, but {turns} have a spread of {spread:.0%}"
         elif not _plausible(f.value, _value(before, f.name), f.within):
             sources[f.name] = "estimate: what was measured is out of all proportion to it"
         else:
             found[f.name] = f.value
-            sources[f.name] = f"measured: {f.how}; {rounds}, spread {spread:.0%}"
+            sources[f.name] = f"measured: {f.how}; {turns}, spread {spread:.0%}"
     return found
 
 

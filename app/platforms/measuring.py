@@ -20,10 +20,10 @@ from platforms import CpuPlatform, PlatformError, parse, to_document
 VARIABLE = "TILESMITH_CALIBRATE"
 """Says in the environment that nothing is measured on first use, where it is one of _NO."""
 _NO = ("0", "false", "no", "off", "f", "n")
-_MEASURED = 3
+_MEASURED = 4
 """The version of the measurement: counts up where figures of before are no longer what they would be."""
 DISTURBED_S = 3600.0
-"""For so long a measurement is kept that other programs disturbed."""
+"""For so long a measurement is kept that other programs disturbed, or machines beside this virtual one."""
 
 Tell = Callable[[str], None]
 
@@ -56,9 +56,9 @@ def measured_once(detected: CpuPlatform, tell: Tell, warn: Tell, again: bool = F
 
 
 def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> tuple[CpuPlatform, bool]:
-    """A measurement, and whether other programs disturbed it; `detected` where it fails: kept too, it is not tried
+    """A measurement, and whether something disturbed it; `detected` where it fails: kept too, it is not tried
     again as long as nothing changes."""
-    from app.platforms.calibrated import BUSY, calibrated
+    from app.platforms.calibrated import calibrated, disturbed
     from app.workers.calibrate import QUICK, QUICK_PARTS, measure
     from app.workers.errors import WorkerError
 
@@ -66,7 +66,7 @@ def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> tuple[CpuPlatfor
     try:
         with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
             found = measure(detected, Path(name), QUICK, parts=QUICK_PARTS)
-            return calibrated(detected, found), found.busy > BUSY
+            return calibrated(detected, found), disturbed(found)
     except WorkerError as error:
         warn(f"this machine cannot be measured, estimates will do: {error}")
         return detected, False

@@ -89,20 +89,22 @@ static double window_ns(int what, char *own, size_t from, size_t bytes, long n)
 }
 
 /* ns per byte of `crew` threads, each in a piece of its own; all bytes together are counted. Large pieces are walked
-   through window by window, each timed for itself: short enough to be left alone by other programs now and then. */
+   through window by window, each timed for itself: short enough to be left alone by other programs now and then; and
+   from where the last walk ended, since a cache may still have what was before that. */
 static double stream_ns(int what, char *memory, size_t piece, int crew)
 {
     double least = 1e300;
     const size_t windows = piece > WINDOW ? piece / WINDOW : 1, bytes = windows > 1 ? WINDOW : piece;
     long n = 1;
-    size_t turn = 0;
-    for (double end = now() + sample_ns, calm = 0; calm == 0 || now() < end; turn = (turn + 1) % windows) {
+    static size_t turn;
+    for (double end = now() + sample_ns, calm = 0; calm == 0 || now() < end; turn++) {
+        const size_t from = turn % windows * bytes;
         double took = 0;
 #ifdef _OPENMP
 #pragma omp parallel num_threads(crew) reduction(max : took)
-        took = window_ns(what, memory + (size_t)omp_get_thread_num() * piece, turn * bytes, bytes, n);
+        took = window_ns(what, memory + (size_t)omp_get_thread_num() * piece, from, bytes, n);
 #else
-        took = window_ns(what, memory, turn * bytes, bytes, n);
+        took = window_ns(what, memory, from, bytes, n);
 #endif
         if (windows == 1 && took < sample_ns / 20 && n < (1L << 30)) {
             n *= 2; /* the first passes also bring the piece into its level */
@@ -165,37 +167,41 @@ static size_t whole(size_t bytes)
     return bytes < unit ? unit : bytes / unit * unit;
 }
 
-/* A level, or memory: its bandwidths, alone and together, and its latency. */
-static void level(const char *name, char *memory, size_t bytes, size_t bytes_of_all, int last)
+static void say_of(const char *level, const char *what, double ns)
 {
-    static const char *names[] = {"load", "store", "copy", "past", "planes"};
-    char text[64];
-    for (int what = LOAD; what <= (last ? PLANES : STORE); what++) {
-        double alone = stream_ns(what, memory, whole(bytes), 1);
-        snprintf(text, sizeof text, "%s.%s", name, names[what]);
-        say(text, alone);
-        snprintf(text, sizeof text, "%s.%s.all", name, names[what]);
-        say(text, threads > 1 ? stream_ns(what, memory, whole(bytes_of_all), threads) : alone);
-    }
+    char name[64];
+    snprintf(name, sizeof name, "%s.%s", level, what);
+    say(name, ns);
+}
+
+/* A level, or memory: what one thread loads, what all load together, and its latency. */
+static void level(const char *name, char *memory, size_t bytes, size_t bytes_of_all)
+{
+    say_of(name, "load", stream_ns(LOAD, memory, whole(bytes), 1));
+    if (bytes_of_all > 0) say_of(name, "load.all", stream_ns(LOAD, memory, whole(bytes_of_all), threads));
     ring(memory, whole(bytes) / line, 1);
-    snprintf(text, sizeof text, "%s.latency", name);
-    say(text, chase_ns(memory));
+    say_of(name, "latency", chase_ns(memory));
 }
 
 /* The first two levels are each thread's own; what is further out all share by parts. */
 static void caches(char *memory)
 {
     char name[32];
-    for (int k = 0; k < sets - 1; k++) {
+    level("level1", memory, set_bytes[0], 0);
+    for (int k = 1; k < sets - 1; k++) {
         snprintf(name, sizeof name, "level%d", k + 1);
-        level(name, memory, set_bytes[k], k < 2 ? set_bytes[k] : set_bytes[k] / (size_t)threads, 0);
+        level(name, memory, set_bytes[k], k < 2 ? set_bytes[k] : set_bytes[k] / (size_t)threads);
+        say_of(name, "store", stream_ns(STORE, memory, whole(set_bytes[k]), 1));
     }
 }
 
 static void beyond(char *memory)
 {
-    size_t bytes = set_bytes[sets - 1];
-    level("memory", memory, bytes, bytes / (size_t)threads, 1);
+    const size_t bytes = set_bytes[sets - 1], piece = whole(bytes / (size_t)threads);
+    level("memory", memory, bytes, bytes / (size_t)threads);
+    say("memory.copy.all", stream_ns(COPY, memory, piece, threads));
+    say("memory.past.all", stream_ns(PAST, memory, piece, threads));
+    say("memory.planes.all", stream_ns(PLANES, memory, piece, threads));
     say("memory.scattered", scattered_ns(memory, whole(bytes) / line));
     ring(memory, whole(bytes) / line, 0);
     say("memory.in_order", chase_ns(memory));
@@ -251,27 +257,6 @@ static double region_ns(void)
     return least;
 }
 
-/* A parallel loop after a pause in which the threads go to sleep; one event a try. */
-static double woken_ns(void)
-{
-    double least = 1e300;
-    for (int k = 0; k < 5; k++) {
-        double until = now() + (sample_ns < 3e5 ? sample_ns : 3e5);
-        while (now() < until) {}
-        double at = now();
-        region();
-        double took = now() - at;
-        if (took < least) least = took;
-    }
-    return least;
-}
-
-static void system_(void)
-{
-    say("region", region_ns());
-    say("region.woken", woken_ns());
-}
-
 /* Memory in huge pages where the system has them: lookups of pages are not what is measured. */
 static char *huge(size_t bytes)
 {
@@ -304,8 +289,7 @@ int main(int argc, char **argv)
     if (memory == NULL) return 3;
     memset(memory, 0, need);
     for (int k = 0; k < rounds; k++) {
-        measure_clock();
-        say("clock", 1.0 / clock_ghz);
+        say("clock", 1.0 / clock_now_ghz(sample_ns));
 #ifdef CORE
         if (!strcmp(group, "core")) core(memory);
         else
@@ -313,7 +297,7 @@ int main(int argc, char **argv)
         if (!strcmp(group, "caches")) caches(memory);
         else if (!strcmp(group, "reach")) reach(memory);
         else if (!strcmp(group, "memory")) beyond(memory);
-        else if (!strcmp(group, "system")) system_();
+        else if (!strcmp(group, "system")) say("region", region_ns());
         else return 2;
     }
     return 0;

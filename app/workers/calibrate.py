@@ -1,18 +1,18 @@
 """What this machine does, measured: small kernels of our own C, and the C that the scheduler makes of small pipelines.
 
-Both are compiled by the platform's compiler and run confined. Every figure is taken in several rounds, the least of
-many tries in each. Whatever else runs makes things slower, and a lucky round is no figure: the lower quartile counts.
+Both are compiled by the platform's compiler and run confined. Every figure is taken in several turns of all of them,
+the least of many tries in each. Whatever else runs makes things slower, in a virtual machine also what nobody sees in
+it: another one on the same core, or in the same cache. So figures on which no two turns agree are taken again.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -21,6 +21,7 @@ from app.workers.calibrate_generated import Generated
 from app.workers.compile import build_program, find_toolchain
 from app.workers.errors import RunError
 from app.workers.run import RUN_LIMITS, environment
+from app.workers.samples import Measured, Reading
 from app.workers.sandbox import Confinement, Limits, execute
 from platforms import CpuPlatform
 
@@ -45,77 +46,24 @@ HALF_STAYS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The effort of a measurement: rounds, in so many `turns` of all groups, so that what disturbs one turn leaves the
-    others alone; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled
-    pipeline, and the longest that compiling, and each group, may take."""
+    """The effort of a measurement: `turns` of all groups, so that what disturbs one turn leaves the others alone, of so
+    many rounds; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled
+    pipeline, the longest that compiling, and each group, may take, and seconds since its begin in which no group is
+    taken again that would end later."""
 
-    rounds: int = 9
-    turns: int = 3
+    turns: int = 5
+    rounds: int = 2
     sample_us: int = 6000
     memory_bytes: int = 1 << 30
     calls: int = 300
     wall_s: float = 120.0
+    again_s: float = 15.0
 
 
-QUICK = Effort(rounds=4, turns=2, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0)
-"""A second or so, for quick_parts()."""
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """A figure of every round, in nanoseconds."""
-
-    ns: tuple[float, ...]
-
-    @property
-    def figure(self) -> float:
-        """Their lower quartile."""
-        return statistics.quantiles(self.ns, n=4, method="inclusive")[0] if len(self.ns) > 1 else self.ns[0]
-
-    @property
-    def spread(self) -> float:
-        """The distance of the figure from the least, as a share of it: rounds that whatever else runs did not disturb
-        say the same."""
-        return (self.figure - min(self.ns)) / self.figure if self.figure > 0 else 0.0
-
-
-@dataclass(slots=True)
-class Measured:
-    """Every figure by name; `busy` is how many cores other programs used before, `memory_bytes` what of memory was
-    walked through."""
-
-    samples: dict[str, Samples] = field(default_factory=dict)
-    rounds: int = 0
-    compiler: str = ""
-    seconds: float = 0.0
-    busy: float = 0.0
-    memory_bytes: float = math.inf
-
-    def add(self, said: Mapping[str, Sequence[float]]) -> None:
-        """More rounds of figures."""
-        for name, ns in said.items():
-            before = self.samples[name].ns if name in self.samples else ()
-            self.samples[name] = Samples((*before, *ns))
-
-    def ns(self, name: str) -> float:
-        """What the rounds say, nanoseconds."""
-        return self.samples[name].figure
-
-    def cycles(self, name: str) -> float:
-        """The same in cycles of the clock that was measured."""
-        return self.ns(name) * self.clock_ghz
-
-    def has(self, *names: str) -> bool:
-        """Whether all of those were measured, to more than nothing."""
-        return all(name in self.samples and self.ns(name) > 0 for name in names)
-
-    @property
-    def clock_ghz(self) -> float:
-        return 1.0 / self.ns("clock")
-
-    def spread(self, *names: str) -> float:
-        """The largest spread of those figures."""
-        return max((self.samples[n].spread for n in names if n in self.samples), default=0.0)
+QUICK = Effort(turns=3, rounds=2, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0, again_s=2.3)
+"""Two seconds or so, for QUICK_PARTS."""
+QUICK_PARTS = ("reach", "caches", "memory", "system")
+"""The parts that decide most and are compiled soon."""
 
 
 def measure(
@@ -131,34 +79,81 @@ def measure(
     Raises CompileError and RunError. What is compiled is kept in `cache_dir`.
     """
     effort = effort or Effort()
-    found = Measured(rounds=effort.rounds, compiler=find_toolchain(platform.compiler).version)
+    found = Measured(compiler=find_toolchain(platform.compiler).version)
     found.busy = _busy()
     start = time.monotonic()
     program = build_program(source(platform, "core" in parts), platform.compiler, cache_dir, effort.wall_s)
-    sets: dict[str, list[int]] = {}
+    groups = Groups(program, platform, effort, found)
     for turn in range(effort.turns):
-        done, then = (effort.rounds * n // effort.turns for n in (turn, turn + 1))
-        own = replace(effort, rounds=then - done)
         for group, title in GROUPS.items():
-            if group not in sets:  # the same in all turns
-                sets[group] = (
-                    reach_sets(platform, effort) if group == "reach" else working_sets(platform, effort, found)
-                )
-            if group in parts and _tells(group, platform, sets[group]):
+            if group in parts and groups.tells(group):
                 if turn == 0:
                     tell(f"measuring {title}")
-                found.add(_group(program, group, platform, own, sets[group]))
-    found.memory_bytes = sets["memory"][-1]
+                groups.take(group)
+    retake(groups, start + effort.again_s)
+    found.memory_bytes = groups.sets("memory")[-1]
     if PIPELINES in parts:
         tell("measuring generated code")
-        for name, times in Generated(platform, cache_dir, effort.rounds, effort.calls).figures().items():
-            found.add({name: times})
+        for name, times in Generated(platform, cache_dir, effort.turns, effort.calls).figures().items():
+            for ns in times:
+                found.add({name: Reading(ns)})
     found.seconds = time.monotonic() - start
     return found
 
 
-QUICK_PARTS = ("reach", "caches", "memory", "system")
-"""The parts that decide most and are compiled soon."""
+@dataclass(slots=True)
+class Groups:
+    """The groups of figures of the compiled `program`, each taken as often as asked; what it says goes to `found`."""
+
+    program: Path
+    platform: CpuPlatform
+    effort: Effort
+    found: Measured
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    _sets: dict[str, list[int]] = field(default_factory=dict)
+
+    def sets(self, group: str) -> list[int]:
+        """Bytes that a group walks through: the same in all turns."""
+        if group not in self._sets:
+            self._sets[group] = (
+                reach_sets(self.platform, self.effort)
+                if group == "reach"
+                else working_sets(self.platform, self.effort, self.found)
+            )
+        return self._sets[group]
+
+    def tells(self, group: str) -> bool:
+        """Presence of anything to be measured in a group."""
+        match group:
+            case "core":
+                return self.platform.vector_bytes >= LEAST_VECTOR_BYTES
+            case "reach":
+                return bool(self.sets(group))
+        return True
+
+    def take(self, group: str) -> None:
+        """One more turn of a group."""
+        start = time.monotonic()
+        said = _group(self.program, group, self.platform, self.effort, self.sets(group))
+        self.found.add(said)
+        between = {f"{REACH}{size}" for size in self.sets(group)[1:-1]} if group == "reach" else set()
+        self.names[group] = tuple(name for name in said if name != "clock" and name not in between)
+        self.seconds[group] = time.monotonic() - start
+
+
+def retake(groups: Groups, until: float) -> None:
+    """Groups with figures on which no two turns agree, again and again, as long as they end before that time; the
+    shortest first, so that all have had their turn before one has two."""
+    while True:
+        unsettled = (g for g, names in groups.names.items() if not groups.found.settled(names))
+        taken = 0
+        for group in sorted(unsettled, key=groups.seconds.__getitem__):
+            if time.monotonic() + groups.seconds[group] < until:
+                groups.take(group)
+                taken += 1
+        if not taken:
+            return
 
 
 def source(platform: CpuPlatform, core: bool = True) -> str:
@@ -172,16 +167,6 @@ def source(platform: CpuPlatform, core: bool = True) -> str:
     )
     files = (BASE, CORE, SOURCE) if core else (BASE, SOURCE)
     return "\n".join((*head, *(["#define CORE"] if core else []), *(f.read_text(encoding="utf-8") for f in files)))
-
-
-def _tells(group: str, platform: CpuPlatform, sizes: Sequence[int]) -> bool:
-    """Presence of anything to be measured in a group."""
-    match group:
-        case "core":
-            return platform.vector_bytes >= LEAST_VECTOR_BYTES
-        case "reach":
-            return bool(sizes)
-    return True
 
 
 def reach_sets(platform: CpuPlatform, effort: Effort) -> list[int]:
@@ -200,13 +185,15 @@ def reach_sets(platform: CpuPlatform, effort: Effort) -> list[int]:
 
 def reached_bytes(platform: CpuPlatform, found: Measured) -> float | None:
     """Bytes of the last level that the threads have together: walking through more than a cache keeps takes as long as
-    memory does, and in the middle between that and what small sets take, half stays. None where nothing of that kind
-    was seen: then it is as large as it is said to be, or no faster than memory."""
-    times = {int(n.removeprefix(REACH)): found.ns(n) for n in found.samples if n.startswith(REACH) and found.has(n)}
-    if not times:
+    memory does, and in the middle between that and what small sets take, half stays. Who else uses the cache changes by
+    the moment: of sets in between, the median counts. None where nothing of that kind was seen: then it is as large as
+    it is said to be, or no faster than memory."""
+    times = {int(n.removeprefix(REACH)): s.median for n, s in found.samples.items() if n.startswith(REACH)}
+    if not found.has(*reach_ends(found)) or not times:
         return None
     sizes = sorted(times)
-    near, far = times[sizes[0]], times[sizes[-1]]
+    near, far = (found.ns(name) for name in reach_ends(found))
+    times[sizes[0]], times[sizes[-1]] = near, far
     middle = math.sqrt(near * far)
     if far < FALLS * near:
         return None
@@ -230,16 +217,19 @@ def reach_ends(found: Measured) -> tuple[str, ...]:
 
 def working_sets(platform: CpuPlatform, effort: Effort, found: Measured | None = None) -> list[int]:
     """Bytes of a thread's working set for every level of cache, innermost first, then for memory: half of a cache
-    (of the innermost of its own ones; a quarter of one that threads share, of what was `found` that they have of it),
-    four times all of the last level."""
+    (of the innermost of its own ones; a quarter of one that threads share, of what was `found` that they have of it, or
+    up to half where that is little more than what is inside of it), four times all of the last level."""
     reached = None if found is None else reached_bytes(platform, found)
     together = last_level_bytes(platform) if reached is None else int(reached)
-    sizes = []
+    sizes: list[int] = []
+    beyond = 0
     for n, c in enumerate(platform.caches):
         shared = max(1, c.shared_by_threads // platform.threads_per_core) > 1
         last = n == len(platform.caches) - 1
         size = c.size_bytes * together // last_level_bytes(platform) if last else c.size_bytes
-        sizes.append(min(size // (4 if shared else 2), effort.memory_bytes))
+        part = max(size // 4, min(size // 2, beyond)) if shared else size // 2
+        sizes.append(min(part, effort.memory_bytes))
+        beyond = 2 * c.size_bytes * math.ceil(platform.threads / c.shared_by_threads)
     return [*sizes, min(max(64 << 20, 4 * together), effort.memory_bytes)]
 
 
@@ -250,10 +240,11 @@ def last_level_bytes(platform: CpuPlatform) -> int:
 
 def _group(
     program: Path, group: str, platform: CpuPlatform, effort: Effort, sizes: Sequence[int]
-) -> dict[str, list[float]]:
-    """The figures of one group that the program says, of every round, by name."""
+) -> dict[str, Reading]:
+    """The figures of one group that the program says by name, each the least of the rounds."""
     patience = 5 if group in ("memory", "system") else 1  # what takes milliseconds each, or waits for others
-    numbers = (platform.threads, effort.rounds, patience * effort.sample_us, platform.line_bytes)
+    rounds = max(1, effort.rounds // 2) if group == "memory" else effort.rounds  # one takes as long as ten of caches
+    numbers = (platform.threads, rounds, patience * effort.sample_us, platform.line_bytes)
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
         folder = Path(name).resolve()
         done = execute(
@@ -262,7 +253,8 @@ def _group(
             limits=Limits(wall_s=effort.wall_s, cpu_s=int(effort.wall_s) * platform.threads,
                           memory_bytes=RUN_LIMITS.memory_bytes, processes=256 + platform.threads,
                           output_bytes=4 << 20),
-            environment=environment(platform.threads),
+            # threads that come to lie on one CPU stay there for longer than a figure takes
+            environment=environment(platform.threads) | {"OMP_PROC_BIND": "true"},
             confinement=Confinement(writable=(folder,), readable=(program.parent,)),
         )  # fmt: skip
     said = done.stderr.decode("utf-8", "replace")
@@ -273,8 +265,17 @@ def _group(
     if done.returncode != 0:
         raise RunError("run_failure", f"measuring {GROUPS[group]} ended with status {done.returncode}", said)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    names = dict.fromkeys(str(line["name"]) for line in lines)
-    return {name: [float(line["ns"]) for line in lines if line["name"] == name] for name in names}
+    said: dict[str, Reading] = {}
+    for line in lines:
+        name, ns = str(line["name"]), float(line["ns"])
+        if name not in said or ns < said[name].ns:
+            said[name] = Reading(ns, float(line["clock_ghz"]) if follows_the_core(group, name) else 0.0)
+    return said
+
+
+def follows_the_core(group: str, name: str) -> bool:
+    """Whether a figure takes cycles of the core, whatever its clock: not what is beyond its own caches."""
+    return group == "core" or name.startswith(("level1.", "level2."))
 
 
 def _busy() -> float:

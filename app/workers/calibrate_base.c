@@ -7,7 +7,7 @@
  *
  * GROUP is core, reach, caches, memory or system. A line of JSON on standard output for every figure and round:
  * {"name": ..., "ns": ..., "clock_ghz": ...}. `ns` is per operation on a vector, per byte, per load, or per event, the
- * least of as many tries as SAMPLE_US microseconds allow, one at least; `clock_ghz` was measured just before. Working
+ * least of as many tries as SAMPLE_US microseconds allow, one at least; `clock_ghz` was measured just after. Working
  * sets are of one thread: of every level of cache, innermost first, then of memory; for `reach` any number of them, the
  * largest last, of all threads together.
  */
@@ -57,7 +57,6 @@ static int threads = 1, rounds = 1;
 static double sample_ns = 1e6;
 static size_t line = 64, set_bytes[32];
 static int sets;
-static double clock_ghz = 1.0;
 
 static double now(void)
 {
@@ -66,33 +65,28 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void say(const char *name, double ns)
-{
-    printf("{\"name\": \"%s\", \"ns\": %.9g, \"clock_ghz\": %.6g}\n", name, ns, clock_ghz);
-    fflush(stdout);
-}
-
 /* The least time of `step(n)`, in ns per unit of its n * units; n grows until a try takes a tenth of a sample. */
-#define LEAST(result, units, n, ...)                                                                                   \
+#define LEAST(...) LEAST_OF(sample_ns, __VA_ARGS__)
+#define LEAST_OF(tries_ns, result, units, n, ...)                                                                      \
     do {                                                                                                               \
         double least_ = 1e300, start_ = now(), took_ = 0;                                                              \
         for (n = 16; n < (1L << 40); n *= 2) {                                                                         \
             double at_ = now();                                                                                        \
-            __VA_ARGS__;                                                                                                \
+            __VA_ARGS__;                                                                                               \
             took_ = now() - at_;                                                                                       \
-            if (took_ > sample_ns / 20) break;                                                                         \
+            if (took_ > (tries_ns) / 20) break;                                                                        \
         }                                                                                                              \
         do {                                                                                                           \
             double at_ = now();                                                                                        \
-            __VA_ARGS__;                                                                                                \
+            __VA_ARGS__;                                                                                               \
             took_ = now() - at_;                                                                                       \
             if (took_ < least_) least_ = took_;                                                                        \
-        } while (now() - start_ < sample_ns);                                                                          \
+        } while (now() - start_ < (tries_ns));                                                                         \
         result = least_ / ((double)(n) * (double)(units));                                                             \
     } while (0)
 
-/* The clock: a chain of additions takes a cycle each. */
-static void measure_clock(void)
+/* The clock now: a chain of additions takes a cycle each. */
+static double clock_now_ghz(double tries_ns)
 {
     double least;
     long n;
@@ -100,6 +94,15 @@ static void measure_clock(void)
     HOLD_WORD(one);
 #define ADD x += one; HOLD_WORD(x);
 #define ADD8 ADD ADD ADD ADD ADD ADD ADD ADD
-    LEAST(least, 32, n, for (long i = 0; i < n; i++) { ADD8 ADD8 ADD8 ADD8 });
-    clock_ghz = 1.0 / least;
+    LEAST_OF(tries_ns, least, 32, n, for (long i = 0; i < n; i++) { ADD8 ADD8 ADD8 ADD8 });
+    return 1.0 / least;
+}
+
+/* Short enough for the clock to be the same as in what was just measured. */
+#define BESIDE_NS 3e4
+
+static void say(const char *name, double ns)
+{
+    printf("{\"name\": \"%s\", \"ns\": %.9g, \"clock_ghz\": %.6g}\n", name, ns, clock_now_ghz(BESIDE_NS));
+    fflush(stdout);
 }

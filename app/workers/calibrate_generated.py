@@ -28,15 +28,15 @@ _WIDE, _HIGH = 1024, 16
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The figures of `platform`, this host: each taken `rounds` times, the least of that many `calls` each time."""
+    """The figures of `platform`, this host: each taken `turns` times, the least of that many `calls` each time."""
 
     platform: CpuPlatform
     cache_dir: Path
-    rounds: int
+    turns: int
     calls: int
 
     def figures(self) -> dict[str, list[float]]:
-        """Nanoseconds of every round, by name: `i32.divide`, `f32.function` (of a vector, its loads and stores of a few
+        """Nanoseconds of every turn, by name: `i32.divide`, `f32.function` (of a vector, its loads and stores of a few
         cycles included), `gather`, of an element."""
         found = {}
         for t in TYPES:
@@ -69,13 +69,13 @@ class Generated:
         return [max(0.0, (a - b) / (_WIDE * _HIGH)) for a, b in pairs]
 
     def times(self, pipeline: Pipeline, schedule: Schedule, t: str, wide: int, high: int) -> Iterator[float]:
-        """The fastest call on one thread, ns, once a round."""
+        """The fastest call on one thread, ns, once a turn."""
         library = build(generate(pipeline, schedule, self.platform), self.platform, self.cache_dir, _COMPILE_S)
         # numbers whose quotient is not 0, and whose exponential is finite
         values = (3, 7) if t[0] == "f" else (100, 7)
         inputs = {n: Image(np.full((high, wide), v, _NAMES[t]), (0, 0)) for n, v in zip("ab", values, strict=True)}
         regions = {"out": ((0, wide), (0, high))}
-        for _ in range(self.rounds):
+        for _ in range(self.turns):
             yield 1e6 * min(run(library, pipeline, inputs, {}, regions, 1, self.calls).times_ms)
 
 

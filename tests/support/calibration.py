@@ -8,10 +8,11 @@ from pathlib import Path
 
 from support.tools import require_tool
 
-from app.workers.calibrate import Effort, Measured, measure
+from app.workers.calibrate import Effort, measure
+from app.workers.samples import Measured
 from platforms.detect import host
 
-TRY = Effort(rounds=1, turns=1, sample_us=20, memory_bytes=1 << 20, calls=2)
+TRY = Effort(turns=1, rounds=1, sample_us=20, memory_bytes=1 << 20, calls=2, again_s=0.0)
 """What shows that it works, and measures nothing well."""
 
 
