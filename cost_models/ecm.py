@@ -35,13 +35,10 @@ from platforms.model import Platform
 
 HIDDEN = 0.95
 """Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect
-prefetcher."""
-HIDDEN_MEMORY = 0.6
-"""The same of memory, which is further away than prefetchers run ahead, ..."""
-PREFETCHED = 0.95
-"""... and of rows that are asked for early enough by the program, ..."""
+prefetcher. Of memory, which is further away than prefetchers run ahead, it is a figure of the machine."""
 AHEAD_BYTES = 4096.0
-"""... half as much of the difference where it asks this far ahead: to the page where prefetchers stop."""
+"""How far ahead a program asks for what it reads where asking makes half of its difference: to the page where
+prefetchers stop."""
 STREAMS = 32.0
 """Rows that prefetchers can follow side by side; of more, in proportion less hides."""
 WORKING_REGISTERS = 8
@@ -124,13 +121,13 @@ def _terms(
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
     together = [sum(amounts, 0.0) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
-    asked = group.prefetch / (group.prefetch + AHEAD_BYTES)
+    p, asked = m.parameters, group.prefetch / (group.prefetch + AHEAD_BYTES)
+    ahead = p.memory_hidden_share + asked * (p.memory_hidden_share_prefetched - p.memory_hidden_share)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
         own, *levels, memory, _ = together if w.in_output else (alone, *moved)
         inside = sum(levels, 0.0)
-        long = of.followed * m.parameters.prefetch_share
-        ahead = HIDDEN_MEMORY + asked * (PREFETCHED - HIDDEN_MEMORY)
+        long = of.followed * p.prefetch_share
         added = _beside(_beside(own, inside, HIDDEN * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
         *levels, memory, waits = moved

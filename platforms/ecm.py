@@ -85,6 +85,10 @@ class EcmParameters(BaseModel):
     memory_parallelism: Annotated[float, Field(strict=True, ge=1, le=1024)] = Field(
         description="misses that one thread has under way at a time where no prefetcher helps"
     )
+    memory_hidden_share: Share = Field(
+        description="share of memory's time that hides behind instructions, in long rows"
+    )
+    memory_hidden_share_prefetched: Share = Field(description="... where software asks far ahead for what it reads")
     row_start_ns: Nanoseconds = Field(description="set-up of a row of vectors: addresses, bounds, its remainder")
     tile_start_ns: Nanoseconds = Field(description="set-up of a tile")
     fork_join_ns: Nanoseconds = Field(description="a parallel loop: waking all threads and waiting for the last")
@@ -124,6 +128,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
     - one thread reads at most 20 lines a memory latency, three times as many with a prefetcher;
     - a store to memory takes the time of two loads, a streaming one that of one and a quarter, where there are any: on
       x86-64;
+    - prefetchers run six tenths of the way ahead that hides memory behind instructions, software nearly all of it;
     - a row costs ten nanoseconds, a parallel loop five microseconds.
     """
     wide = max(1, platform.vector_bytes)
@@ -161,6 +166,8 @@ def derived(platform: CpuPlatform) -> EcmParameters:
         streaming_store_factor=1.25 if platform.triple.startswith("x86_64-") else 2.0,
         prefetch_share=0.9 if platform.prefetcher else 0.0,
         memory_parallelism=12.0,
+        memory_hidden_share=0.6,
+        memory_hidden_share_prefetched=0.95,
         row_start_ns=10.0,
         tile_start_ns=30.0,
         fork_join_ns=5000.0 if platform.threads > 1 else 0.0,

@@ -36,6 +36,8 @@ GROUPS = {
 }
 LEAST_VECTOR_BYTES = 16
 _IDLE_S = 0.1
+MOST_AHEAD = 65536
+"""How far ahead lines are asked for at most, well beyond where prefetchers stop by themselves, as schedules do."""
 REACH = "reach."
 """Begins the names of samples that end in bytes of a working set."""
 FALLS = 1.3
@@ -146,7 +148,7 @@ def retake(groups: Groups, until: float) -> None:
     """Groups with figures on which no two turns agree, again and again, as long as they end before that time; the
     shortest first, so that all have had their turn before one has two."""
     while True:
-        unsettled = (g for g, names in groups.names.items() if not groups.found.settled(names))
+        unsettled = (g for g, names in groups.names.items() if groups.found.unsure(names))
         taken = 0
         for group in sorted(unsettled, key=groups.seconds.__getitem__):
             if time.monotonic() + groups.seconds[group] < until:
@@ -164,6 +166,7 @@ def source(platform: CpuPlatform, core: bool = True) -> str:
     head = (
         f"#define VECTOR_BYTES {size}",
         f"#define NEIGHBOURS(a, b) __builtin_shufflevector(a, b, {neighbours})",
+        f"#define AHEAD_BYTES {min(platform.l2_bytes // 4, MOST_AHEAD)}",
     )
     files = (BASE, CORE, SOURCE) if core else (BASE, SOURCE)
     return "\n".join((*head, *(["#define CORE"] if core else []), *(f.read_text(encoding="utf-8") for f in files)))
@@ -265,12 +268,12 @@ def _group(
     if done.returncode != 0:
         raise RunError("run_failure", f"measuring {GROUPS[group]} ended with status {done.returncode}", said)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    said: dict[str, Reading] = {}
+    least: dict[str, Reading] = {}
     for line in lines:
         name, ns = str(line["name"]), float(line["ns"])
-        if name not in said or ns < said[name].ns:
-            said[name] = Reading(ns, float(line["clock_ghz"]) if follows_the_core(group, name) else 0.0)
-    return said
+        if name not in least or ns < least[name].ns:
+            least[name] = Reading(ns, float(line["clock_ghz"]) if follows_the_core(group, name) else 0.0)
+    return least
 
 
 def follows_the_core(group: str, name: str) -> bool:

@@ -98,6 +98,16 @@ def test_a_damaged_file_is_measured_anew(first, tmp_path, text):
     assert show()[1] == ""
 
 
+def test_a_measurement_of_another_shape_is_made_anew(first, tmp_path):
+    show()
+    (kept,) = (tmp_path / "cache" / "hosts").glob("*.json")
+    older = json.loads(kept.read_text())
+    del older["platform"]["ecm"]["memory_hidden_share"]
+    kept.write_text(json.dumps(older))
+    assert "measuring" in show()[1]
+    assert show()[1] == ""
+
+
 def test_what_was_disturbed_is_measured_again_after_an_hour(first, monkeypatch):
     quiet = quick_calibration()
     monkeypatch.setattr(calibrate, "measure", lambda *_, **__: first.append(()) or replace(quiet, busy=1.5))

@@ -282,6 +282,24 @@ def test_to_ask_beyond_the_end_of_a_row_takes_nothing_of_the_last_level() -> Non
     assert plain["memory"] == 0 < plain["L3"]
 
 
+@pytest.mark.parametrize(("plain", "ahead"), [(0.6, 0.95), (0.75, 0.95), (0.9, 0.9), (1.0, 1.0)])
+def test_memory_hides_behind_instructions_as_much_as_the_machine_lets_it(plain: float, ahead: float) -> None:
+    """Of memory that takes half as long as the instructions; halfway to what prefetch hides at a page ahead."""
+    platform = machine(
+        row_start_ns=0.0,
+        memory_gb_s_one_thread=10.0,
+        memory_gb_s=10.0,
+        memory_hidden_share=plain,
+        memory_hidden_share_prefetched=ahead,
+    )
+    half = terms(counts(work()), platform)["in core"] / 2
+    moved = work(working=(FAR,), loaded=(half * 1e-6 * 10e9,))
+    for prefetch, hidden in ((0, plain), (4096, (plain + ahead) / 2)):
+        found = terms(counts(moved, prefetch=prefetch), platform)
+        assert found["memory"] == pytest.approx((1 - hidden) * half)
+        assert found["in core"] == pytest.approx(2 * half)
+
+
 def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -> None:
     """The more so the shorter a row is, and not where the next tile goes on with it in time."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)

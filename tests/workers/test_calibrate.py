@@ -190,6 +190,17 @@ def test_streaming_stores_are_worse_than_others_where_copies_are(copy, past, pla
     assert parameters.streaming_store_factor == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("plain", "ahead", "expected"), [(0.7, 0.9, (0.75, 0.95)), (0.9, 0.6, (0.95, 0.95)), (1.0, 1.0, (1.0, 1.0))]
+)
+def test_what_hides_is_of_rows_that_prefetchers_follow_and_no_less_where_they_are_asked_for(plain, ahead, expected):
+    in_order = {"memory__latency": 100.0, "memory__in_order": 5.0, "memory__scattered": 10.0}
+    measured = figures(memory__hidden=plain, memory__hidden_ahead=ahead, **in_order)
+    parameters = calibrated(host(), measured).ecm_parameters
+    assert parameters.prefetch_share == 0.95
+    assert (parameters.memory_hidden_share, parameters.memory_hidden_share_prefetched) == expected
+
+
 def test_threads_together_have_at_least_what_one_has():
     ns = {"memory__load__all": 0.04, "memory__copy__all": 0.03, "memory__past__all": 0.02, "memory__planes__all": 0.02}
     parameters = calibrated(host(), figures(**ns)).ecm
