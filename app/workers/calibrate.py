@@ -50,8 +50,8 @@ HALF_STAYS = 0.7
 class Effort:
     """The effort of a measurement: `turns` of all groups, so that what disturbs one turn leaves the others alone, of so
     many rounds; microseconds of tries for a figure in each, bytes that count as memory at most, calls of a compiled
-    pipeline, the longest that compiling, and each group, may take, and seconds since its begin in which no group is
-    taken again that would end later."""
+    pipeline, the longest that compiling, and each group, may take, and for how many seconds after compiling groups are
+    taken again."""
 
     turns: int = 5
     rounds: int = 2
@@ -62,7 +62,7 @@ class Effort:
     again_s: float = 15.0
 
 
-QUICK = Effort(turns=3, rounds=2, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0, again_s=2.3)
+QUICK = Effort(turns=3, rounds=2, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0, again_s=1.2)
 """Two seconds or so, for QUICK_PARTS."""
 QUICK_PARTS = ("reach", "caches", "memory", "system")
 """The parts that decide most and are compiled soon."""
@@ -85,14 +85,14 @@ def measure(
     found.busy = _busy()
     start = time.monotonic()
     program = build_program(source(platform, "core" in parts), platform.compiler, cache_dir, effort.wall_s)
-    groups = Groups(program, platform, effort, found)
+    groups, compiled = Groups(program, platform, effort, found), time.monotonic()
     for turn in range(effort.turns):
         for group, title in GROUPS.items():
             if group in parts and groups.tells(group):
                 if turn == 0:
                     tell(f"measuring {title}")
                 groups.take(group)
-    retake(groups, start + effort.again_s)
+    retake(groups, compiled + effort.again_s)
     found.memory_bytes = groups.sets("memory")[-1]
     if PIPELINES in parts:
         tell("measuring generated code")
