@@ -4,11 +4,11 @@ windows separated, its outputs joined."""
 from __future__ import annotations
 
 from scheduler.analysis.normalise import normalise
-from scheduler.analysis.remember import OfPipelines
+from scheduler.analysis.remember import once_per_pipeline
 from scheduler.factors import factored
 from scheduler.joinings import joined
 from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Schedule
+from scheduler.schedule import Factor, Joining, Schedule, Separation
 from scheduler.separations import separated
 
 
@@ -17,17 +17,20 @@ def prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 
     Raises IllegalSchedule where the schedule has a factor, a separation or a joining that cannot be.
     """
-    key = (schedule.factors, schedule.separations, schedule.joinings, schedule.strict)
-    return _PREPARED.get(pipeline, key, lambda: _prepared(pipeline, schedule))
+    return _prepared(pipeline, schedule.factors, schedule.separations, schedule.joinings, schedule.strict)
 
 
-_PREPARED = OfPipelines()
-
-
-def _prepared(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
-    pipeline = normalise(factored(pipeline, schedule.factors, schedule.strict), schedule.strict)
-    if schedule.separations:
-        pipeline = normalise(separated(pipeline, schedule.separations, schedule.strict), schedule.strict)
-    if schedule.joinings:
-        pipeline = normalise(joined(pipeline, schedule.joinings), schedule.strict)
+@once_per_pipeline
+def _prepared(
+    pipeline: Pipeline,
+    factors: tuple[Factor, ...],
+    separations: tuple[Separation, ...],
+    joinings: tuple[Joining, ...],
+    strict: bool,
+) -> Pipeline:
+    pipeline = normalise(factored(pipeline, factors, strict), strict)
+    if separations:
+        pipeline = normalise(separated(pipeline, separations, strict), strict)
+    if joinings:
+        pipeline = normalise(joined(pipeline, joinings), strict)
     return pipeline

@@ -1,4 +1,4 @@
-"""Boundaries become arithmetic, and updates that are no more than an expression become one: what is left to analyse."""
+"""Normalisation: boundaries become arithmetic, and updates that are no more than an expression become one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scheduler.analysis.derived import with_derived
 from scheduler.analysis.edges import inherited
 from scheduler.analysis.folding import folded
 from scheduler.analysis.reduction_order import fastest_dims, ordered
-from scheduler.analysis.remember import OfPipelines
+from scheduler.analysis.remember import once_per_pipeline
 from scheduler.analysis.specialised import specialised
 from scheduler.analysis.symmetry import halved
 from scheduler.lang.pipeline import Pipeline, Stage
 
 Pass = Literal["boundaries", "folding", "order", "levels", "halves", "params", "edges"]
 Note = Callable[[Pass, Pipeline, Pipeline], None]
-"""Told of a pass that changes something: the pipeline before and after it."""
+"""An observer of the passes that change something: the pass, the pipeline before and after it."""
 
 
 def normalise(pipeline: Pipeline, strict: bool = False, note: Note | None = None) -> Pipeline:
@@ -34,15 +34,16 @@ def normalise(pipeline: Pipeline, strict: bool = False, note: Note | None = None
     and a pipeline that is normal is returned itself. A boundary's index arithmetic is wrapped in a clamp to the
     domain even where the modulo implies it, so that interval arithmetic sees the bound.
     """
-    told = None if note is None else _normalised(pipeline, strict, note)
-    made = _NORMAL.get(pipeline, strict, lambda: told or _normalised(pipeline, strict, None))
-    return made if made is pipeline else _NORMAL.get(made, strict, lambda: made)
+    for name, before, after in _rewrites(pipeline, strict):
+        if note is not None:
+            note(name, before, after)
+        pipeline = after
+    return pipeline
 
 
-_NORMAL = OfPipelines()
-
-
-def _normalised(pipeline: Pipeline, strict: bool, note: Note | None) -> Pipeline:
+@once_per_pipeline
+def _rewrites(pipeline: Pipeline, strict: bool) -> tuple[tuple[Pass, Pipeline, Pipeline], ...]:
+    """The passes that change something, in order, each with the pipeline before and after it."""
     fastest = fastest_dims(pipeline)
     passes: tuple[tuple[Pass, Callable[[Pipeline], Pipeline]], ...] = (
         ("boundaries", without_boundaries),
@@ -53,11 +54,12 @@ def _normalised(pipeline: Pipeline, strict: bool, note: Note | None) -> Pipeline
         ("params", with_derived),
         ("edges", inherited),
     )
+    rewrites = []
     for name, rewrite in passes:
         before, pipeline = pipeline, rewrite(pipeline)
-        if note is not None and pipeline is not before:
-            note(name, before, pipeline)
-    return pipeline
+        if pipeline is not before:
+            rewrites.append((name, before, pipeline))
+    return tuple(rewrites)
 
 
 def _by_stage(pipeline: Pipeline, rewrite: Callable[[Stage], Stage]) -> Pipeline:

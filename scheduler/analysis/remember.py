@@ -1,22 +1,22 @@
-"""Remembers facts about stages and pipelines for as long as they are asked for often."""
+"""Caches of facts about stages and pipelines, for as long as they are asked for often."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import wraps
-from threading import Lock
-from typing import TypeVar
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar, TypeVarTuple
 
 from scheduler.lang.pipeline import Pipeline, Stage
 
 Fact = TypeVar("Fact")
+Key = TypeVarTuple("Key")
 KEPT = 2048
 PIPELINES = 16
-"""Pipelines that a function remembers at once, the last ones: they are whole trees, with what is made of them."""
+"""Pipelines in a function's cache, at most: they are whole trees, with the results that were made of them."""
 
 
 def once_per_stage(function: Callable[[Stage], Fact]) -> Callable[[Stage], Fact]:
-    """`function` with a memory of its last results. Stages are recognised by identity: comparing or hashing a
+    """`function` with a cache of its last results. Stages are recognised by identity: comparing or hashing a
     whole expression tree would cost more than most facts."""
     known: dict[int, tuple[Stage, Fact]] = {}
 
@@ -34,22 +34,31 @@ def once_per_stage(function: Callable[[Stage], Fact]) -> Callable[[Stage], Fact]
     return remembered
 
 
-class OfPipelines:
-    """Pipelines that were made of others, by whatever else they depend on. A pipeline is recognised by identity, so
-    that what is known of the stages of the one made is found again, too."""
+def once_per_pipeline(function: Callable[[Pipeline, *Key], Fact]) -> Callable[[Pipeline, *Key], Fact]:
+    """`function` with a least-recently-used cache. Pipelines are recognised by identity, so that the facts known of
+    the stages of a result are found again, too; the other arguments are compared by value."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, Hashable], tuple[Pipeline, Pipeline]] = {}
-        self._changing = Lock()
+    @lru_cache(maxsize=PIPELINES)
+    def cached(pipeline: _Identity, *key: *Key) -> Fact:
+        return function(pipeline.pipeline, *key)
 
-    def get(self, pipeline: Pipeline, key: Hashable, make: Callable[[], Pipeline]) -> Pipeline:
-        """What `make` returns, or has returned for this pipeline and key."""
-        entry = self._known.get((id(pipeline), key))
-        if entry is not None and entry[0] is pipeline:
-            return entry[1]
-        made = make()
-        with self._changing:
-            if len(self._known) >= PIPELINES:
-                del self._known[next(iter(self._known))]  # the oldest
-            self._known[id(pipeline), key] = (pipeline, made)
-        return made
+    @wraps(function)
+    def remembered(pipeline: Pipeline, *key: *Key) -> Fact:
+        return cached(_Identity(pipeline), *key)
+
+    return remembered
+
+
+class _Identity:
+    """A pipeline as a key that equals no other pipeline, whatever their values."""
+
+    __slots__ = ("pipeline",)
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.pipeline is other.pipeline
+
+    def __hash__(self) -> int:
+        return id(self.pipeline)
