@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from scheduler.emit.c_conversions import cast
+from scheduler.emit.c_elementary import FLOAT_FUNCTIONS
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_types import literal, scalar, short
-from scheduler.emit.c_vectors import FLOAT_FUNCTIONS
 from scheduler.lang.types import FLOAT32, FLOAT64, UINT32, ScalarType
 from scheduler.lower.program import Value
 

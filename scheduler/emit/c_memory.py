@@ -1,0 +1,187 @@
+"""Functions of C files for vectors in memory: clamped and partial loads and stores, alignment, streaming stores."""
+
+from __future__ import annotations
+
+_PERMUTED = """\
+/* Lanes of a, at places that a vector says: what Clang has no word for but those of instructions. */
+#if $permutes
+TILESMITH_INLINE $T $permuted($T a, $I at) {
+#if !defined __clang__
+    return __builtin_shuffle(a, at);
+#else
+$permutation
+#endif
+}
+#endif
+"""
+
+_RUN = """\
+/* Elements of a row, at neighbours that are clamped; `whole` if it is a vector long, the last of which is at `last`. */
+TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
+#if TILESMITH_REGISTER >= $bytes && ($permutes)
+    if (whole) {
+        const int64_t start = at[0] < last ? at[0] : last;
+        $T found;
+        memcpy(&found, row + start, sizeof found);
+        return $permuted(found, __builtin_convertvector(at - (int32_t)start, $I));
+    }
+#endif
+    (void)whole, (void)last;
+    return ($T){$elements};
+}
+"""
+
+_NEAR = """\
+/* Elements of a row from `at` on, of which `first` to `last` exist: lanes beyond have any of these. */
+TILESMITH_INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
+    if (last - first >= $last) {
+        const int64_t start = tilesmith_max(tilesmith_min(at, last - $last), first);
+        $T found;
+        memcpy(&found, row + start, sizeof found);
+        if (at == start) return found;
+#if TILESMITH_REGISTER >= $bytes && ($permutes)
+        return $permuted(found, (($I){$iota} + ($i)(at - start)) & $last);
+#endif
+    }
+    $E lanes[$last + 1];
+    for (int n = 0; n <= $last; n++) lanes[n] = row[tilesmith_max(tilesmith_min(at + n, last), first)];
+    $T found;
+    memcpy(&found, lanes, sizeof found);
+    return found;
+}
+"""
+
+_PART = """\
+/* Lanes `from` to `to` - 1 to a row. */
+TILESMITH_INLINE void $part($E *row, $T value, int64_t from, int64_t to) {
+    if (from <= 0 && to > $last) {
+        memcpy(row, &value, sizeof value);
+        return;
+    }
+    $E lanes[$last + 1];
+    memcpy(lanes, &value, sizeof value);
+    for (int64_t n = tilesmith_max(from, 0); n < tilesmith_min(to, $last + 1); n++) row[n] = lanes[n];
+}
+"""
+
+_HELD = """\
+/* Elements between the vector of memory that `at` is in and `at`, where vectors are made to fit those of memory. */
+TILESMITH_INLINE int64_t $held(const $E *at) {
+#if $whole && !defined __clang__
+    return (int64_t)((uintptr_t)at / sizeof *at % ($last + 1));
+#else
+    (void)at;
+    return 0;
+#endif
+}
+"""
+
+_INTO_LINE = """\
+/* Vectors between the beginning of a line and the one that `at` is in. */
+TILESMITH_INLINE int64_t $into_line(const $E *at) {
+    return (int64_t)((uintptr_t)at / $bytes % ((LINE + $bytes - 1) / $bytes));
+}
+"""
+
+_WHOLE_VECTOR = """\
+/* A streaming store of a vector of memory. */
+TILESMITH_INLINE void $whole_vector($E *at, $T value) {
+#if $whole
+    typedef long long whole __attribute__((vector_size($bytes)));
+#ifdef __clang__
+    __builtin_nontemporal_store((whole)value, (whole *)at);
+#else
+    $store((whole *)at, (whole)value);
+#endif
+#else
+    memcpy(at, &value, sizeof value);
+#endif
+}
+"""
+
+_STREAM = """\
+/* The vector of memory that `at` is in, of lanes of two neighbours (with Clang: the one at `at`): a streaming store
+   where its block begins with a line. */
+TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks, int64_t apart) {
+#if $whole && !defined __clang__
+    $E *const to = ($E *)((uintptr_t)at & -(uintptr_t)$bytes);
+    const $T aligned = __builtin_shuffle(before, now, picks);
+#else
+    $E *const to = at;
+    const $T aligned = now;
+    (void)before, (void)picks;
+#endif
+    if (apart == 0 && (uintptr_t)to % $bytes == 0) $whole_vector(to, aligned);
+    else memcpy(to, &aligned, sizeof aligned);
+}
+"""
+
+_ENDS = """\
+/* The same, only elements `from` to `to` - 1 of it. */
+TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t apart, int64_t from, int64_t to) {
+    if (from <= 0 && to > $last) {
+        $stream(at, before, now, picks, apart);
+        return;
+    }
+#if $whole && !defined __clang__
+    $part(($E *)((uintptr_t)at & -(uintptr_t)$bytes), __builtin_shuffle(before, now, picks), from, to);
+#else
+    (void)before, (void)picks;
+    $part(at, now, from, to);
+#endif
+}
+"""
+
+_BEYOND = """\
+/* Elements between the beginning of a line and `at`, where there are streaming stores. */
+TILESMITH_INLINE int64_t $beyond(const $E *at) {
+#ifdef __SSE2__
+    return (int64_t)((uintptr_t)at % LINE / sizeof *at);
+#else
+    (void)at;
+    return 0;
+#endif
+}
+"""
+
+_PAST = """\
+/* A vector, the `part`-th of its block: a streaming store where the block begins with a line. Of one that is moved, to
+   the left where `moved` is positive, what the others leave. */
+TILESMITH_INLINE void $past($E *at, $T value, int64_t moved, int part) {
+    if (moved) $part(at, value, moved, moved < 0 ? $last + 1 + moved : $last + 1);
+    else if (((uintptr_t)at - (uintptr_t)part * $bytes) % LINE == 0) $whole_vector(at, value);
+    else memcpy(at, &value, sizeof value);
+}
+"""
+
+STREAMING_STORES = {
+    64: ("defined __AVX512F__", "movntdq512"),
+    32: ("defined __AVX2__", "movntdq256"),
+    16: ("defined __SSE2__", "movntdq"),
+}
+"""By bytes of a vector: where there is a streaming store of it, and GCC's name for that."""
+
+_PAIR = """\
+/* An element and its right neighbour. */
+TILESMITH_INLINE uint64_t $pair(const $E *at) {
+    uint64_t found;
+    memcpy(&found, at, sizeof found);
+    return found;
+}
+"""
+
+FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "permuted": (_PERMUTED, ()),
+    "run": (_RUN, ("permuted",)),
+    "near": (_NEAR, ("permuted",)),
+    "part": (_PART, ()),
+    "held": (_HELD, ()),
+    "into_line": (_INTO_LINE, ()),
+    "whole_vector": (_WHOLE_VECTOR, ()),
+    "stream": (_STREAM, ("whole_vector",)),
+    "ends": (_ENDS, ("part", "stream")),
+    "beyond": (_BEYOND, ()),
+    "past": (_PAST, ("part", "whole_vector")),
+    "pair": (_PAIR, ()),
+}
+"""C text and callees by name, in an order in which they can be defined."""
