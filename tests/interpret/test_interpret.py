@@ -262,7 +262,7 @@ class TestReductions:
     def test_chunks_make_no_difference(self, monkeypatch):
         text = "sum(f(x + r, y + s) * (r + 2 * s) for r in range(-1, 3) for s in range(-1, 2) if r != s)"
         whole = self.value(text)
-        monkeypatch.setattr("scheduler.lang.interpret.CHUNK", 5)
+        monkeypatch.setattr("scheduler.lang.interpret_expressions.CHUNK", 5)
         assert self.value(text) == whole
 
     def test_a_body_without_the_variable(self):
