@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.machines import here, machine
 from support.native import build, call, source_of
+from support.planar import planar
 from support.random_cases import case_of, judge
 from support.shipped import SIZES, assert_right, loaded, problem
 from support.threads import threads
@@ -220,17 +221,8 @@ def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
         "again": "strided(x, y // 4)",
         "out": "again(x - 1, y) + again(x + 1, y + 1)",
     }
-    pipeline = load(
-        {
-            "format": 1,
-            "name": "butterfly",
-            "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
-            "stages": [{"name": n, "dims": ["x", "y"], "value": v} for n, v in values.items()],
-            "outputs": ["out"],
-            "estimates": {"out": [[0, 256], [0, 64]]},
-        }
-    )
-    schedule = rows("butterfly", "out", (ring("ring"), ring("strided"), registers("again")))
+    pipeline = planar(values, 256, 64)
+    schedule = rows("planar", "out", (ring("ring"), ring("strided"), registers("again")))
     check(pipeline, schedule)
     source = source_of(pipeline, schedule, here())
     regions = {"out": ((3, 70), (5, 31))}

@@ -11,6 +11,7 @@ from support.executed import Executed, execute
 from support.machines import here
 from support.methods import PAPER_OPTIONS
 from support.native import Region, build, call, source_of
+from support.planar import planar
 from support.shipped import loaded
 
 from scheduler.compile import compile_pipeline
@@ -154,18 +155,7 @@ def assert_computes(
     stages: dict[str, str], placements: Sequence[Placement], loops: tuple[str, ...] = ROWS, rows: int = 32
 ) -> None:
     """Under AddressSanitizer a buffer that is too small would be seen at once; here its neighbour is overwritten."""
-    pipeline = load(
-        {
-            "format": 1,
-            "name": "small",
-            "inputs": [
-                {"name": "input", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": "mirror_image"}},
-            ],
-            "stages": [{"name": n, "dims": ["x", "y"], "value": v} for n, v in stages.items()],
-            "outputs": [list(stages)[-1]],
-            "estimates": {list(stages)[-1]: [[0, SIZE], [0, SIZE]]},
-        }
-    )
+    pipeline = planar(stages, SIZE, SIZE, "int32", "mirror_image")
     output = pipeline.outputs[0]
     schedule = by_hand(pipeline, placements, loops, rows)
     source = source_of(pipeline, schedule, here())

@@ -7,13 +7,13 @@ from itertools import count
 
 import pytest
 from support.machines import machine
+from support.planar import planar
 from support.small_pipelines import chain, pyramid
 
 from cost_models import Ecm
 from scheduler import pipelines
 from scheduler.analysis.schedule_counts import predict
 from scheduler.compile import generate
-from scheduler.lang.document import load
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.lower import rows
@@ -162,15 +162,7 @@ BUTTERFLY = {
 @pytest.mark.parametrize("name", ["butterfly", "interpolate", "local_laplacian", "pyramid_blend"])
 def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a ring of which several rows are new, or none, the code computes the rows apart, and registers anew."""
-    document = {
-        "format": 1,
-        "name": "butterfly",
-        "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
-        "stages": [{"name": n, "dims": ["x", "y"], "value": v} for n, v in BUTTERFLY.items()],
-        "outputs": ["out"],
-        "estimates": {"out": [[0, 2048], [0, 2048]]},
-    }
-    pipeline = load(document) if name == "butterfly" else pipelines.load(name)
+    pipeline = planar(BUTTERFLY, 2048, 2048) if name == "butterfly" else pipelines.load(name)
     fused = []
 
     def counted(b: Builder, sources: Sources, row: RowLoop) -> None:
