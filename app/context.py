@@ -1,4 +1,4 @@
-"""What endpoints work with: one Context an application, and the scopes they ask for."""
+"""Context of endpoints, one an application, and the scopes that they ask for."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _sqlite_engine(url: str, busy_ms: int) -> Engine:
 
 
 def alembic_config() -> Config:
-    """Where the migrations are: inside the package."""
+    """The configuration of Alembic: the migrations are inside the package."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     return config

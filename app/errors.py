@@ -180,8 +180,8 @@ def _is_limit(code: str) -> bool:
 
 
 def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> ApiError:
-    """What pydantic found wrong with a request, as pointers into it. Of `model`, where it is told, the fields are
-    offered for one that it does not have."""
+    """The problems that pydantic found with a request, as pointers into it. With `model`, its fields are offered for
+    one that it does not have."""
     problems = []
     for e in errors:
         if e["type"] == "json_invalid":

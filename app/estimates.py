@@ -42,7 +42,8 @@ def input_regions(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str,
 
 
 def channels(pipeline: Pipeline, image: Input, params: Mapping[str, Scalar]) -> int | None:
-    """How many channels the pipeline is planned for in a picture passed as `image`; None where that is not known."""
+    """The number of channels that the pipeline is planned for in a picture passed as `image`; None where that is not
+    known."""
     dim = channel_dim(image.dims)
     if dim is None:
         return None

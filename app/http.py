@@ -43,14 +43,14 @@ SECURITY_HEADERS = {
 
 
 class TokensInForce(Protocol):
-    """Whether requests have to show a token."""
+    """True if requests have to show a token."""
 
     def __call__(self) -> bool: ...
 
 
 @dataclass
 class Exchange:
-    """What is known of one request while it is answered."""
+    """State of one request while it is answered."""
 
     scope: Scope
     request_id: str

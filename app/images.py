@@ -47,7 +47,8 @@ UNREADABLE = (
     struct.error,
     zlib.error,
 )
-"""What the image libraries raise on broken files; their own classes derive from these (pypng's from Exception)."""
+"""Exceptions that the image libraries raise on broken files; their own classes derive from these (pypng's from
+Exception)."""
 
 
 class ImageError(TilesmithError):

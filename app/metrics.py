@@ -1,4 +1,4 @@
-"""What Prometheus reads at /metrics. One registry an application, so that two in one process do not mix."""
+"""Metrics that Prometheus reads at /metrics. One registry an application, so that two in one process do not mix."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Key = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Where a page starts (None: at the beginning) and how many entries it may have."""
+    """A request for a page: its start (None: the beginning) and the most entries that it may have."""
 
     after: str | None
     limit: int

@@ -40,7 +40,7 @@ CALLS = (3, 100)
 HOPELESS = 3.0
 """Whoever takes so many times the fastest at first is not timed again."""
 SAME = 1.01
-"""Of candidates whose times differ less, the one that the model prefers is kept."""
+"""Relative difference of times below which the candidate that the model prefers is kept."""
 FLOAT_TOLERANCE = 1e-3
 """Difference of floats that counts as equal, relative to the largest magnitude: schedules add up in other orders."""
 
@@ -58,7 +58,7 @@ class Contender:
 
 @dataclass(slots=True)
 class Sample:
-    """What became of a candidate: the times of all its calls, in milliseconds, or what went wrong."""
+    """The measurement of a candidate: the times of all its calls, in milliseconds, or what went wrong."""
 
     rank: int
     predicted: float
@@ -75,7 +75,7 @@ class Sample:
         return statistics.median(self.times_ms) if self.times_ms else None
 
     def to_document(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """The measurement as plain data, for JSON."""
         return {
             "rank": self.rank,
             "predicted": self.predicted,
@@ -107,7 +107,7 @@ class Tuned:
     seconds: float
 
     def in_words(self) -> str:
-        """What was chosen, in a line."""
+        """The candidate that was chosen, in a line."""
         sample = next(s for s in self.samples if s.rank == self.chosen)
         timed = sum(s.error is None for s in self.samples)
         return (
@@ -116,7 +116,7 @@ class Tuned:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """The tuning as plain data, for JSON."""
         return {
             "chosen": self.chosen,
             "threads": self.threads,
@@ -127,7 +127,7 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What every candidate is called with."""
+    """Arguments that every candidate is called with."""
 
     pipeline: Pipeline
     inputs: Mapping[str, Image]
@@ -260,8 +260,8 @@ def _call(work: _Tuning, prepared: Loaded, rank: int, repeat: int, keep: bool) -
 
 
 def difference(expected: Outputs, got: Outputs, inexact: bool) -> str | None:
-    """Where two results of a pipeline differ; None where they agree. Floats may be off by FLOAT_TOLERANCE; integers
-    that are made of floats (`inexact`) by 1, and a hundredth of them by more."""
+    """The first difference of two results of a pipeline; None where they agree. Floats may be off by FLOAT_TOLERANCE;
+    integers that are made of floats (`inexact`) by 1, and a hundredth of them by more."""
     for name, arrays in expected.items():
         for n, (a, b) in enumerate(zip(arrays, got[name], strict=True)):
             wrong = _floats_wrong(a, b) if a.dtype.kind == "f" else _integers_wrong(a, b, inexact)

@@ -33,7 +33,7 @@ from benchmarks.summary import AT_ROOT, PAPER, build_name
 HELD_TO = ("blur", "unsharp", "harris", "interpolate")
 HELD_AGAINST = (AT_ROOT, "Mullapudi2016")
 NOISE = 1.03
-"""What two runs of the same code may differ by: the method of the paper often finds the same schedule."""
+"""The noise between two runs of the same code: the method of the paper often finds the same schedule."""
 PARTS = (search_time, compile_time, cold_start, service_latency, memory)
 OUTPUT = Path("out/benchmarks")
 

@@ -18,8 +18,8 @@ SHORT = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """How the rows and planes of every image follow each other: without gaps, or where `padded`, rows at a multiple of
-    a page from each other or not (`paged`), planes and images at the same place modulo a page or not (`alike`)."""
+    """The layout of the rows and planes of every image: without gaps, or where `padded`, rows at a multiple of a page
+    from each other or not (`paged`), planes and images at the same place modulo a page or not (`alike`)."""
 
     name: str
     padded: bool = True

@@ -17,7 +17,7 @@ from scheduler.analysis.facts import gather
 KINDS = ("add", "multiply", "divide_by_constant", "select", "convert")
 """Operations that count as one of the simplest of their type each; those in indices are left out."""
 FUNCTION_OPERATIONS = 12
-"""What a function counts as: a polynomial of degree six, and no more."""
+"""Operations that a function counts as: a polynomial of degree six, and no more."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def bound(problem: Problem, threads: int) -> Bound:
 
 @cache
 def peak() -> Measured | None:
-    """What a core does at most; None on a machine without vectors."""
+    """The peak rate of a core; None on a machine without vectors."""
     platform = host()
     if platform.vector_bytes < LEAST_VECTOR_BYTES:
         return None
@@ -69,7 +69,7 @@ def rates() -> dict[str, float]:
 
 
 def _ns(element: str, operations: Operations) -> float | None:
-    """Of all those operations on one thread."""
+    """Nanoseconds of all those operations on one thread."""
     measured = peak()
     if measured is None:
         return None
@@ -81,7 +81,7 @@ def _ns(element: str, operations: Operations) -> float | None:
 
 
 def _simple_ns(measured: Measured, element: str) -> float:
-    """Of one element's operation: a fused multiplication and addition is two of them."""
+    """Nanoseconds of one element's operation: a fused multiplication and addition is two of them."""
     lanes = _lanes(element)
     if element[0] == "f":
         return measured.ns(f"{element}.multiply_add") / lanes / 2

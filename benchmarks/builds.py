@@ -41,8 +41,8 @@ def isa_of(platform: CpuPlatform) -> str:
 
 
 def machine_of(isa: str, compiler: str, threads: int, given: CpuPlatform | None = None) -> CpuPlatform:
-    """What that build takes this machine for: what was given, which says nothing of other vectors than its own, or what
-    was measured."""
+    """The platform that a build is made for: the given one, if it has the build's vectors, or this machine as it was
+    measured."""
     build = platform_of(isa, compiler, threads)
     if given is not None and given.vector_bytes == build.vector_bytes:
         return platform_of(isa, compiler, threads, given)
@@ -50,7 +50,7 @@ def machine_of(isa: str, compiler: str, threads: int, given: CpuPlatform | None 
 
 
 def measured(build: CpuPlatform) -> CpuPlatform:
-    """This machine in a build as it was measured on first use, by all of its threads; as it is estimated where the
+    """The machine in a build as it was measured on first use, by all of its threads; as it is estimated where the
     environment forbids to measure."""
     if not asked():
         return build

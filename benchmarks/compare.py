@@ -54,10 +54,10 @@ PIPELINES = (
 )  # fmt: skip
 PAPER_METHOD = "taco2019"
 METHOD = METHODS[0]
-"""What is compared: the best method there is. The method of the paper takes part beside it."""
+"""The method that is compared: the best there is. The method of the paper takes part beside it."""
 LIMIT_S = 120.0
-"""What a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part whatever
-it took."""
+"""Seconds that a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part
+whatever it took."""
 PEERS = (PAPER, AT_ROOT, *halide_peers.METHODS, *halide_peers.HAND_WRITTEN, *PYTHON_PEERS)
 SHIPPED = ":shipped"
 """After the name of a peer of Halide's: it allocates as Halide's runtime does, not as our libraries do."""
@@ -118,7 +118,7 @@ def _built(source: CSource, platform: CpuPlatform) -> BuiltLibrary:
 def entries(
     problem: Problem, peers: Sequence[str], method: str, platform: CpuPlatform, limit_s: float = LIMIT_S
 ) -> tuple[list[Entry], list[Result]]:
-    """Those who can take part, ours first, and those who cannot, with the reason."""
+    """The contenders that can take part, ours first, and those that cannot, with the reason."""
     able: list[Entry] = []
     unable: list[Result] = []
     own: dict[str, Callable[[], Entry]] = {

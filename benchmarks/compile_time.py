@@ -1,4 +1,4 @@
-"""What a compiler takes for the C of every shipped pipeline, at the host's flags (-O3), and how long the C is.
+"""Compile time of the C of every shipped pipeline, at the host's flags (-O3), and how long the C is.
 
 python -m benchmarks.compile_time [--repeats 1] [--json FILE]
 """

@@ -231,7 +231,7 @@ def serve(contender: Compiled | Python, answer: Callable[[dict[str, Any]], None]
 
 
 def private_stdout() -> Callable[[dict[str, Any]], None]:
-    """What answers; whatever the libraries print to standard output goes to standard error instead."""
+    """The function that answers; whatever the libraries print to standard output goes to standard error instead."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -36,13 +36,13 @@ SLOW_MS = 500.0
 """A contender whose call takes longer is not warmed up at each burst, and has `SLOW_ROUNDS` rounds only."""
 SLOW_ROUNDS = 3
 QUIET_SHARE = 0.1
-"""Of one core: what other programs may use in a round that counts as undisturbed."""
+"""Share of one core that other programs may use in a round that counts as undisturbed."""
 ATTEMPTS = 4
 SETTLE_S = 0.01
 """The pause between bursts, in which the threads that the last contender left spinning go to sleep."""
 ANSWER_TIMEOUT_S = 300.0
 FLOAT_TOLERANCE = 1e-4
-"""Of the output's largest magnitude. Halide reassociates and contracts as it likes, as do we."""
+"""Relative to the output's largest magnitude. Halide reassociates and contracts as it likes, as do we."""
 
 
 class ContenderError(Exception):
@@ -51,8 +51,8 @@ class ContenderError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """Who takes part: `abi` is "tilesmith", "halide", or the name of a Python peer. `keeps`: a peer of Halide's has
-    an allocator that keeps large blocks, as our libraries do."""
+    """A contender: `abi` is "tilesmith", "halide", or the name of a Python peer. `keeps`: a peer of Halide's has an
+    allocator that keeps large blocks, as our libraries do."""
 
     name: str
     abi: str
@@ -64,8 +64,8 @@ class Entry:
 
 @dataclass
 class Result:
-    """What one contender did: `figures` has one a round in ms (None where a slow one did not take part), and is empty
-    where `error` says what went wrong. `disturbed` of the rounds were."""
+    """The result of one contender: `figures` has one a round in ms (None where a slow one did not take part), and is
+    empty where `error` says what went wrong. `disturbed` of the rounds were."""
 
     name: str
     figures: list[float | None] = field(default_factory=list)
@@ -261,7 +261,7 @@ def others_cpu_s(alive: dict[str, Process]) -> float:
 
 
 def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dict[str, object]:
-    """What the contender's process has to know."""
+    """The specification that the contender's process reads."""
     arguments: list[dict[str, object]] = []
     bounded = inputs_with_bounds_in_use(problem.pipeline)
     for i in problem.pipeline.inputs:

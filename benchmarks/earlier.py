@@ -24,7 +24,7 @@ MILLISECONDS: dict[str, tuple[float | None, float | None, float | None, float | 
     "max_filter": (78.4, None, 89.8, 273.0),
     "lens_blur": (11.7, 23.9, 19.1, None),
 }
-"""By pipeline, in the order of SCHEDULERS; None where it failed, or had no schedule in 400 s."""
+"""Milliseconds by pipeline, in the order of SCHEDULERS; None where it failed, or had no schedule in 400 s."""
 
 
 def carried(pipeline: str, peer: str, ratio: float | None, threads: int) -> float | None:

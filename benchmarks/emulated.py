@@ -1,4 +1,4 @@
-"""Where the method `default` loses on machines that are not here: against the method of the paper and every stage at
+"""Losses of the method `default` on machines that are not here: against the method of the paper and every stage at
 root, on AArch64 by QEMU's user mode, by what is counted rather than timed.
 
     python -m benchmarks.emulated [--platforms NAME ...] [--pipelines NAME ...] [--drawn N] [--seed S] [--threads 1]
@@ -63,8 +63,8 @@ class Emulated(Job):
 
 
 class Counted:
-    """What calls of contenders executed and moved. A library is known by its content, so what did not change is not
-    called again."""
+    """Counts of calls of contenders: instructions executed and lines moved. A library is known by its content, so what
+    did not change is not called again."""
 
     def __init__(self, folder: Path) -> None:
         self._records = Records(folder / "counts.jsonl")

@@ -1,4 +1,4 @@
-"""What `emulated` has found of a pipeline on a platform, and its tables."""
+"""Findings of `emulated` for a pipeline on a platform, and their tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTENDERS = (DEFAULT, PAPER, ROOT)
 PAIRS: tuple[Pair, ...] = ((DEFAULT, PAPER), (DEFAULT, ROOT))
 FIGURES = ("instructions", "cycles")
 BOUND = 1.03
-"""What a figure of the first of a pair over that of the second may be at most."""
+"""Bounds of the figure of the first of a pair over that of the second."""
 
 
 @dataclass(frozen=True)

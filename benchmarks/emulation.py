@@ -30,7 +30,7 @@ PLUGIN_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvis
 PROCESSOR = "max,sve=off"
 TIMEOUT_S = 400.0
 ARCHITECTURE = "aarch64"
-"""Whose instructions `caches.c` tells apart."""
+"""The architecture whose instructions `caches.c` tells apart."""
 
 
 def without_sve(platform: CpuPlatform) -> CpuPlatform:
@@ -46,7 +46,7 @@ class EmulationError(Exception):
 
 @dataclass(frozen=True)
 class Counts:
-    """What a call executed: instructions by kind, `unseen` those that touch memory unknown to the model; and `lines` of
+    """Counts of a call: instructions by kind, `unseen` those that touch memory unknown to the model; and `lines` of
     every level from the first, and of memory: those that it is asked for, and those that are written back to it; of the
     first, touches by loads and by stores."""
 
@@ -85,7 +85,7 @@ class Counts:
         return platform.line_bytes * sum(n * load + back * (store - load) for (n, back), (load, store) in moved)
 
     def cycles(self, platform: CpuPlatform) -> float:
-        """Of both, none behind the other."""
+        """Cycles of instructions and of transfers together, none hidden behind the other."""
         return self.core_cycles(platform) + self.moved_cycles(platform)
 
 

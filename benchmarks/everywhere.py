@@ -1,4 +1,4 @@
-"""Where the method `default` loses, for the machine as it was measured on first use: against the method of the paper,
+"""Losses of the method `default`, for the machine as it was measured on first use: against the method of the paper,
 every stage at root, and itself for a machine that is only estimated, in every build.
 
     python -m benchmarks.everywhere [--pipelines NAME ...] [--drawn N] [--seed S] [--isa avx2 ...] [--compilers gcc ...]
@@ -127,20 +127,20 @@ class Contenders:
         self._versions: dict[tuple[str, str], str] = {}
 
     def machine(self, job: Job) -> CpuPlatform:
-        """What `default` takes the machine for: what was given, which says nothing of other vectors than its own, or
-        what was measured."""
+        """The platform that `default` is asked for: the given one, if it has the job's vectors, or the machine as it
+        was measured."""
         given = self._given
         if given is not None and given.vector_bytes == job.platform().vector_bytes:
             return job.platform(given)
         return job.measured()
 
     def known(self, job: Job) -> dict[str, dict[str, Any]]:
-        """What was compiled of them at last."""
+        """The contenders that were compiled, as they last were."""
         found = {name: self._records.get(self._key(job, name)) for name in self._names}
         return {name: record for name, record in found.items() if record is not None}
 
     def missing(self, job: Job) -> list[str]:
-        """Who has to be scheduled and compiled, again where the scheduler has changed."""
+        """The contenders that have to be scheduled and compiled, again where the scheduler has changed."""
         known, now = self.known(job), self._version(job)
         return [n for n in self._names if n not in known or known[n]["version"] != now]
 
@@ -150,7 +150,7 @@ class Contenders:
             self._records.add(self._key(job, name), {"version": now, **self._prepared(job, name, pipeline)})
 
     def _version(self, job: Job) -> str:
-        """Of the pipeline, the scheduler, and what the machine is taken for."""
+        """The version of the pipeline, the scheduler, and the platform."""
         machine = json.dumps(to_document(self.machine(job)), sort_keys=True)
         key = (job.pipeline, machine)
         if key not in self._versions:
@@ -194,7 +194,7 @@ def version() -> str:
 
 
 class Timings:
-    """What calls of contenders took. A library is known by its content, so what did not change is not timed again."""
+    """Timings of calls of contenders. A library is known by its content, so what did not change is not timed again."""
 
     def __init__(self, folder: Path, rounds: int) -> None:
         self._records = Records(folder / "timings.jsonl")

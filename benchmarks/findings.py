@@ -1,4 +1,4 @@
-"""What `everywhere` has found of a pipeline in a build, and its tables."""
+"""Findings of `everywhere` for a pipeline in a build, and their tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from scheduler.schedule_document import from_document
 DEFAULT, PAPER, ROOT, ESTIMATED = "default", "taco2019", "root", "estimated"
 Pair = tuple[str, str]
 BOUNDS: dict[Pair, float] = {(DEFAULT, PAPER): 1.03, (DEFAULT, ROOT): 1.03, (DEFAULT, ESTIMATED): 1.02}
-"""What the time of the first over that of the second may be at most."""
+"""Bounds of the time of the first over that of the second."""
 MEAN = 0.75
-"""What the geometric mean over the method of the paper is to be below."""
+"""Bound of the geometric mean over the method of the paper."""
 SAME = Verdict((1.0,))
-"""Of two contenders with the same C."""
+"""Ratio of two contenders with the same C."""
 
 Contender = Mapping[str, Any]
 Found = TypeVar("Found")
@@ -66,7 +66,7 @@ def finding(job: Mapping[str, Any], contenders: Mapping[str, Contender], timing:
 
 
 def same_code(contenders: Mapping[str, Contender]) -> dict[str, str]:
-    """For every contender that was compiled the first one that has the same library."""
+    """The first contender that has the same library, by every one that was compiled."""
     first: dict[str, str] = {}
     return {n: first.setdefault(c["library"], n) for n, c in contenders.items() if "library" in c}
 
@@ -107,7 +107,7 @@ def slow_builds(found: Sequence[Finding]) -> list[str]:
 
 
 def grouped(found: Sequence[Found], key: Callable[[Found], str]) -> list[tuple[str, list[Found]]]:
-    """What was found by that key, in its order."""
+    """Findings by that key, in its order."""
     return [(name, list(those)) for name, those in groupby(sorted(found, key=key), key=key)]
 
 
@@ -154,6 +154,6 @@ def _losses(missed: Sequence[tuple[Finding, Pair]]) -> str:
 
 
 def differs(mine: Contender, its: Contender) -> str:
-    """What the schedule of one decides otherwise than the other's."""
+    """Differences between the schedules of two contenders."""
     one, other = (from_document(c["schedule"]) for c in (mine, its))
     return in_a_line(differences(one, other))

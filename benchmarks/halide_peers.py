@@ -72,7 +72,7 @@ KNOWN_FAILURE = 7
 START_S = 600.0
 POLL_S = 0.02
 MEMORY_SHARE = 0.5
-"""Of the machine's memory: what a scheduler may use. Some take all there is."""
+"""Share of the machine's memory that a scheduler may use. Some take all there is."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,8 @@ def autoschedule(translated: HalidePipeline, method: str, target: hl.Target, par
 
 
 def set_estimates(translated: HalidePipeline, problem: Problem) -> None:
-    """Tells Halide the sizes of inputs and outputs and the values of params that the schedule is for."""
+    """Set the estimates of Halide: the sizes of inputs and outputs and the values of params that the schedule is
+    for."""
     import halide as hl
 
     for name, image in translated.inputs.items():

@@ -35,11 +35,11 @@ MAX_CALLS = 500
 LONG_MS = 50.0
 """A call that takes longer finds nothing of its own in the caches anyhow: a burst of them needs no call before it."""
 SLOW_MS = 1000.0
-"""Where first calls take longer, there is one round a set."""
+"""Milliseconds of first calls above which there is one round a set."""
 FAR = 1.6
 """Times the first one's least: who takes longer is not timed any more."""
 UNWRITTEN = 85
-"""What outputs are filled with before a call whose values count."""
+"""The byte that outputs are filled with before a call whose values count."""
 
 Round = dict[str, float]
 
@@ -74,7 +74,7 @@ class Loop:
 
 
 def agree(problem: Problem, libraries: Sequence[Library], arguments: Arguments, loop: Loop) -> Round:
-    """What a first call of each takes. Raises ContenderError where a library's values differ from the first one's."""
+    """The time of a first call of each. Raises ContenderError where a library's values differ from the first one's."""
     first: list[np.ndarray] = []
     taken: Round = {}
     cut = [has_floats(problem.pipeline)] * len(arguments.outputs)

@@ -1,4 +1,4 @@
-"""What Halide computes: a pipeline run through its own compiler, every stage at root, in this process.
+"""Halide as a judge of values: a pipeline run through its own compiler, every stage at root, in this process.
 
 Correctness only; nothing here is fast.
 """

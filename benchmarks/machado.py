@@ -11,7 +11,8 @@ import halide as hl
 from benchmarks.to_halide import HalidePipeline
 
 LANES = 4
-"""Of the author's machine, an i5-7500, half of the eight that it has; the schedules say so themselves."""
+"""Lanes of vectors on the author's machine, an i5-7500, half of the eight that it has; the schedules say so
+themselves."""
 LEVELS = 5
 
 Schedule = Callable[[HalidePipeline], None]
@@ -55,7 +56,7 @@ def flat(p: HalidePipeline) -> None:
 
 
 def flat_vectors(p: HalidePipeline) -> None:
-    """The same in vectors."""
+    """Every level in full, in vectors, on one thread."""
     _levels(p, vectors=LEVELS)
 
 
@@ -94,4 +95,4 @@ SCHEDULES: dict[str, tuple[Schedule, Schedule, Schedule, Schedule]] = {
     "machado_blur": (breadth_first, full_fusion, sliding_window, tiles),
     "machado_interpolation": (flat, flat_vectors, flat_threads_vectors, flat_vectors_sometimes),
 }
-"""By pipeline, in the author's order."""
+"""Schedules by pipeline, in the author's order."""

@@ -20,7 +20,7 @@ from benchmarks.contest import harness
 COPY_BYTES = 256 * 1024 * 1024
 """Well beyond any last-level cache we know of."""
 COPY_S = 0.5
-"""How long copies are tried, in seconds."""
+"""Seconds for which copies are tried."""
 
 
 def describe() -> dict[str, object]:

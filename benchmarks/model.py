@@ -1,4 +1,4 @@
-"""How well cost models tell good schedules from bad ones.
+"""Rank correlation and regret of cost models: how well they tell good schedules from bad ones.
 
     python -m benchmarks.model [--pipelines NAME ...] [--samples 100] [--seed 0] [--json FILE] [--reuse FILE]
 

@@ -1,4 +1,4 @@
-"""What a contest is about: a pipeline, the data it runs on, the regions asked of it."""
+"""The problem of a contest: a pipeline, the data it runs on, the regions asked of it."""
 
 from __future__ import annotations
 

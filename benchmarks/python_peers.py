@@ -33,7 +33,7 @@ def numpy_peer(spec: dict[str, Any]) -> Run:
 
 
 def opencv_peer(spec: dict[str, Any]) -> Run:
-    """The same operation by OpenCV's own functions, with as many threads as the others."""
+    """The operation by OpenCV's own functions, with as many threads as the others."""
     import cv2
 
     cv2.setNumThreads(int(os.environ["OMP_NUM_THREADS"]))

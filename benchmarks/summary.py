@@ -1,4 +1,4 @@
-"""What all the contests of a run say together: against the best of each kind, and on the mean.
+"""Summary of all contests of a run: against the best of each kind, and on the mean.
 
     python -m benchmarks.summary FILE [--output FOLDER]    the tables of a run again, and its plots
 
@@ -21,7 +21,7 @@ AT_ROOT = "tilesmith at root"
 PAPER = "tilesmith taco2019"
 AUTOSCHEDULERS = tuple(halide_peers.METHODS)
 SCHEDULERS = (halide_peers.EXPERT, *AUTOSCHEDULERS)
-"""Who schedules for Halide: a person or a program."""
+"""Schedulers for Halide: a person or a program."""
 CARRIERS = tuple(p for p in AUTOSCHEDULERS if p in earlier.SCHEDULERS)
 TUNED = "tilesmith tuned"
 OWN = (OURS, AT_ROOT, PAPER, TUNED)

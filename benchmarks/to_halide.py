@@ -476,7 +476,7 @@ def _integer(e: Expr) -> int | None:
 
 
 def _neutral(e: Reduce, value: hl.Expr) -> hl.Expr:
-    """What leaves the reduction as it is."""
+    """The neutral element of the reduction."""
     match e.op:
         case "sum" | "any":
             number = 0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from benchmarks.interleaved import SETS
 
 MARGIN = 0.01
-"""So far below its bound a ratio is measured again as well."""
+"""The distance below its bound within which a ratio is measured again as well."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Verdict:
         return statistics.median(self.figures)
 
     def near(self, bound: float) -> bool:
-        """Whether it may be above the bound: measured again, it is known."""
+        """True if the ratio may be above its bound, which a second measurement decides."""
         return max(self.figures) > bound or self.ratio > bound - MARGIN
 
     def above(self, bound: float) -> int:
-        """How many of the figures are above the bound."""
+        """The number of figures above the bound."""
         return sum(f > bound for f in self.figures)
 
 

@@ -1,4 +1,4 @@
-"""What a cost model sees of a schedule: counts, never the pipeline.
+"""Counts of a schedule for cost models, which never see the pipeline.
 
 Every amount is a number, or a NumPy array with one number a candidate (of tile sizes), so that one call
 prices all candidates at once. Points are elements of a stage's grid; bytes are bytes.
@@ -83,7 +83,7 @@ class Operations:
 
 
 class LoadCounts(NamedTuple):
-    """What one stage loads of one producer, over the whole group.
+    """Loads of one stage from one producer, over the whole group.
 
     Counted once an iteration of the reader's store level: what is read again within it is taken to be kept.
     `points` are elements, `runs` contiguous rows of them. `streamed`: the reader's inner loop walks the rows,

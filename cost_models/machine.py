@@ -31,7 +31,7 @@ class Machine:
 
 @lru_cache(maxsize=64)
 def machine_of(platform: Platform) -> Machine:
-    """Those of a platform."""
+    """The figures of a platform."""
     p = platform.ecm_parameters
     cycle = 1e-3 / platform.clock_ghz
     users = {

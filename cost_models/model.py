@@ -34,7 +34,7 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """What a model says a schedule costs, per stage and in all. `unit` says what the numbers are.
+    """The predicted cost of a schedule, per stage and in all. `unit` says what the numbers are.
 
     The values are arrays over candidates where the counts were.
     """
@@ -57,7 +57,7 @@ class Breakdown:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """As plain data, for JSON; of plain numbers only."""
+        """The breakdown as plain data, for JSON; of plain numbers only."""
         return {
             "model": self.model,
             "unit": self.unit,
@@ -106,7 +106,7 @@ class CostModel(Protocol):
 
     @property
     def unit(self) -> str:
-        """What its numbers are."""
+        """The unit of the model's numbers."""
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
         """The cost of a group, per stage."""

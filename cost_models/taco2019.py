@@ -34,7 +34,7 @@ def arithmetic_cost(operations: Operations) -> float:
 
 
 def cost_of_values(operations: Operations) -> float:
-    """The same without what becomes of indices."""
+    """Arithmetic operations that one point costs, index arithmetic left out."""
     cost = OPERATION_COST
     return (
         operations.add * cost.add

@@ -1,4 +1,4 @@
-"""What a model of time sees of a stage beside its points: how it is run, and what moves between memory levels.
+"""Work of stages for models of time, beside their points: execution modes, and transfers between memory levels.
 
 Counted for one way to run a group: vectors, loops, registers. Amounts are of all tiles together, and of all threads.
 """
@@ -13,7 +13,7 @@ from cost_models.counts import Operations
 Way = Literal[
     "aligned", "unaligned", "uniform", "strided", "gathered", "pairs", "pixels", "table", "shuffled", "shared"
 ]
-"""How a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
+"""The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
 every second one or so; each at a place of its own, or two neighbours of such a place at once, or all channels of it; in
 a table of bytes that vectors look up all at once; from registers, by a permutation; each the element of several lanes
 side by side, by a load of fewer and a permutation."""
@@ -31,7 +31,7 @@ class Transfer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """How one stage is run, what is inline in it included.
+    """The work of one stage, what is inline in it included.
 
     Its innermost loop is begun `rows` times and takes `steps` steps of `lanes` points; `singles` are points that are
     computed one by one: rows shorter than a vector, edges. `operations` are those of a point by element type, `loads`
@@ -80,7 +80,7 @@ class Work(NamedTuple):
 
 
 class GroupWork(NamedTuple):
-    """How a group is run as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
+    """The work of a group as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
     `tiles` those of all inter-tile loops. `circulating_bytes` are touched between two uses of what comes from outside
     of the group, if nothing of it is used before: at least all inputs and outputs of the pipeline. `prefetch`: how many
     bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all

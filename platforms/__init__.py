@@ -1,4 +1,4 @@
-"""What machines are: descriptions, the catalog, and the host itself."""
+"""Machines: descriptions, the catalog, and the host itself."""
 
 from platforms.catalog import catalog_names, get, load, load_text
 from platforms.errors import PlatformError, PlatformProblem

@@ -1,4 +1,4 @@
-"""This machine, from what the operating system says of it.
+"""Detection of the host, from what the operating system says of it.
 
 The only module of the core that reads the system. Containers and virtual machines say odd things:
 what is missing or impossible is replaced by an estimate, and the description's `sources` say so.
@@ -33,7 +33,7 @@ so that others share it."""
 
 @dataclass(frozen=True, slots=True)
 class CpuInfo:
-    """What /proc/cpuinfo says of the first processor."""
+    """The first processor, as /proc/cpuinfo describes it."""
 
     model: str
     features: frozenset[str]
@@ -281,7 +281,7 @@ def _threads_per_core(root: Path, affinity: frozenset[int], threads: int) -> int
 
 
 def _usual_caches(threads: int) -> tuple[Cache, ...]:
-    """What a core of today usually has, for a system that does not say."""
+    """The caches that a core of today usually has, for a system that does not say."""
     usual = ((1, 32 << 10, 8, 1), (2, 512 << 10, 8, 1), (3, 8 << 20, 16, threads))
     return tuple(
         Cache(level=level, size_bytes=size, line_bytes=64, ways=ways, shared_by_threads=shared,

@@ -1,4 +1,4 @@
-"""What is wrong with a platform description."""
+"""Errors in platform descriptions."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _AVX512 = {
 }  # fmt: skip
 
 ISAS = {"avx512": Isa(64, 32, _AVX512), "avx2": Isa(32, 16, _AVX2), "sse4.2": Isa(16, 16, _SSE)}
-"""By name, the widest first; the features are those of the levels 4, 3 and 2 of the x86-64 psABI."""
+"""Instruction sets by name, the widest first; the features are those of the levels 4, 3 and 2 of the x86-64 psABI."""
 
 
 def asked_for(name: str, features: frozenset[str], machine: str) -> Isa:

@@ -1,4 +1,4 @@
-"""What a machine is: the description that schedules are made for.
+"""Platforms: the descriptions of machines that schedules are made for.
 
 A description is a document like any other (JSON or YAML, unknown keys refused); inside it is frozen
 and compared by value. One class per kind of machine, told apart by the key `kind`; the CPU with caches
@@ -109,7 +109,7 @@ class CpuPlatform(BaseModel):
     ] = Field(default=(), max_length=64, description="where each figure is from, by its name")
 
     def __hash__(self) -> int:
-        """Of what tells most platforms apart."""
+        """The hash of the fields that tell most platforms apart."""
         return hash(self.name)
 
     @property
@@ -151,7 +151,7 @@ class CpuPlatform(BaseModel):
         return self.ecm if self.ecm is not None else derived(self)
 
     def source_of(self, figure: str) -> str | None:
-        """Where `figure` (`threads`, `l2.ways`) is from, where the description says so."""
+        """The source of `figure` (`threads`, `l2.ways`), if the description names it."""
         entries = dict(self.sources)
         return entries.get(figure) or entries.get(figure.partition(".")[0])
 

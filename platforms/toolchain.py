@@ -1,4 +1,4 @@
-"""What a platform may say about its compiler.
+"""The compiler of a platform, and what a description may say about it.
 
 Descriptions come from outside, and the compiler is run with what they say: so commands, flags and
 run prefixes are held against lists of what is harmless. Nothing here can name a file, load a plugin,
@@ -104,7 +104,7 @@ class Compiler(BaseModel):
         return prefix
 
     def with_flags(self, *flags: str) -> Self:
-        """The same compiler with `flags` after its own; they are checked like a document's."""
+        """The compiler with `flags` after its own; they are checked like a document's."""
         return type(self)(command=self.command, flags=(*self.flags, *flags), run_prefix=self.run_prefix)
 
 

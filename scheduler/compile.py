@@ -29,7 +29,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller may ask for: `strict` keeps floating-point operations as written, `deadline_ms` ends the search,
+    """Options of a compilation: `strict` keeps floating-point operations as written, `deadline_ms` ends the search,
     `fixed` are decisions that are the caller's. `tune`: the caller times so many candidates and keeps the fastest; here
     it is part of the key, and nothing else."""
 

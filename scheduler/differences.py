@@ -1,4 +1,4 @@
-"""What one schedule decides otherwise than another, in words."""
+"""Differences of two schedules, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ NAMED = 4
 
 
 def differences(schedule: Schedule, other: Schedule) -> tuple[str, ...]:
-    """Where `schedule` differs from `other`: levels first, then tiles and loops; empty where it does not."""
+    """The decisions of `schedule` that differ from those of `other`: levels first, then tiles and loops; empty where it
+    does not."""
     mine, theirs = _Places(schedule), _Places(other)
     cut = "reductions cut otherwise" if schedule.factors != other.factors else ""
     partial = ", ".join(s.partial for s in schedule.separations)
@@ -34,7 +35,7 @@ def in_a_line(found: tuple[str, ...]) -> str:
 
 
 class _Places:
-    """Where every stage of a schedule is: its group's output, and its placement there, if it is not that output."""
+    """Places of every stage of a schedule: its group's output, and its placement there, if it is not that output."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.groups = {g.output: g for g in schedule.groups}

@@ -38,7 +38,7 @@ def to_text(schedule: Schedule, trace: Trace, predicted: Breakdown | None = None
 
 
 def to_document(schedule: Schedule, trace: Trace, predicted: Breakdown | None = None) -> dict[str, Any]:
-    """The same as plain data, for JSON."""
+    """The decisions and predictions of `to_text` as plain data, for JSON."""
     return {
         "pipeline": schedule.pipeline,
         "degraded": schedule.degraded,

@@ -1,4 +1,4 @@
-"""Reductions cut into partial results, which can be computed side by side: Halide's rfactor, as a rewrite of the
+"""rfactor, as in Halide: reductions cut into partial results, which can be computed side by side, by a rewrite of the
 pipeline. What follows is a pipeline like any other."""
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _JOINS: Final = {reduce: op for op, reduce in REDUCTIONS.items()}
 
 
 def reductions(stage: Stage) -> tuple[Reduce | Update, ...]:
-    """What `Factor.reduction` numbers: the different inline reductions of the values, outer ones first and left to
-    right (the components of an argmin are one), then the updates."""
+    """The reductions that `Factor.reduction` numbers: the different inline reductions of the values, outer ones first
+    and left to right (the components of an argmin are one), then the updates."""
     found: dict[tuple[object, ...], Reduce] = {}
     for value in stage.values:
         for e in walk(value):
@@ -193,7 +193,7 @@ class _Factoring:
         return partial, replace(stage, updates=updates)
 
     def _merged(self, stage: Stage, op: str, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """What the stage holds, joined with `parts`."""
+        """The values of the stage, joined with `parts`."""
         own = tuple(Var(d) for d in stage.dims)
         return tuple(joined(op, Access(stage.name, own, k, p.type), p) for k, p in enumerate(parts))
 
@@ -338,7 +338,7 @@ def _within(place: Expr, r: RVar) -> Expr:
 
 
 def _start(op: str, t: ScalarType) -> Const:
-    """What joined with anything leaves it as it is."""
+    """The neutral element of a reduction."""
     match op:
         case "&":
             return Const(True if t.kind == "bool" else t.max if t.kind == "uint" else -1, t)

@@ -15,12 +15,12 @@ from typing import Literal
 from scheduler.schedule import INLINE, ROOT, Group, Placement, Schedule, Vector
 
 NONE = "none"
-"""As `parallel`: no threads."""
+"""The value of `parallel` for no threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedStage:
-    """What is fixed of one stage.
+    """Fixed decisions about one stage.
 
     `compute` is INLINE, ROOT (the stage is the output of a group) or a loop of the group that it is in; `store` a loop.
     `vector` are lanes, 1 for no vectors. `order` are its dims and `loops` the loops of its group, from the innermost;
@@ -65,7 +65,7 @@ class Fixed:
         return bool(self.stages)
 
     def of(self, stage: str) -> FixedStage:
-        """What is fixed of a stage; OPEN where nothing is."""
+        """The fixed decisions about a stage; OPEN where there are none."""
         return self._of.get(stage, OPEN)
 
     def inline(self, stage: str) -> bool | None:
@@ -99,7 +99,7 @@ class Fixed:
         return next((reason for g in schedule.groups for reason in self._refusals(g)), None)
 
     def admits_group(self, group: Group) -> str | None:
-        """As `admits`, for one group alone."""
+        """None where the group has everything that is fixed of it; the first difference otherwise."""
         return next(self._refusals(group), None)
 
     def _refusals(self, group: Group) -> Iterator[str]:

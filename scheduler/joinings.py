@@ -1,5 +1,5 @@
-"""Outputs that are computed together, in one loop nest, as the values of one stage. A rewrite of the pipeline; what
-follows is a pipeline like any other."""
+"""Output fusion: outputs that are computed together, in one loop nest, as the values of one stage. A rewrite of the
+pipeline; what follows is a pipeline like any other."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def alike(pipeline: Pipeline) -> tuple[tuple[str, ...], ...]:
 
 
 def elsewhere(pipeline: Pipeline, names: Collection[str]) -> dict[str, str]:
-    """Those of `names` that are needed elsewhere than at the point of the others of them, each with a reader."""
+    """The stages of `names` that the others read at other points than their own, each with a reader."""
     found: dict[str, str] = {}
     for reader in pipeline.stages:
         point = tuple(Var(d) for d in reader.dims)
@@ -90,7 +90,7 @@ def elsewhere(pipeline: Pipeline, names: Collection[str]) -> dict[str, str]:
 
 
 def large(pipeline: Pipeline, names: Collection[str]) -> list[str]:
-    """Those of `names` whose values have too many parts where those of the others that they read are put in."""
+    """The stages of `names` whose values grow too many parts as the others that they read are put in."""
     sizes: dict[str, int] = {}
     for stage in (s for s in pipeline.stages if s.name in names):  # producers first
         parts = [e for value in stage.values for e in walk(value)]

@@ -1,4 +1,5 @@
-"""Whether a schedule computes what the pipeline says: every rule, refused with the stage and the rule.
+"""Legality of schedules: the rules by which a schedule computes what the pipeline says; who breaks one is told the
+stage and the rule.
 
 Legality is a property of the schedule, whoever made it. What passes here must be lowered to code that
 computes the same values as the reference interpreter.
@@ -37,8 +38,7 @@ def check(pipeline: Pipeline, schedule: Schedule) -> None:
 
 
 def check_group(pipeline: Pipeline, group: Group, strict: bool = False) -> None:
-    """As `check`, for one group alone of a pipeline that is prepared: whether others are there in time is not looked
-    at."""
+    """Check one group alone of a prepared pipeline, as `check` does; the order of groups is not looked at."""
     stages = {s.name: s for s in pipeline.stages}
     _check_group(_Context(pipeline, stage_graph(pipeline), stages, group, strict))
 

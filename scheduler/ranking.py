@@ -31,7 +31,7 @@ def ranked(candidates: Sequence[Candidate]) -> tuple[Ranked, ...]:
 
 
 def to_document(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """As plain data, for JSON; `predicted` is in the unit of the breakdown."""
+    """The candidate as plain data, for JSON; `predicted` is in the unit of the breakdown."""
     return [
         {
             "rank": r.rank,

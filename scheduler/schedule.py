@@ -1,4 +1,4 @@
-"""What was decided about a pipeline: a frozen, serialisable Schedule.
+"""The schedule of a pipeline: frozen and serialisable.
 
 Loops of a group are named after the dims of its output stage: `x.inner` is the intra-tile loop of
 dim x, `x.outer` the inter-tile loop. A dim without a tile has its `.inner` loop only.
@@ -46,10 +46,10 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class UpdateLoops:
-    """How one update of a stage runs: its loops, innermost first: the dims that it uses and the variables of its
-    domain, each once. `vector` and `parallel` name loops whose iterations are proved to be independent (see
-    `analysis.dependence`). Only a group's output may have a `parallel` update, and only outside the group's own
-    parallel loop; it is the outermost loop of the update.
+    """The loops of one update of a stage, innermost first: the dims that it uses and the variables of its domain, each
+    once. `vector` and `parallel` name loops whose iterations are proved to be independent (see `analysis.dependence`).
+    Only a group's output may have a `parallel` update, and only outside the group's own parallel loop; it is the
+    outermost loop of the update.
     """
 
     loops: tuple[str, ...]
@@ -104,7 +104,7 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one stage of a group is computed and stored.
+    """Compute level and store level of one stage of a group.
 
     `compute` and `store` name loops of the group: computed once an iteration of `compute`, in a buffer
     that lives for one iteration of `store` (the same loop, or one further out; then what an earlier

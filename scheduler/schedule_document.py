@@ -129,8 +129,8 @@ def to_document(schedule: Schedule) -> dict[str, Any]:
 
 
 def decisions(schedule: Schedule) -> dict[str, Any]:
-    """What was decided, of a schedule's document: `groups`, `factors`, `separations` and `joinings`, also where there
-    are none."""
+    """The decisions in a schedule's document: `groups`, `factors`, `separations` and `joinings`, also where there are
+    none."""
     document = to_document(schedule)
     about = {"format", "pipeline", "method", "strict", "degraded"}
     none: dict[str, Any] = {"factors": [], "separations": [], "joinings": []}

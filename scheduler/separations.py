@@ -1,5 +1,5 @@
-"""Windows that are products, split in two: along one dim first, then along the others. A rewrite of the pipeline;
-what follows is a pipeline like any other."""
+"""Splitting of separable filters: windows that are products, split in two, along one dim first, then along the others.
+A rewrite of the pipeline; what follows is a pipeline like any other."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def split(
 
 @once_per_stage
 def _made(stage: Stage) -> dict[tuple[int, str, str], tuple[Stage, Stage]]:
-    """What `stage` was split into, by window, dim and name: whoever asks again has the same stages, with all that is
-    remembered of them."""
+    """The stages that `stage` was split into, by window, dim and name: whoever asks again has the same stages, with all
+    that is remembered of them."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""What all tests share: golden files, renewed only on purpose."""
+"""Fixtures of all tests: golden files, renewed only on purpose."""
 
 from __future__ import annotations
 

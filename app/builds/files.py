@@ -10,7 +10,7 @@ _JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class JobFiles:
-    """Where uploads and results of jobs are."""
+    """The files of jobs: uploads and results."""
 
     def __init__(self, data_dir: Path) -> None:
         self.root = data_dir / "jobs"

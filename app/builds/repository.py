@@ -123,7 +123,7 @@ def move(
 
 
 def progress(db: Database, job_id: str, worker: str, phase: str, now_us: int) -> None:
-    """Says what a running job is at."""
+    """Record the step that a running job is at."""
     mine = (jobs.c.id == job_id, jobs.c.state == "running", jobs.c.worker == worker)
     with db.write() as connection:
         if connection.execute(update(jobs).where(*mine).values(phase=phase)).rowcount == 1:
@@ -139,7 +139,7 @@ def renew(db: Database, job_id: str, worker: str, lease_us: int) -> bool | None:
 
 
 def request_cancel(db: Database, job_id: str) -> bool:
-    """Asks the worker of a running job to stop; False where it is not running."""
+    """Request that the worker of a running job stops; False where it is not running."""
     with db.write() as connection:
         query = update(jobs).where(jobs.c.id == job_id, jobs.c.state == "running").values(cancel_requested=True)
         return connection.execute(query).rowcount == 1
@@ -175,14 +175,14 @@ def forget(db: Database, job_id: str) -> None:
 
 
 def queued(db: Database) -> int:
-    """How many wait."""
+    """The number of jobs that wait."""
     with db.read() as connection:
         query = select(func.count()).select_from(jobs).where(jobs.c.state == "queued")
         return int(connection.execute(query).scalar_one())
 
 
 def events(db: Database, job_id: str, after: int) -> list[Event]:
-    """What happened to a job after event number `after`."""
+    """The events of a job after number `after`."""
     c = job_events.c
     query = select(c.number, c.type, c.data).where(c.job_id == job_id, c.number > after).order_by(c.number)
     with db.read() as connection:
@@ -198,7 +198,7 @@ def keep_library(db: Database, schedule_id: str, key: str, path: str, now_us: in
 
 
 def library(db: Database, schedule_id: str) -> str | None:
-    """Where the compiled code of a schedule is."""
+    """The compiled code of a schedule."""
     with db.read() as connection:
         query = select(libraries.c.path).where(libraries.c.schedule_id == schedule_id)
         return connection.execute(query).scalar_one_or_none()

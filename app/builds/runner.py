@@ -1,4 +1,4 @@
-"""Takes jobs from the database and has them done: the embedded pool of a service.
+"""The embedded pool of a service, which takes jobs from the database and has them done.
 
 A job is leased: while it runs, its lease is prolonged; a job whose service is gone is started again by whoever
 notices. Stopping puts running jobs back into the queue. Cancelling kills what the job runs.
@@ -45,7 +45,7 @@ KILL_S = 10.0  # that what a cancelled job runs may take to be gone
 
 
 class Pool(Protocol):
-    """What does the work: concurrent.futures, and `cancel`, which also stops what a running future runs."""
+    """The pool that does the work: concurrent.futures, and `cancel`, which also stops what a running future runs."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]: ...
 
@@ -253,7 +253,7 @@ class JobRunner:
 
 
 class Watch:
-    """What a job may ask of its runner: to run something, and to say what it is at."""
+    """The runner as a job sees it: it runs something, and records the step that the job is at."""
 
     def __init__(self, runner: JobRunner, claim: Claim) -> None:
         self._runner = runner
@@ -268,7 +268,7 @@ class Watch:
         repository.keep_library(self._runner._db, self._claim.schedule_id, key, path, now_us())
 
     def say(self, phase: str) -> None:
-        """What the job is at."""
+        """Record the step that the job is at."""
         repository.progress(self._runner._db, self._claim.id, self._runner.name, phase, now_us())
 
     def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:

@@ -30,7 +30,7 @@ Forms = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What tuning found, and the C of the candidate that was chosen."""
+    """The result of tuning, and the C of the candidate that was chosen."""
 
     tuned: Tuned
     generated: Generated

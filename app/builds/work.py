@@ -1,4 +1,4 @@
-"""What a job does: compile a schedule's C; load or make images, run the library, keep results and the measurement.
+"""The work of jobs: compile a schedule's C; load or make images, run the library, keep results and the measurement.
 
 Plain functions of plain data, in a worker of the pool. They raise the errors of the core and of app.workers.
 """

@@ -38,7 +38,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What run and interpret were asked for. Outputs are by name and component."""
+    """Arguments of run and interpret. Outputs are by name and component."""
 
     inputs: dict[str, InputFile]
     outputs: dict[tuple[str, int], Path]

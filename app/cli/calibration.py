@@ -1,4 +1,4 @@
-"""`platforms calibrate`: this machine, measured."""
+"""`platforms calibrate`: the host, measured."""
 
 from __future__ import annotations
 

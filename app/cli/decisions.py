@@ -19,7 +19,7 @@ WORDS: dict[str, bool | None] = {"whole": None, "null": None, "true": True, "fal
 
 
 def fixed(texts: Sequence[str], pipeline: Pipeline, strict: bool) -> Fixed:
-    """What all of --fix fix together, later ones over earlier ones.
+    """The decisions that all of --fix fix together, later ones over earlier ones.
 
     Raises UsageError where one is neither a file nor STAGE.KEY=VALUE, BadDocument for what is wrong with them, and
     FixedContradiction for decisions that no schedule has together.

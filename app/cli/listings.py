@@ -1,4 +1,4 @@
-"""What is shipped and known: `pipelines` and `platforms`."""
+"""Listings of what is shipped and known: `pipelines` and `platforms`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong, told to people: on stderr, in plain sentences, with the exit status that belongs to it."""
+"""Errors told to people: on stderr, in plain sentences, with the exit status that belongs to it."""
 
 from __future__ import annotations
 

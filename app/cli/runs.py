@@ -123,7 +123,7 @@ def _check_memory(job: Job) -> None:
 
 
 def cache_dir() -> Path:
-    """Where compiled libraries are kept between calls, by content."""
+    """The folder of compiled libraries, which are kept between calls, by content."""
     return platformdirs.user_cache_path("tilesmith", appauthor=False) / "builds"
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to schedule, for which machine, and how. `fixed` are the texts of --fix; `top`: candidates to keep;
+    """A request: the pipeline, the machine, the options. `fixed` are the texts of --fix; `top`: candidates to keep;
     `tune`: candidates to time, with `params`; `calibrate`: whether the host is measured on first use."""
 
     doc: str

@@ -73,7 +73,7 @@ def load_platform(name: str, calibrate: bool = True) -> Platform:
 
 
 def detected() -> Platform:
-    """This machine as the operating system describes it; UsageError where the environment asks for what it has not."""
+    """The host as the operating system describes it; UsageError where the environment asks for what it has not."""
     import platforms
 
     try:
@@ -83,7 +83,7 @@ def detected() -> Platform:
 
 
 def measured(host: Platform, again: bool = False) -> Platform:
-    """This machine with the figures of its first use, which are measured now where there are none, or `again`."""
+    """The host with the figures of its first use, which are measured now where there are none, or `again`."""
     from app.platforms.measuring import measured_once
 
     return measured_once(host, lambda text: typer.echo(text, err=True), print_warning, again)

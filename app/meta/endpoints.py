@@ -1,4 +1,4 @@
-"""What the service says of itself: capabilities, errors, health, metrics."""
+"""Endpoints about the service itself: capabilities, errors, health, metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REDUCTIONS = ("sum", "product", "min", "max", "any", "all", "argmin", "argmax")
 
 
 class Capabilities(BaseModel):
-    """What this service can do."""
+    """Capabilities of the service."""
 
     versions: dict[str, str]
     format: int
@@ -58,7 +58,7 @@ class ErrorCodes(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the service does its work, check by check."""
+    """Health of the service, check by check."""
 
     status: str
     checks: dict[str, str] = {}
@@ -98,7 +98,7 @@ def capabilities(services: Services) -> Capabilities:
 
 @router.get("/v1/errors", summary="The codes of errors")
 def errors() -> ErrorCodes:
-    """What the `type` of a problem document leads to."""
+    """The codes of errors, which the `type` of a problem document leads to."""
     return ErrorCodes(items=[ErrorCode(code=c, status=status, title=title) for c, (status, title) in CODES.items()])
 
 

@@ -52,7 +52,7 @@ def every(
     paging: Paging,
     name: Annotated[str | None, Query(max_length=64, description="Those of this name")] = None,
 ) -> PipelineList:
-    """By name, shipped and stored together, without the documents."""
+    """All pipelines by name, shipped and stored together, without the documents."""
     after = paging.key(KIND, (str, str))
     entries: list[tuple[Key, PipelineSummary]] = [
         (

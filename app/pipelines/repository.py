@@ -16,7 +16,7 @@ SUMMARY = (pipelines.c.id, pipelines.c.name, pipelines.c.stages, pipelines.c.cre
 
 
 def add(db: Database, found: PipelineIdentity) -> bool:
-    """Whether it was new."""
+    """Add a pipeline; True if it was new."""
     row = {
         "id": found.id,
         "name": found.name,

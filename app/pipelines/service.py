@@ -50,7 +50,7 @@ class Pipelines:
         return Known(stored, False)
 
     def document(self, name_or_id: str) -> dict[str, Any]:
-        """Its canonical document; ApiError `pipeline_not_found`."""
+        """The canonical document of a pipeline; ApiError `pipeline_not_found`."""
         document: dict[str, Any] = json.loads(self.find(name_or_id).pipeline.document)
         return document
 

@@ -1,4 +1,4 @@
-"""What a schedule request asks and what it is answered: plain data that crosses processes."""
+"""Questions and answers of schedule requests: plain data that crosses processes."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def candidate_form(rank: int, name: str) -> str:
 
 
 def media_type(form: str) -> str:
-    """What HTTP says of a form."""
+    """The media type of a form."""
     return MEDIA_TYPES[form.rpartition("/")[2]]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: a pipeline document, a platform document, options; `fixed` is the document of what is fixed."""
+    """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed."""
 
     pipeline: Mapping[str, Any]
     platform: Mapping[str, Any]

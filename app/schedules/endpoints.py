@@ -178,7 +178,7 @@ Rank = Annotated[int, Path(ge=1, le=KEPT)]
 
 @router.get("/{schedule_id}/candidates/{rank}/schedule.json", dependencies=[Read], summary="A candidate as data")
 async def candidate_schedule(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
-    """As the command line reads it. Immutable: strong ETag, long cache."""
+    """The candidate's schedule as the command line reads it. Immutable: strong ETag, long cache."""
     return immutable(request, await services.schedules.candidate(schedule_id, rank, "schedule.json"))
 
 

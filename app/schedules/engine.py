@@ -1,5 +1,5 @@
-"""Where the work of schedule requests runs: processes of its own, so that neither a heavy nor a hostile document
-holds up the event loop, with a limit on how many wait and how long one may take."""
+"""Processes that do the work of schedule requests, so that neither a heavy nor a hostile document holds up the event
+loop, with a limit on how many wait and how long one may take."""
 
 from __future__ import annotations
 

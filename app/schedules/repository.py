@@ -29,7 +29,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which schedules a list has; None takes all. `search` is found anywhere in the names of pipeline or platform."""
+    """Filters of a list of schedules; None takes all. `search` is found anywhere in the names of pipeline or
+    platform."""
 
     pipeline: str | None = None
     platform: str | None = None
@@ -74,7 +75,7 @@ def exists(db: Database, schedule_id: str) -> bool:
 
 
 def summary(db: Database, schedule_id: str) -> Any | None:
-    """What a list says of one schedule."""
+    """The summary of one schedule in a list."""
     with db.read() as connection:
         return connection.execute(select(*SUMMARY).where(schedules.c.id == schedule_id)).first()
 
@@ -166,7 +167,7 @@ def page(db: Database, filters: Filters, order: Order, after: Key | None, count:
 
 
 def count(db: Database, filters: Filters) -> int:
-    """How many schedules there are."""
+    """The number of schedules."""
     with db.read() as connection:
         query = select(func.count()).select_from(schedules).where(*_conditions(filters))
         return int(connection.execute(query).scalar_one())
@@ -176,7 +177,7 @@ KEY_TYPES: dict[Order, tuple[type, ...]] = {"newest": (int, str), "oldest": (int
 
 
 def key_of(row: Any, order: Order) -> Key:
-    """Where a summary stands in an order."""
+    """The sort key of a summary in an order."""
     key: Key = (row.created_us, row.id)
     return (row.pipeline, *key) if order == "name" else key
 

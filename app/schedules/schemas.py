@@ -14,7 +14,7 @@ NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 
 
 class Options(BaseModel):
-    """How to schedule. Unknown options are refused."""
+    """Options of scheduling. Unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -128,7 +128,7 @@ class JobLink(BaseModel):
 
 
 class Schedule(BaseModel):
-    """What was decided, what it is predicted to cost, and where its forms are."""
+    """A schedule: the decisions, their predicted cost, and links to its forms."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SCHEDULE]})
 
@@ -178,7 +178,7 @@ class CandidateList(BaseModel):
 
 
 class Measurement(BaseModel):
-    """What became of a candidate of a tuned schedule: its times, or what went wrong."""
+    """The measurement of a candidate of a tuned schedule: its times, or what went wrong."""
 
     rank: int
     predicted: float

@@ -1,4 +1,4 @@
-"""Answers questions: from the store where it has them, by scheduling where not. The same question has one answer."""
+"""Answers to questions: from the store where it has them, by scheduling where not. The same question has one answer."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _found(content: Content | None, schedule_id: str) -> Content:
 
 
 def links(schedule_id: str) -> dict[str, str]:
-    """Where a schedule and all that belongs to it is."""
+    """Links to a schedule and to all that belongs to it."""
     base = f"/v1/schedules/{schedule_id}"
     forms = {name: f"{base}/{name}" for name in (*FORMS, *DOCUMENTS, "library.so", "builds", "runs", "measurements")}
     return {"self": base, **forms, "jobs": f"/v1/jobs?schedule={schedule_id}", "page": f"/schedules/{schedule_id}"}

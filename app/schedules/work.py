@@ -37,7 +37,7 @@ from scheduler.lang.pipeline import Pipeline
 
 
 def inspect(document: object, limits: Limits) -> PipelineIdentity | ApiError:
-    """What a pipeline document is, or what is wrong with it."""
+    """The facts of a pipeline document, or its errors."""
     try:
         return _identity(documents.load(document, limits))
     except TilesmithError as error:

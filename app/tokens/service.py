@@ -35,7 +35,7 @@ class NewToken:
 
 
 class Tokens:
-    """Who may do what."""
+    """Tokens and their scopes."""
 
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
@@ -50,7 +50,7 @@ class Tokens:
         return self._seen
 
     def known_in_force(self) -> bool:
-        """As `in_force`, by what was last seen in the store: never waits."""
+        """True if requests need a token, by what was last seen in the store: never waits."""
         return self._seen
 
     def create(self, name: str, scopes: tuple[Scope, ...]) -> NewToken:

@@ -1,4 +1,4 @@
-"""What goes wrong where foreign programs run: the compiler, and what it made.
+"""Errors of foreign programs: the compiler, and what it made.
 
 WorkerError
   CompileError   compile_failure, compile_timeout, store_full

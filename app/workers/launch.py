@@ -1,4 +1,5 @@
-"""Becomes another program, inside limits: run as `python -I -S launch.py LIMITS [--no-network] -- ARGV...`.
+"""The launcher, which becomes another program inside limits: run as `python -I -S launch.py LIMITS [--no-network] --
+ARGV...`.
 
 LIMITS is JSON, {"CPU": 10, ...}, names of `resource.RLIMIT_*`. A script of its own, not a function run
 between fork and exec: those may deadlock in a service with threads. Imports nothing but the standard library.

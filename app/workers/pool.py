@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class WorkerPool(Executor):
-    """At most `workers` jobs at a time, the others wait in order."""
+    """A pool of at most `workers` jobs at a time; the others wait in order."""
 
     def __init__(self, workers: int) -> None:
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="worker")

@@ -1,4 +1,4 @@
-"""Which region of each output to compute when the caller does not say: the largest that the inputs allow.
+"""Regions of outputs to compute when the caller names none: the largest that the inputs allow.
 
 A search over boxes that asks only one question, `query`: which regions of the inputs does this region
 of the outputs need? A larger box never needs less, so each side is grown by itself, with bisection.

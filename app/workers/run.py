@@ -55,7 +55,7 @@ _OWN_BYTES = 64 << 20  # of the runner, its libraries and an emulator
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run gave. `outputs` has one array per tuple component, axes the reverse of the stage's dims, over
+    """The result of a run. `outputs` has one array per tuple component, axes the reverse of the stage's dims, over
     `regions` ((min, extent) per dim). `times_ms` are of the pipeline alone, one a repeat, after one call unmeasured.
     `peak_rss_bytes` is of the whole program, `start_rss_bytes` what it had with its libraries before any image."""
 
@@ -115,7 +115,7 @@ class Loaded:
     def call(
         self, library: BuiltLibrary, threads: int = 1, repeat: int = 1, limits: Limits = RUN_LIMITS, keep: bool = True
     ) -> RunResult:
-        """As `run`; without `keep` the outputs are left in the child, and there are none."""
+        """Call the library as `run` does; without `keep` the outputs are left in the child, and there are none."""
         _check_counts(threads, repeat)
         job = self.job
         store = job.store() if keep else ()
@@ -287,7 +287,7 @@ def cpus() -> int:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """What compiled code finds in its environment."""
+    """The environment of compiled code."""
     # Threads that wait spin for tens of microseconds, then sleep: GCC's default, milliseconds, takes the CPU from
     # the thread that is waited for wherever something else runs as well.
     spin = {"GOMP_SPINCOUNT": "20000", "KMP_BLOCKTIME": "1"}

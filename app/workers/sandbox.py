@@ -35,7 +35,7 @@ cancel_event: ContextVar[Event | None] = ContextVar("cancel_event", default=None
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may use. Seconds and bytes; `processes` are beside those the user has already."""
+    """Limits of one program. Seconds and bytes; `processes` are beside those the user has already."""
 
     wall_s: float = 60.0
     cpu_s: int = 120
@@ -47,7 +47,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What of the file system the program sees under bubblewrap: `writable` and `readable` paths beside the
+    """The part of the file system that a program sees under bubblewrap: `writable` and `readable` paths beside the
     system's libraries, or everything (read-only) where `whole_system`."""
 
     writable: tuple[Path, ...] = ()
@@ -57,7 +57,7 @@ class Confinement:
 
 @dataclass(slots=True)
 class Finished:
-    """How a program ended. `signal` is set where one killed it; output beyond the cap is cut off."""
+    """The end of a program. `signal` is set where one killed it; output beyond the cap is cut off."""
 
     returncode: int
     stdout: bytes

@@ -1,4 +1,5 @@
-"""What a random pipeline is drawn on: names, sizes, inputs, and pictures that blocks of stages make of pictures."""
+"""The canvas that a random pipeline is drawn on: names, sizes, inputs, and pictures that blocks of stages make of
+pictures."""
 
 from __future__ import annotations
 
@@ -117,7 +118,7 @@ class Canvas:
         return replace(shape, source=self.stage(kind, shape.dims, value))
 
     def temporary(self, p: Picture, kind: str, value: Operand, **changed: Any) -> Picture:
-        """The same of differences, which have the type that is for them."""
+        """A picture of differences, which have the type that is for them."""
         return self.like(p, kind, value, type=SIGNED[p.type], **changed)
 
     def cut(self, p: Picture, value: Term) -> Term:

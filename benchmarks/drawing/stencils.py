@@ -103,7 +103,7 @@ def corners(canvas: Canvas, p: Picture) -> Picture:
 
 
 def sharpened(canvas: Canvas, p: Picture) -> Picture:
-    """What a blur takes away, added again."""
+    """The source with the details that a blur takes away added again."""
     smooth = gaussian(canvas, p) if canvas.random.random() < 0.6 else box(canvas, p)
     if p.is_float:
         strength = canvas.random.choice((0.5, 1.0, 2.0))
@@ -180,7 +180,7 @@ def diffusion(canvas: Canvas, p: Picture) -> Picture:
 
 
 def census(canvas: Canvas, p: Picture) -> Picture:
-    """How many neighbours are near: sums of differences at several places."""
+    """The number of neighbours whose values are near: sums of differences at several places."""
     if p.is_float:
         return bilateral(canvas, p)
     terms = [

@@ -1,4 +1,4 @@
-"""How much work a pipeline is: the parts of expressions that every stage computed once, whole, is made of."""
+"""Work of a pipeline: the parts of expressions that every stage computed once, whole, is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stage reads, and where: one entry an access, with a span for every dim of what is read."""
+"""Accesses of a stage: one entry for each distinct one, with a span for every dim of what is read."""
 
 from __future__ import annotations
 

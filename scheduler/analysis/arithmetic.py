@@ -43,17 +43,17 @@ COSTS = {
     "function": Operations(function=1),
 }
 _PLAIN = (Const, Var)
-"""What takes no operations."""
+"""Expressions that take no operations."""
 POWER = 3.0
 """Functions that a power takes the time of."""
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
 
 
 Trips = Callable[[RVar], int]
-"""How many iterations a reduction variable has."""
+"""The number of iterations of a reduction variable."""
 
 Tally = dict[tuple[str, str], float]
-"""How many operations there are of an element type (`i8`, ..., `f64`) and a kind."""
+"""Numbers of operations by element type (`i8`, ..., `f64`) and a kind."""
 
 Typed = tuple[tuple[str, Operations], ...]
 """Operations by the type of the elements that they work on."""
@@ -84,7 +84,7 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool =
 
 @once_per_stage
 def _operations_of(stage: Stage) -> Typed:
-    """As `typed_operations`, of a stage whose reductions all have constant bounds."""
+    """The operations of `typed_operations`, of a stage whose reductions all have constant bounds."""
     return _operations(stage, constant_trips, False)
 
 
@@ -118,7 +118,7 @@ def total(typed: Typed) -> Operations:
 
 
 def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
-    """So many times the operations of each part."""
+    """The operations of all parts together, each times its factor."""
     found: dict[str, Operations] = {}
     for times, typed in parts:
         for name, operations_ in typed:
@@ -129,8 +129,8 @@ def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
 
 @once_per_stage
 def work_apart(stage: Stage) -> Mapping[str, float]:
-    """By every dim the operations of a point of `stage` that differ along its rows, but not along that dim: what a loop
-    over the dim inside of one along the row does once for all points. Of random numbers it is the hash of the indices
+    """Operations of a point of `stage` that differ along its rows, but not along a dim, by that dim: what a loop over
+    the dim inside of one along the row does once for all points. Of random numbers it is the hash of the indices
     before."""
     made = _made_of(stage)
     row, found = stage.storage[0], dict.fromkeys(stage.dims, 0.0)
@@ -155,7 +155,7 @@ def work_apart(stage: Stage) -> Mapping[str, float]:
 
 
 def _made_of(stage: Stage) -> dict[int, tuple[bool, frozenset[str]]]:
-    """Of each part of the stage's values whether it reads anything, and the variables in it."""
+    """Parts of the stage's values, each with the variables in it, and True if it reads anything."""
     found: dict[int, tuple[bool, frozenset[str]]] = {}
     for value in stage.values:
         for e in reversed(list(walk(value))):
@@ -267,7 +267,7 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
 
 
 def _sum_of_products(e: Expr, moving: Mapping[int, bool], n: float, counts: Tally) -> list[Expr]:
-    """What a sum is made of that multiplies 16 bits in 32 and adds up by one instruction. That is counted for each two
+    """The terms of a sum that multiplies 16 bits in 32 and adds up by one instruction. That is counted for each two
     products, and a vector put together of two for each of their factors that differs along the row."""
     if not (isinstance(e, Binary) and e.op == "+" and e.type == INT32):
         return []
@@ -289,7 +289,7 @@ def _sum_of_products(e: Expr, moving: Mapping[int, bool], n: float, counts: Tall
 
 
 def terms(e: Expr) -> list[Expr]:
-    """What an int32 is the sum of."""
+    """The terms that an int32 is the sum of."""
     if isinstance(e, Binary) and e.op == "+" and e.type == INT32:
         return [*terms(e.left), *terms(e.right)]
     return [e]
@@ -305,7 +305,7 @@ def short_factors(e: Expr) -> tuple[Expr, ...]:
 
 
 def _short(e: Expr) -> Expr | None:
-    """What an int32 is made of, where that fits 16 bits and a sign."""
+    """The value of an int32 before its conversion, if it fits 16 bits and a sign."""
     if isinstance(e, Const) and INT16.min <= e.value <= INT16.max:
         return e
     if isinstance(e, Cast) and e.type == INT32:
@@ -316,8 +316,8 @@ def _short(e: Expr) -> Expr | None:
 
 
 def _add_executed(e: Expr, n: float, counts: Tally) -> None:
-    """As `_add`, as the code does it: an integer quotient by a power of two is a shift, and its remainder a mask; a
-    power is a logarithm, a product with the exponent in more digits than one number has, and an exponential. What a
+    """Add operations as the code does them: an integer quotient by a power of two is a shift, and its remainder a mask;
+    a power is a logarithm, a product with the exponent in more digits than one number has, and an exponential. What a
     `mux` picks from loops know."""
     match e:
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):

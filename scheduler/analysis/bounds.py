@@ -114,7 +114,7 @@ def _not_negative(e: Expr) -> bool:
 
 
 def _proved(e: Expr, env: Mapping[str, Interval]) -> values.Interval:
-    """What the language proves of `e`, given the variables that have numbers as ends."""
+    """Bounds of `e` that the language proves, given the variables that have numbers as ends."""
 
     def leaf(node: Leaf) -> values.Interval:
         if isinstance(node, Var) and node.name in env:
@@ -127,7 +127,8 @@ def _proved(e: Expr, env: Mapping[str, Interval]) -> values.Interval:
 
 
 def _of_data(e: Expr, env: Mapping[str, Interval]) -> Interval:
-    """What the language proves of an expression that is more than arithmetic of bounds: floats, shifts, functions."""
+    """Bounds that the language proves of an expression that is more than arithmetic of bounds: floats, shifts,
+    functions."""
     found = _proved(e, env).numeric
     if found is None or not all(-(1 << 63) <= end < 1 << 63 for end in found):
         return _of_type(e.type)
@@ -213,7 +214,7 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a stage reads of one producer: per dim of the producer the forms of its indices.
+    """Accesses of a stage to one producer: per dim of the producer the forms of its indices.
 
     A `Span` stands for all clamp-free indices along one variable at one rate; other indices stay expressions,
     with the reduction variables around them.
@@ -225,7 +226,7 @@ class Reads:
 
 @once_per_stage
 def reads(stage: Stage) -> tuple[Reads, ...]:
-    """What `stage` reads, one entry a producer, itself included where its updates read it."""
+    """The accesses of `stage`, one entry a producer, itself included where its updates read it."""
     by_producer: dict[str, list[StageAccess]] = {}
     for a in accesses(stage):
         by_producer.setdefault(a.producer, []).append(a)

@@ -28,8 +28,8 @@ SMALL_EXTENT = 16
 
 
 class Levels(NamedTuple):
-    """Where a stage is computed and stored: positions in the loops of the group, 0 the innermost. In `registers` its
-    window along the row rotates, and no memory holds it."""
+    """Compute level and store level of a stage: positions in the loops of the group, 0 the innermost. In `registers`
+    its window along the row rotates, and no memory holds it."""
 
     compute: int
     store: int
@@ -120,8 +120,8 @@ class Counter:
         return points
 
     def _factor(self, name: str, axis: Axis, lines: tuple[Line, ...], motion: Motion, later: Motion | None) -> Amount:
-        """What one dim of the output contributes: extents along it, added up over the iterations of its loops that
-        are not inside the store level of `name`. `motion` is what is new in an iteration, `later` in a later tile."""
+        """The factor of one dim of the output: extents along it, added up over the iterations of its loops that are not
+        inside the store level of `name`. `motion` is what is new in an iteration, `later` in a later tile."""
         store = self.levels[name].store
         fixed, tiled = self.nest.intra(axis.dim) >= store, self.nest.inter(axis.dim) >= store
         if not lines:
@@ -138,8 +138,8 @@ class Counter:
         return (axis.counts - 1.0) * full + last
 
     def later(self, name: str, dim: str, read: Read | None = None) -> Motion | None:
-        """What of a stage, or of what it reads, is new in a tile to the tiles before it along `dim`, for its first
-        iteration; None where nothing is kept from tile to tile."""
+        """The part of a stage, or of its reads, that the first iteration of a tile finds new after the tiles before it
+        along `dim`; None where nothing is kept from tile to tile."""
         motion = self._later(name, dim)
         if motion is None or read is None:
             return motion
@@ -189,7 +189,7 @@ class Counter:
         return found
 
     def through(self, reader: str, read: Read, dim: str) -> Motion | None:
-        """How what a stage reads moves with the intra-tile loop of `dim`."""
+        """The motion of a stage's reads with the intra-tile loop of `dim`."""
         return self.members.through(reader, read, self.motions[reader][dim], dim)
 
     def _load(self, name: str, read: Read) -> LoadCounts:
@@ -296,8 +296,8 @@ class Counter:
 def motions(
     members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]
 ) -> dict[str, dict[str, Motion]]:
-    """How every stage of `levels`, and the output, moves with the intra-tile loop of each dim of the output. Tile sizes
-    change nothing of it."""
+    """The motion of every stage of `levels`, and of the output, with the intra-tile loop of each dim of the output.
+    Tile sizes change nothing of it."""
     known: dict[Hashable, tuple[object, object, dict[str, dict[str, Motion]]]]
     known = members.remembered.setdefault("motions", {})
     key = (id(reads), id(levels), nest.loops)

@@ -1,4 +1,4 @@
-"""Which loops of an update may change places, run in vectors or in threads: proved, never guessed.
+"""Dependence analysis of updates: loops that may change places, run in vectors or in threads, proved, never guessed.
 
 Two iterations of an update depend on each other if one writes the point that the other reads or writes. With the
 indices as affine forms of the loops this is a system of linear equations, one a dim, in the loops of the first
@@ -179,7 +179,7 @@ def _combined(value: Expr, own: Access) -> tuple[str, Expr] | None:
 
 
 def _leaves(e: Expr, op: str, sign: int) -> Iterator[tuple[Expr, int]]:
-    """What a chain of `op` joins, left to right; the sign is -1 of what a sum takes away."""
+    """The operands of a chain of `op`, left to right; the sign is -1 of what a sum takes away."""
     match e:
         case Binary(op="-") if op == "sum":
             yield from _leaves(e.left, op, sign)
@@ -356,7 +356,7 @@ def _impossible(row: Row, known: Mapping[Unknown, Range]) -> bool:
 
 
 def _eliminated(rows: list[Row], known: Mapping[Unknown, Range]) -> Iterator[Row]:
-    """What is left of the rows as one unknown after the other is eliminated, those with the loosest ranges first."""
+    """The rows that are left as one unknown after the other is eliminated, those with the loosest ranges first."""
 
     def looseness(unknown: Unknown) -> tuple[bool, int, int]:
         lo, hi = known[unknown]

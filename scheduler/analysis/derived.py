@@ -1,4 +1,5 @@
-"""Integers that follow from params by way of floats, such as the radius of a blur in pixels: params of their own.
+"""Hoisting of parameter expressions: integers that follow from params by way of floats, such as the radius of a blur in
+pixels, become params of their own.
 
 Bounds are sums of symbols, and see through integers only: of `int32(n * scale)` they know the range that the params
 allow, however small it is at a call. As a param that the call works out once, it is a symbol like any other, and a
@@ -34,7 +35,7 @@ from scheduler.lang.types import INT32
 
 Number = int | float | bool
 _FUNCTIONS = ("abs", "absd", "ceil", "clamp", "floor", "max", "min", "round", "sqrt")
-"""Those of which compiled code and this module get the same number."""
+"""Functions of which compiled code and this module get the same number."""
 
 
 def with_derived(pipeline: Pipeline) -> Pipeline:

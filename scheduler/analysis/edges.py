@@ -1,5 +1,5 @@
-"""Repeated edges are inherited: what a stage makes of an image whose edge is repeated is the same, too, from some place
-on. Readers that go far beyond it, as levels of a pyramid do, read that place: `f(x)` is `f(clamp(x, lo, hi))`.
+"""Propagation of repeated edges: what a stage makes of an image whose edge is repeated is the same, too, from some
+place on. Readers that go far beyond it, as levels of a pyramid do, read that place: `f(x)` is `f(clamp(x, lo, hi))`.
 
 Each level of a pyramid needs twice the margin of the next coarser one, so that of eight levels the finest are computed
 on far more than the image.
@@ -62,7 +62,7 @@ class End(NamedTuple):
 
 
 Ends = tuple[End, End] | None
-"""Where a stage is the same below in a dim, and where above; None: nowhere that is known."""
+"""The ends of a stage in one dim, the points below and above which its values repeat; None where none are known."""
 
 
 def inherited(pipeline: Pipeline) -> Pipeline:

@@ -1,4 +1,4 @@
-"""What the search knows of a pipeline: stages, reads, boxes and arithmetic, found once."""
+"""Pipeline features for the search: stages, reads, boxes and arithmetic, found once."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from scheduler.lang.expr import Access, Expr, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
 MOST_CHANNELS = 4
-"""So many elements side by side in memory are shuffled of whole vectors, at most, ..."""
+"""Channels side by side in memory that are shuffled out of whole vectors, at most, ..."""
 SHORT_ROW = 16
 """... where there are more places than that in a row."""
 
 
 class Read(NamedTuple):
-    """What one stage reads of one producer, all its accesses together.
+    """Accesses of one stage to one producer, all together.
 
     `spans` has one span per dim of the producer, in the stage's own pure dims; not known where the accesses do not
     move together. A dim that is not pure stands for all of itself: of the reader, whose updates run through the
@@ -107,7 +107,7 @@ class StageFacts:
     root_points: int = field(init=False, repr=False, compare=False)
     """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
     read_of: Mapping[str, Read] = field(init=False, repr=False, compare=False)
-    """Its reads by the producer."""
+    """The stage's reads by producer."""
     loads: float = field(init=False, repr=False, compare=False)
     """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded once,
     and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
@@ -379,7 +379,7 @@ def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
 
 
 def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
-    """What a stage reads of `read.producer` through `via.producer` (with `dims`), which it computes inline and
+    """The accesses of a stage to `read.producer` through `via.producer` (with `dims`), which it computes inline and
     whose own read `read` is. Distinct positions: at most the product, and at most the box."""
     own = dict(zip(dims, via.spans, strict=True))
     spans = composed(read.spans, own)

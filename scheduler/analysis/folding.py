@@ -1,4 +1,5 @@
-"""Updates that say no more than an expression could: a stage without them may be inlined, kept in registers, slid."""
+"""Folding of updates into pure definitions, where they say no more than an expression could: a stage without them may
+be inlined, kept in registers, slid."""
 
 from __future__ import annotations
 

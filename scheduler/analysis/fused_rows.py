@@ -1,4 +1,5 @@
-"""What a row whose stages share one loop over vectors holds in registers, and computes again where it is read."""
+"""Fused rows: the elements that stages sharing one loop over vectors hold in registers, and those computed again where
+they are read."""
 
 from __future__ import annotations
 
@@ -12,21 +13,21 @@ from scheduler.analysis.remember import once_per_stage
 from scheduler.lang.pipeline import Stage
 
 MOST_ELEMENTS = 256
-"""Of a row of a stage at most so many elements are held at once."""
+"""Elements of a stage's row that are held at once, at most."""
 MOST_PLACES = 100
-"""Where clamps are active, all stages together are computed at most at so many places where they are read, or loaded
-there, ..."""
+"""Points where stages are computed, or loaded, at their readers while clamps are active: at most so many for all stages
+together, ..."""
 DEEPEST = 40
 """... and at most so deep in one another."""
 
 How = Literal["inline", "registers", "memory"]
-"""Where a stage that is computed in the row is: what is in memory has its vectors in registers all the same."""
+"""The storage of a stage that is computed in the row: one in memory has its vectors in registers all the same."""
 
 
 @dataclass(slots=True)
 class FusedRow:
-    """Is told the stages of a row from the output backwards. `shifted` has the stages that are read by shifts along
-    it, with their dims that move.
+    """A row whose stages share one loop over vectors; they are added from the output backwards. `shifted` has the
+    stages that are read by shifts along it, with their dims that move.
 
     While the output's vector is computed, its readers ask for elements of a stage from one place to another, `asked`:
     its own vector is as far ahead as the last, and vectors are held back to the first. Beside whole vectors, at the
@@ -72,7 +73,7 @@ class FusedRow:
 
 
 class _Reads(NamedTuple):
-    """What a stage reads of a producer: `elements` for a point, at most; by the producer's dims the `first` and the
+    """Reads of a stage from a producer: `elements` for a point, at most; by the producer's dims the `first` and the
     `last` place, as far as these are known, from its own on, and how many elements are read through a clamp there."""
 
     elements: float

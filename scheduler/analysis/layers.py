@@ -14,8 +14,8 @@ from scheduler.analysis.traffic import LINE, Traffic, pad_bytes
 
 
 class Layers:
-    """Those of one group. `row` is the level outside of the row of the output, `one_loop` the stages that are computed
-    in that row, vector by vector, if there are several."""
+    """Layer conditions of one group. `row` is the level outside of the row of the output, `one_loop` the stages that
+    are computed in that row, vector by vector, if there are several."""
 
     def __init__(self, traffic: Traffic, row: int, one_loop: frozenset[str]) -> None:
         self.counter, self.traffic, self.registers = traffic.counter, traffic, traffic.registers
@@ -24,12 +24,12 @@ class Layers:
         self.again = self._again()
 
     def of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
-        """What a stage reads, and the part of it that it loads itself."""
+        """The reads of a stage, and the part of them that it loads itself."""
         reads = self.counter.reads[name].reads
         return zip(reads, self.parts.get(name) or (1.0,) * len(reads), strict=True)
 
     def _parts(self) -> dict[str, tuple[float, ...]]:
-        """Of what the stages of the row of the output read the parts that they load themselves, where that is not all:
+        """Parts of the reads of the stages in the row of the output that they load themselves, where that is not all:
         what several of them read in one step is loaded once."""
         points: dict[str, list[float]] = {}
         for name in sorted(self.one_loop):
@@ -44,8 +44,8 @@ class Layers:
         }
 
     def _again(self) -> dict[str, tuple[Amount, Amount]]:
-        """Of every stage that reads rows which another has read before, as the loop around the row of the output runs:
-        these bytes, and what the group touches in between. Stages of one loop share what they load already."""
+        """Bytes that every stage reads of rows which another has read before, as the loop around the row of the output
+        runs, and what the group touches in between. Stages of one loop share what they load already."""
         counter, traffic, nest = self.counter, self.traffic, self.counter.nest
         found: dict[str, tuple[Amount, Amount]] = {}
         if self.row >= nest.first_inter:
@@ -83,8 +83,8 @@ class Layers:
     def states(
         self, name: str, run: Run, level: int, points: Amount, rows: Amount
     ) -> tuple[tuple[Amount, ...], tuple[Amount, ...], tuple[Amount, ...]]:
-        """Of a stage of which `level` is the first of the group's loops that is a state: the working set of its own
-        rows, if they are one; and of every state bytes loaded and bytes stored."""
+        """States of a stage, of which `level` is the first of the group's loops: the working set of the stage's own
+        rows, if they are a state; and the bytes loaded and the bytes stored in every state."""
         counter, nest = self.counter, self.counter.nest
         from_memory = [
             (r, part) for r, part in self.of_reads(name) if r.producer not in self.registers and not r.looked_up
@@ -117,8 +117,8 @@ class Layers:
         return () if own is None else own[:1], tuple(loaded), tuple(stored)
 
     def places(self, name: str, points: Amount, level: int) -> tuple[tuple[Amount, ...], Amount]:
-        """Of what is read at places that data says bytes loaded, of every state of the group from `level` on and of the
-        one in which nothing of it stays, where each place is a line; and what a point may look up."""
+        """Bytes loaded at places that data says, for every state of the group from `level` on, and for the one in which
+        none of them stay and each place is a line; and the bytes that a point may look up."""
         found = [(r, part) for r, part in self.of_reads(name) if r.looked_up and r.producer not in self.registers]
         if not found:
             return (), 0.0

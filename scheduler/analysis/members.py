@@ -66,7 +66,7 @@ class Members:
         return found[1]
 
     def through(self, reader: str, read: Read, motion: Motion, dim: str) -> Motion | None:
-        """How what a stage reads moves with the loop over the output's `dim`, where the stage has this motion: the
+        """The motion of a stage's reads with the loop over the output's `dim`, where the stage has this motion: the
         same in all groups of the same facts in which the stage's dims follow the same."""
         known: dict[Hashable, tuple[Read, Motion | None]] = self.facts.remembered.setdefault("through", {})
         own = self.follows[reader]
@@ -114,7 +114,7 @@ def _follows(facts: Facts, name: str, spans: tuple[Span, ...]) -> Follows:
 
 
 def _reached(facts: Facts, read: Read, own: Follows) -> tuple[Span, ...]:
-    """What a stage reads, in the dims of the output that its own follow."""
+    """The reads of a stage, in the dims of the output that its own follow."""
     known: dict[tuple[int, Follows], tuple[Read, tuple[Span, ...]]] = facts.remembered.setdefault("reached", {})
     found = known.get((id(read), own))
     if found is None:
@@ -161,11 +161,11 @@ class Effective:
 
     @property
     def side_by_side(self) -> int:
-        """How many points are computed at once."""
+        """The number of points that are computed at once."""
         return prod(self.apart.values())
 
     def holds(self, inlined: frozenset[str]) -> bool:
-        """Whether it is the same where these stages of the group are inlined."""
+        """True if these accesses are the same where the stages `inlined` are inlined."""
         return inlined.issuperset(self.inlined) and all(r.producer not in inlined for r in self.reads)
 
 
@@ -176,7 +176,7 @@ def effective(
     registers: Collection[str] = (),
     rows: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
 ) -> dict[str, Effective]:
-    """What every stage of the group that is not inlined reads, through those that are.
+    """The reads of every stage of the group that is not inlined, through those that are.
 
     A stage read inline at several positions, or along several paths, is evaluated once a distinct position:
     work grows with the edges of the graph, not with its paths. So many points of the output as its `unrolled` dims say

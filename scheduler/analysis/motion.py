@@ -1,4 +1,4 @@
-"""How a stage moves with a loop of its group's output: what of it is new in an iteration."""
+"""Incremental footprints: the part of a stage that is new in an iteration of a loop of its group's output."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LineOf = Callable[[Span], Line]
 
 
 class Motion(NamedTuple):
-    """What of a stage is new in an iteration of a loop of the output, after the first (which fills the window): the
-    elements `first` to `last` of the dim that follows the loop, relative to it, in the share `active` of the
+    """The part of a stage that is new in an iteration of a loop of the output, after the first (which fills the
+    window): elements `first` to `last` of the dim that follows the loop, relative to it, in the share `active` of the
     iterations. `points` counts them on average, over all dims that follow the loop."""
 
     active: float
@@ -39,8 +39,8 @@ def slides(row: Line) -> Motion:
 
 
 def through(read: Read, own: Mapping[str, Span], motion: Motion, dim: str, line: LineOf) -> Motion | None:
-    """What a stage reads in an iteration of the loop over the output's `dim` for what of it is new (`motion`); `own`
-    are the spans of its dims. None where no dim that it reads moves with the loop."""
+    """The reads of a stage in an iteration of the loop over the output's `dim`, for the part of it that is new
+    (`motion`); `own` are the spans of its dims. None where no dim that it reads moves with the loop."""
     result: Motion | None = None
     for span in read.spans:
         if span.var is not None and own[span.var].var == dim:

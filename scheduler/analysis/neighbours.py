@@ -1,4 +1,5 @@
-"""Neighbouring points of a stage that read mostly the same: computed together they load it once."""
+"""Unroll-and-jam: neighbouring points of a stage that read mostly the same load it once if they are computed
+together."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ ROWS_TOGETHER = 4
 
 
 def points_together(members: Members, loops: Sequence[str], computed: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Of each stage of a group the dims of which several points are computed at once, and how many: rows that are done
-    together, and dims of few points that updates run through inside of their vectors."""
+    """Unroll-and-jam by stage of a group: the dims of which several points are computed at once, and how many: rows
+    that are done together, and dims of few points that updates run through inside of their vectors."""
     found = rows_together(members, loops, computed)
     for name in computed:
         stage = members.facts.stages[name]
@@ -30,9 +31,8 @@ def points_together(members: Members, loops: Sequence[str], computed: Mapping[st
 
 
 def rows_together(members: Members, loops: Sequence[str], computed: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Of each stage of a group of which several rows are computed at once the dim of which there are several, and how
-    many are done together. `loops` are the group's, innermost first, and `computed` has the positions that stages are
-    computed at."""
+    """Rows computed at once by stage of a group: the dim that they follow each other in, and how many are done
+    together. `loops` are the group's, innermost first, and `computed` has the positions that stages are computed at."""
     found = {}
     for name, at in computed.items():
         stage = members.facts.definitions[name]

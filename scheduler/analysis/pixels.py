@@ -12,7 +12,7 @@ from scheduler.lang.expr import Access, Var, walk
 from scheduler.lang.pipeline import Pipeline, Stage
 
 CHANNELS = (2, 4)
-"""So many of them are loaded at once."""
+"""The numbers of channels that are loaded at once."""
 BITS = 32
 """Elements of which two are loaded as one number, ..."""
 PAIRED = 4
@@ -27,7 +27,8 @@ def pixels(pipeline: Pipeline, regions: Mapping[str, Region]) -> frozenset[str]:
 
 
 def fours(facts: Facts) -> frozenset[str]:
-    """Those of four channels: two are no more than neighbours in a row, which are loaded in pairs as planes, too."""
+    """The stages of four channels: two are no more than neighbours in a row, which are loaded in pairs as planes,
+    too."""
     found: frozenset[str] | None = facts.remembered.get("fours")
     if found is None:
         found = frozenset(r.producer for s in facts.stages.values() for r in s.reads if r.looked_up)
@@ -43,7 +44,8 @@ def _has_planes(stage: Stage) -> bool:
 
 
 def _looked_up(reader: Stage) -> Iterator[str]:
-    """What `reader` reads at places that data says, the last dim of which is one of its own as it stands."""
+    """The producers that `reader` reads at places that data says, the last dim of which is one of its own as it
+    stands."""
     for a in (a for e in expressions(reader) for a in walk(e) if isinstance(a, Access) and a.indices):
         *places, channel = a.indices
         data = any(isinstance(part, Access) for place in places for part in walk(place))

@@ -60,8 +60,8 @@ Factors = tuple[Expr, ...]
 
 
 def factor_products(table: Sequence[Sequence[Factors]]) -> tuple[Factors, list[Factors], list[Factors]] | None:
-    """As `number_products`, of coefficients that are no numbers: each entry is what all share, times one of a row,
-    times one of a column."""
+    """Products of coefficients that are no numbers (see `number_products`): each entry is a factor that all share,
+    times one of its row, times one of its column."""
     if not any(entry for row in table for entry in row):
         return (), [()] * len(table), [()] * len(table[0])
     counted = [[Counter(entry) for entry in row] for row in table]

@@ -1,4 +1,5 @@
-"""Coordinates are 32-bit: what a region needs has to stay within them, and so has the arithmetic of indices.
+"""Index overflow check: the coordinates that a region needs have to stay within 32 bits, and so has the arithmetic of
+indices.
 
 The language computes an index in int32, which wraps; intervals are exact. Where these agree, sums, differences and
 products may even wrap on the way: the end result decides. Other operations (`//`, `%`, `min`, comparisons) have to

@@ -32,7 +32,7 @@ WIDEST = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What is estimated: the `regions` of stages and inputs, (min, extent) per dim, and the runtime `symbols` that
+    """Estimated bounds: the `regions` of stages and inputs, (min, extent) per dim, and the runtime `symbols` that
     bounds are made of. `dims` are those of every stage and input."""
 
     regions: dict[str, Region]

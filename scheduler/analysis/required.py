@@ -1,4 +1,4 @@
-"""The regions of stages and inputs that regions of the outputs need, as numbers."""
+"""Required regions as numbers: those of stages and inputs that regions of the outputs need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the stages of a group are run."""
+"""Execution modes of the stages of a group."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """How one stage is run: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar code.
-    `registers`: it is computed in the row of its readers, and kept in registers."""
+    """The execution mode of one stage: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar
+    code. `registers`: it is computed in the row of its readers, and kept in registers."""
 
     row: str | None
     lanes: int
@@ -16,9 +16,9 @@ class Run(NamedTuple):
 
 
 class Running(NamedTuple):
-    """How a group is run: each stage that is not inline, and the position of the loop that threads share. `stream`: its
-    output is written past the caches, as those of other groups in `past` were. `prefetch`: what it reads from outside
-    is asked for so many bytes ahead."""
+    """The execution modes of a group: of each stage that is not inline; and the position of the loop that threads
+    share. `stream`: its output is written past the caches, as those of other groups in `past` were. `prefetch`: what it
+    reads from outside is asked for so many bytes ahead."""
 
     stages: Mapping[str, Run]
     parallel: int | None = None

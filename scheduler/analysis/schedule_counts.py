@@ -18,7 +18,7 @@ from scheduler.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, 
 
 
 def predict(pipeline: Pipeline, schedule: Schedule, platform: Platform, model: CostModel) -> Breakdown:
-    """What `model` says that a legal schedule of `pipeline` costs on `platform`."""
+    """The cost of a legal schedule of `pipeline` on `platform`, predicted by `model`."""
     return combined(model.price(counts, platform) for counts in counts_of(pipeline, schedule, platform))
 
 
@@ -50,7 +50,7 @@ def counts_of_group(facts: Facts, group: Group, threads: int, past: frozenset[st
 
 
 def running_of(facts: Facts, group: Group) -> Running:
-    """How a group is run."""
+    """The execution modes of a group."""
     output = facts.stages[group.output]
     looped = [dim_of(loop) for loop in group.loops if dim_of(loop) not in group.unroll]
     runs = {group.output: _run(output, group.vector, looped[0] if looped else None, group.updates)}
@@ -70,7 +70,7 @@ def _of_placement(stage: StageFacts, p: Placement) -> Run:
 def _run(
     stage: StageFacts, vector: Vector | None, row: str | None, updates: tuple[UpdateLoops, ...], registers: bool = False
 ) -> Run:
-    """Of a stage with updates the one that has the most iterations counts."""
+    """The execution mode of a stage; of one with updates that of the update with the most iterations."""
     if stage.updates:
         most = max(range(len(stage.updates)), key=lambda n: stage.updates[n].iterations)
         own = updates[most].vector if updates else None

@@ -99,7 +99,7 @@ def _windows(stage: Stage, value: Expr) -> Iterator[tuple[Expr, int, Window]]:
 
 
 def _operands(e: Call) -> tuple[Expr, ...]:
-    """What a nest of `min` or `max` is of, left to right."""
+    """The operands of a nest of `min` or `max`, left to right."""
     found: list[Expr] = []
     pending: list[Expr] = [e]
     while pending:
@@ -362,5 +362,5 @@ def _dims_of(stage: Stage, value: Expr) -> tuple[str, ...]:
 
 
 def _indices(dims: Sequence[str], places: Mapping[str, Place]) -> tuple[Expr, ...]:
-    """Where a stage with `dims` is read: in `places`, and else at the reader's own."""
+    """The indices at which a stage with `dims` is read: in `places`, and else at the reader's own."""
     return tuple(places[d].expression if d in places else Var(d) for d in dims)

@@ -1,4 +1,4 @@
-"""An expression as a function of where it is: the same one at other places is the same function."""
+"""Translation equivalence: two expressions are equal as functions if one is the other at shifted places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FURTHEST = 1 << 20  # a longer way is no shift: sums of shifts stay indices
 
 
 class Place(NamedTuple):
-    """Where something is along a dim: `base` + `shift`."""
+    """A position along a dim: `base` + `shift`."""
 
     base: Expr
     shift: int

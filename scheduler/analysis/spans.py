@@ -46,7 +46,7 @@ class Span(NamedTuple):
     clamps: tuple[Expr, ...] = ()
 
     def __hash__(self) -> int:
-        """Of what tells most spans apart: the hashes of fractions and expressions take long."""
+        """The hash of the fields that tell most spans apart: the hashes of fractions and expressions take long."""
         lo, hi = self.lo, self.hi
         return hash((self.var, lo and lo.numerator, hi and hi.numerator))
 
@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
     @property
     def width(self) -> Rational:
-        """How much further than the line the range goes: hi - lo. Needs `known`."""
+        """The slack of the range beside the line: hi - lo. Needs `known`."""
         assert self.lo is not None
         assert self.hi is not None
         return self.hi - self.lo
@@ -161,7 +161,7 @@ def _divided(s: Span, k: int) -> Span:
 
 
 def _unsteady(s: Span, k: int) -> Rational:
-    """What a division by k may add to a range: nothing on a line, but where a clamp holds it is anywhere."""
+    """The slack that a division by k may add to a range: nothing on a line, but where a clamp holds it is anywhere."""
     return rational(k - 1, k) if s.clamps else ZERO
 
 

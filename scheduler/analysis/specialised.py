@@ -1,4 +1,5 @@
-"""Scans over a few levels become a stage a level: each is pure, and may be inlined, slid, or kept in registers.
+"""Scan specialisation: scans over a few levels become a stage a level: each is pure, and may be inlined, slid, or kept
+in registers.
 
 Of `f(x, r, t) = max(f(x, r, t - 1), f(x, r + 2, t - 1))` over rows r and levels t, level 3 is a function of level 2
 like any other, if who reads f says which level. A schedule of all of f has to fill whole columns of all levels.
@@ -42,13 +43,13 @@ from scheduler.naming import fresh, taken
 MOST_LEVELS = 16
 """A scan has at most so many levels."""
 MOST_STAGES = 64
-"""What is made of a scan and of its readers are at most so many stages."""
+"""Stages that a scan and its readers may become, at most."""
 MOST_TERMS = 64
 """Reductions of at most so many terms are written out where each reads a level of its own."""
 MOST_TERMS_IN_ALL = 2048
-"""So many terms, those of reductions inside of others included, are written out for a scan."""
+"""Terms, those of reductions inside of others included, that are written out for a scan, at most."""
 BLOCK = 64
-"""So many neighbours of a table are evaluated at once."""
+"""Neighbouring entries of a table that are evaluated at once."""
 MOST_TABLE_TERMS = 4096
 """An element of a table adds up at most so many terms: it is evaluated while the pipeline is analysed."""
 
@@ -193,7 +194,7 @@ class _Specialising:
         return bool(read)
 
     def _place(self, e: Access) -> int:
-        """Which of its indices is the level."""
+        """The position of the level among the scan's indices."""
         return self.stages[e.name].dims.index(self.dims[e.name])
 
     def _name(self, name: str, at: int) -> str:

@@ -1,4 +1,4 @@
-"""Sums as what they are made of: terms with coefficients, in the order written; and put together again."""
+"""Linear combinations: sums as terms with coefficients, in the order written; and put together again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Functions of a pair of points that are the same from either end: half of the pairs is all there is to compute.
+"""Symmetric-pair elimination: of functions of a pair of points that are the same from either end, half of the pairs is
+all there is to compute.
 
 How alike two patches are, `w(x, y, dx, dy)` of the one around (x, y) and the one around (x + dx, y + dy), does not
 depend on which comes first: w(x, y, dx, dy) = w(x + dx, y + dy, -dx, -dy). A sum over all offsets needs but half of
@@ -48,7 +49,7 @@ class Symmetry:
     ends: Mapping[int, int]
 
     def other(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The same pair, from its other end."""
+        """The pair from its other end."""
         found = list(indices)
         for offset, end in self.ends.items():
             found[end] = Binary("+", indices[end], indices[offset], INT32)
@@ -80,7 +81,7 @@ def halved(pipeline: Pipeline, strict: bool = False) -> Pipeline:
 
 @once_per_stage
 def _read_at_offsets(reader: Stage) -> tuple[str, ...]:
-    """What is read at variables of reductions from -n to n."""
+    """Accesses at variables of reductions from -n to n."""
     return tuple(
         a.name
         for e in reductions(reader)
@@ -219,7 +220,8 @@ class _Comparison:
         return self.sign(stage.values[0], inside, stage.values[0], other)
 
     def _reductions(self, a: Reduce, at: _Env, b: Reduce, bt: _Env) -> int:
-        """Of the same terms in the same order. Numbers make the variables different from any around them."""
+        """The comparison of reductions of the same terms in the same order. Numbers make the variables different from
+        any around them."""
         if (a.op, a.component, len(a.domain)) != (b.op, b.component, len(b.domain)):
             return 0
         inside, other = dict(at), dict(bt)

@@ -7,4 +7,4 @@ FEWEST = 16
 PART = 128
 """Elements of a table that one instruction looks up."""
 MOST_PARTS = 16
-"""Of more parts of a table lanes are better looked up one by one."""
+"""Parts of a table that is looked up by vectors, at most: of more, lanes are better looked up one by one."""

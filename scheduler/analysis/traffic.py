@@ -1,4 +1,4 @@
-"""What moves through the caches as the stages of a group run: footprints of loop nests, for layer conditions.
+"""Cache traffic of a group: footprints of loop nests, for layer conditions.
 
 All candidate tiles at once, a product of one factor a dim of the output, as in `analysis.counts`. Footprints are boxes,
 in bytes of whole lines; neighbours share a line half of the time.
@@ -24,12 +24,12 @@ LINE = 64
 """Bytes of a line of memory: the same on all platforms of today."""
 
 POINT, TILE, WHOLE = range(3)
-"""How far out a loop nest is, for one dim of the output: both of its loops are outside; the intra-tile one is inside;
-both are."""
+"""Extents of a loop nest in one dim of the output: both loops of the dim are outside of it; the intra-tile one is
+inside; both are."""
 
 
 class _Factor(NamedTuple):
-    """What one dim of the output contributes to the bytes of an array, for a nest at POINT, TILE and WHOLE: `total` is
+    """The factor of one dim of the output in the bytes of an array, for a nest at POINT, TILE and WHOLE: `total` is
     what all executions of the nest touch, each for itself; `one` what one of them does. None stands for 1."""
 
     total: tuple[Amount | None, Amount | None, Amount | None]
@@ -76,8 +76,8 @@ class Array:
 
 
 class NestStates:
-    """Of every level of a nest how far out the loops inside it are, for every dim of the output (`states`), and how
-    often they are run (`executions`)."""
+    """Nests at every level: the extent of the loops inside it in every dim of the output (`states`), and how often they
+    are run (`executions`)."""
 
     def __init__(self, nest: Nest) -> None:
         self.states: list[tuple[int, ...]] = []
@@ -92,7 +92,7 @@ class NestStates:
 
 
 def state(nest: Nest, dim: str, level: int) -> int:
-    """How far out the loops inside `level` are, for a dim of the output."""
+    """The extent of the loops inside `level` in a dim of the output."""
     return POINT if nest.intra(dim) >= level else TILE if nest.inter(dim) >= level else WHOLE
 
 
@@ -228,9 +228,9 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What of an array does not depend on loops and tiles: the `lines` of its dims by the dim of the output that they
-    follow, and their `windows`; the bytes of the `rest`; along the dim of the output `along`, rows are `pad` elements
-    longer, by whole lines."""
+    """The shape of an array, which does not depend on loops and tiles: the `lines` of its dims by the dim of the output
+    that they follow, and their `windows`; the bytes of the `rest`; along the dim of the output `along`, rows are `pad`
+    elements longer, by whole lines."""
 
     lines: Mapping[str, tuple[Line, ...]]
     windows: Mapping[str, float]

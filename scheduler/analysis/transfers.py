@@ -1,4 +1,4 @@
-"""What a point of a stage loads and stores: how vectors of it are put together from memory and registers."""
+"""L1 transfers of a stage: loads and stores of a point, and how vectors are put together from memory and registers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scheduler.analysis.tables import FEWEST, MOST_PARTS, PART
 
 
 def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> tuple[Transfer, ...]:
-    """How a stage of the group reads one producer; `registers` are the stages that have no memory."""
+    """The loads of a stage of the group from one producer; `registers` are the stages that have no memory."""
     producer = members.facts.stages[read.producer]
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
@@ -79,7 +79,7 @@ def _along(producer: StageFacts, dim: str, span: Span, size: int, times: float, 
 
 
 def stores(facts: StageFacts, run: Run) -> tuple[Transfer, ...]:
-    """How a stage writes its own."""
+    """The stores of a stage."""
     size = facts.bytes_per_point
     if run.row is None or not facts.storage or facts.storage[0] == run.row:
         return (Transfer("aligned", size, 1.0),)

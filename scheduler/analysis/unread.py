@@ -1,4 +1,4 @@
-"""Points of a stage that nobody reads, in the box of those that somebody does."""
+"""Dead-point analysis: the points of a stage's bounding box that no consumer reads."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from scheduler.lang.pipeline import Pipeline, Stage
 from scheduler.lang.types import INT32
 
 MOST_OFFSETS = 256
-"""Of a pair of dims at most so many points are looked at."""
+"""Offsets in a pair of dims that are looked at, at most."""
 
 _Points = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Of the dims `slow` and `fast` those points are read for which `at` is not negative: all with `slow` on one side
-    of its last place, and at that some of `fast`."""
+    """The half of a box in the dims `slow` and `fast` that is read: the points for which `at` is not negative, all with
+    `slow` on one side of its last place, and at that some of `fast`."""
 
     slow: str
     fast: str

@@ -1,4 +1,4 @@
-"""Spans of a group's stages in the dims of its output, and how many rows a sliding window keeps alive."""
+"""Sliding windows: spans of a group's stages in the dims of its output, and the rows that a window keeps alive."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def _forms(stage: Stage) -> tuple[tuple[str, tuple[tuple[Span, ...], ...]], ...]
 
 @once_per_stage
 def read_otherwise(stage: Stage) -> frozenset[str]:
-    """What the stage reads through clamps, or at places that are not known: all else moves as its spans say."""
+    """Producers that the stage reads through clamps, or at places that are not known: all others move as their spans
+    say."""
     reads = ((producer, s) for producer, found in _forms(stage) for forms in found for s in forms)
     return frozenset(producer for producer, s in reads if s.clamps or not s.known)
 

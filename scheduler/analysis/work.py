@@ -1,6 +1,5 @@
-"""How the stages of a group are run, counted for models of time: vectors, rows, and what moves between registers
-(`transfers`) and through the caches (`layers`). Beside the counts of `analysis.counts`, for all candidate tiles at
-once."""
+"""SIMD work of a group, counted for models of time: vectors, rows, and what moves between registers (`transfers`) and
+through the caches (`layers`). Beside the counts of `analysis.counts`, for all candidate tiles at once."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ class WorkCounter:
         self.layers = Layers(traffic, self.row, self.one_loop)
 
     def group(self, stages: Sequence[StageCounts]) -> GroupWork:
-        """What is of the whole group."""
+        """The work of the whole group."""
         nest = self.counter.nest
         parallel: Amount = 1.0
         if self.running.parallel is not None:
@@ -271,9 +270,8 @@ class WorkCounter:
         return dims[0] if dims else None
 
     def _held(self, name: str, run: Run) -> tuple[tuple[int, float], ...]:
-        """What is kept in registers for a stage from one step to the next: vectors, with the bytes of their elements.
-        Of each row that it reads there, those from the furthest ahead of its own, computed by then, to the furthest
-        behind."""
+        """Vectors kept in registers for a stage from one step to the next, with the bytes of their elements. Of each
+        row that it reads there, those from the furthest ahead of its own, computed by then, to the furthest behind."""
         held, effective = [], self.counter.reads[name]
         for read in effective.reads:
             if read.producer in self.registers:

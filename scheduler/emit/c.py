@@ -33,8 +33,8 @@ RELAXED = (
 )  # fmt: skip
 STRICT = ("-ffp-contract=off", "-fno-math-errno")
 SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize", "-ftree-slp-vectorize")
-"""What is worth vectors has them already; the rest (edges, tails) would only grow. But a function of every lane of a
-vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that there is."""
+"""Code that is worth vectors has them already; the rest (edges, tails) would only grow. But a function of every lane of
+a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that there is."""
 
 
 def emit_c(program: Program) -> CSource:
@@ -164,7 +164,7 @@ class _Emitter:
         return "\n".join([*prelude, text])
 
     def _bound_lines(self, bounds: tuple[Statement, ...]) -> list[str]:
-        """What computes every root box. Arithmetic that may leave 64 bits is checked."""
+        """The lines that compute every root box. Arithmetic that may leave 64 bits is checked."""
         magnitudes = Magnitudes((*self.program.params, *self.program.derived))
         checked = Statements(FarSymbols(self.symbols.names), self.operands)
         lines: list[str] = []

@@ -21,7 +21,7 @@ FLOAT_FUNCTIONS = {
 """Elementary functions of the language and their names in C."""
 
 _INSTRUCTIONS = ("sqrt", "floor", "ceil", "round", "trunc")
-"""Those that machines do to whole vectors."""
+"""Functions that machines have instructions on whole vectors for."""
 
 _PICK = """\
 /* Lanes of a where the mask is set, else of b. */
@@ -215,7 +215,8 @@ _EXTREME_INSTRUCTIONS = {
     32: (("defined __AVX__", "__builtin_ia32_${op}256(a, b)"),),
     16: (("defined __SSE2__", "__builtin_ia32_${op}(a, b)"),),
 }
-"""By bytes: where there is an instruction, and the compilers' name for it."""
+"""Instructions by bytes of a vector: the condition of the preprocessor for there being one, and the compilers' name for
+it."""
 
 
 def extreme(name: str, t: ScalarType, lanes: int) -> str:

@@ -13,7 +13,7 @@ LIMIT = 1 << 62
 
 
 class Magnitudes:
-    """How large bounds can get, statement by statement: mins and extents are 32-bit, params as declared."""
+    """Magnitudes of bounds, statement by statement: mins and extents are 32-bit, params as declared."""
 
     def __init__(self, params: tuple[Parameter, ...]) -> None:
         self._known: dict[str, int] = {}

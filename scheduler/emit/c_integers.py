@@ -145,7 +145,7 @@ def _madd(lanes: int, c_name: str) -> str:
 
 
 def _in_gcc(macro: str) -> str:
-    """Where GCC compiles for a machine that the macro tells of."""
+    """The condition that GCC compiles for a machine that the macro tells of."""
     return f"defined {macro} && !defined __clang__"
 
 

@@ -159,7 +159,8 @@ STREAMING_STORES = {
     32: ("defined __AVX2__", "movntdq256"),
     16: ("defined __SSE2__", "movntdq"),
 }
-"""By bytes of a vector: where there is a streaming store of it, and GCC's name for that."""
+"""Streaming stores by bytes of a vector: the condition of the preprocessor for there being one, and GCC's name for
+it."""
 
 _PAIR = """\
 /* An element and its right neighbour. */

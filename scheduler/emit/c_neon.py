@@ -30,8 +30,8 @@ _REGISTERS = (8, 16)
 
 
 def binary(name: str, t: ScalarType, lanes: int) -> tuple[str, str] | None:
-    """Where there is an instruction of two vectors, as a condition of the preprocessor, and a statement with its value,
-    if there is one at all."""
+    """The instruction of two vectors, if there is one: the condition of the preprocessor for it, and a statement that
+    returns its value."""
     size = t.bytes * lanes
     if size not in _REGISTERS or (t.bits == 64 and not name.startswith("sat_")):
         return None
@@ -43,8 +43,8 @@ def binary(name: str, t: ScalarType, lanes: int) -> tuple[str, str] | None:
 
 
 def widening(source: ScalarType, t: ScalarType, lanes: int) -> tuple[str, str] | None:
-    """The same of vectors of `source` that become vectors of `t`: from half a register to a whole one, or within half
-    of one, step by step."""
+    """The instructions that widen vectors of `source` to vectors of `t`, as `binary` has its own: from half a register
+    to a whole one, or within half of one, step by step."""
     if t.bytes * lanes not in _REGISTERS:
         return None
     declared, text, bits = "", f"({_type(source.kind, source.bits, 8)})a", source.bits

@@ -52,7 +52,7 @@ class Operands:
         return function_name(name, t, lanes)
 
     def numbers(self, t: ScalarType, lanes: int, keep: bool = False) -> str:
-        """What `exp` computes vectors of `t` with."""
+        """The constants that `exp` computes vectors of `t` with."""
         return self.kept.get(lanes) or f"{self.function('exp_numbers', t, lanes)}({int(keep)})"
 
     def declarations(self) -> str:

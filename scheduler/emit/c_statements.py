@@ -323,7 +323,7 @@ class Statements:
 
 
 def _exponentials(body: tuple[Statement, ...]) -> Iterator[Value]:
-    """What is `exp` of something, in `body` and inside."""
+    """The values that `exp` computes, in `body` and inside."""
     for s in body:
         match s:
             case Define(op="call:exp"):

@@ -69,7 +69,8 @@ def _definition(parts: int, short: bool, lanes: int, c_name: str) -> str:
 
 
 def _picked(parts: int, own: str) -> list[str]:
-    """What each part has for the low 7 bits of the indices, and of these, by pairs, what a high bit chooses."""
+    """Lines that pick the elements of each part at the low 7 bits of the indices, and of these, by pairs, what a high
+    bit chooses."""
     lines = ["typedef char bytes __attribute__((vector_size(64)));"]
     for n in range(parts):
         low, more = (f"*(const {own}_at *)(table + {128 * n + start})" for start in (0, 64))

@@ -34,7 +34,7 @@ def vector(kind: str, bits: int, lanes: int) -> str:
 
 
 def unaligned(kind: str, bits: int, lanes: int) -> str:
-    """The same type wherever its elements may lie."""
+    """The vector type for elements at any address."""
     return vector(kind, bits, lanes) + "_at"
 
 
@@ -95,7 +95,7 @@ class Symbols:
         return f"({out})" if " " in out or out.startswith("-") else out
 
     def bare(self, x: Index) -> str:
-        """As `text`, without outer parentheses."""
+        """The expression of `text` without outer parentheses."""
         found = self._bare.get(x)
         if found is None:
             found = self._bare[x] = self._sum(x)

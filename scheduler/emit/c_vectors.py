@@ -52,7 +52,7 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def is_function_name(c_name: str) -> bool:
-    """Whether a function of vectors may have that name."""
+    """True if a function of vectors may have that name."""
     return re.fullmatch(r"tilesmith_\w+_[iuf]\d+x\d+(_t)?", c_name) is not None
 
 
@@ -67,7 +67,7 @@ class Functions:
         self._asked: set[tuple[str, ScalarType, int]] = set()
 
     def ask(self, name: str, t: ScalarType, lanes: int) -> list[tuple[str, int, int]]:
-        """Asks for a function; the vector types (kind, bits, lanes) that it and those it calls are written with."""
+        """Ask for a function. Returns the vector types (kind, bits, lanes) that it and its callees are written with."""
         if (name, t, lanes) in self._asked:
             return []
         self._asked.add((name, t, lanes))
@@ -96,7 +96,7 @@ class Functions:
         return types
 
     def in_vectors(self, name: str, t: ScalarType) -> bool:
-        """Whether there is more to it than the function of every lane."""
+        """True if there is a function of whole vectors; else it is the C library's function of every lane."""
         if name not in FLOAT_FUNCTIONS:
             return name in _ORDER
         return name in _ORDER and not self.strict and t.bits == 32 and (name != "pow" or self.doubles > 1)

@@ -393,7 +393,7 @@ class _Making:
         return self.domains.get(name, [])
 
     def _said(self, name: str, k: int, said: tuple[UpdateLoops, ...]) -> UpdateLoops | None:
-        """What the schedule says of update `k` in Halide."""
+        """The loops that the schedule has for update `k` in Halide."""
         first = len(self._updates(name)) - len(self.facts.definitions[name].updates)
         return said[k - first] if k >= first and k - first < len(said) else None
 

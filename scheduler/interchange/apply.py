@@ -13,8 +13,8 @@ from scheduler.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was done to the Funcs. `refused` are calls that Halide did not take, with what it said; `unsaid` are parts
-    of the schedule that Halide has no words for. Neither changes what is computed."""
+    """The outcome of applying a schedule to Funcs. `refused` are calls that Halide did not take, with what it said;
+    `unsaid` are parts of the schedule that Halide has no words for. Neither changes what is computed."""
 
     calls: int
     refused: tuple[str, ...]

@@ -26,7 +26,7 @@ _DIMS = ("x", "y", "c", "n", "m")
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What the live ImageParam (or Buffer) says: estimates of (min, extent) and the stride asked for, by dim."""
+    """Facts of a live ImageParam (or Buffer): estimates of (min, extent) and the stride asked for, by dim."""
 
     type: HalideType
     estimates: tuple[tuple[int | None, int | None], ...]
@@ -35,7 +35,7 @@ class ImageFacts:
 
 @dataclass(frozen=True, slots=True)
 class ParamFacts:
-    """What the live Param says."""
+    """Facts of a live Param."""
 
     type: HalideType
     default: int | float | bool | None

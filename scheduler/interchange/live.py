@@ -178,7 +178,7 @@ def _value(e: Live, t: HalideType) -> int | float | None:
 
 
 def _obstacle(problem: Problem, result: Draft) -> Obstacle:
-    """What is wrong with the document, said of the Func that it comes from."""
+    """The first error of the document, said of the Func that it comes from."""
     parts = problem.pointer.split("/")[1:]
     func, place = "pipeline", ""
     expression = None

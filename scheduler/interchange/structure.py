@@ -1,4 +1,4 @@
-"""What the Funcs of a Halide pipeline are to a document: stages, boundaries, inline reductions, or nothing at all.
+"""Roles of the Funcs of a Halide pipeline in a document: stages, boundaries, inline reductions, or nothing at all.
 
 Halide has Funcs of its own making: copies of images, boundary conditions, the sums that were written inside of
 an expression. They go back to where they came from; every other Func is a stage.
@@ -15,7 +15,7 @@ from scheduler.interchange.templates import Domain, InlineReduction, Wrapped
 
 
 class Structure:
-    """What each Func that the outputs need is.
+    """Roles of the Funcs that the outputs need.
 
     `transparent` are copies of what their node calls; `merged` are boundary conditions that belong to their source,
     `boundaries` the same by source; `copies` are those that become stages; `inline` the inline reductions. `hidden`
@@ -51,14 +51,14 @@ class Structure:
         return found
 
     def _target(self, node: Node) -> str:
-        """What a call reads, through Halide's own copies."""
+        """The target of a call, through Halide's own copies."""
         name = node.name
         while name in self.transparent:
             name = self.transparent[name].name
         return name
 
     def source(self, name: str) -> str:
-        """What a copy or a merged boundary condition reads."""
+        """The source that a copy or a merged boundary condition reads."""
         return self.transparent[name].name if name in self.transparent else self.merged[name][1].source.name
 
     def _wrappers(self) -> None:
@@ -112,7 +112,7 @@ class Structure:
         return True
 
     def _inline_reductions(self) -> None:
-        """Those that hl.sum and its like made for one place stand in that place again."""
+        """Inline reductions that hl.sum and its like made for one place stand in that place again."""
         reads = Counter(n.name for f in self.funcs.values() for n in _calls(f) if n.name != f.name)
         self.inline: dict[str, InlineReduction] = {}
         for f in self.funcs.values():

@@ -1,4 +1,5 @@
-"""What Halide writes out, known again: boundary conditions, inline reductions, and the fast_ functions.
+"""Templates of expressions that Halide writes out, to recognise them by: boundary conditions, inline reductions, and
+the fast_ functions.
 
 Boundary conditions and fast_ functions have no nodes of their own in Halide. What they look like is asked of the Halide
 at hand: each is made once with holes in it, and an expression that is the same but for the holes was made so.
@@ -169,7 +170,8 @@ def _are_dims(args: tuple[Node, ...], func: HalideFunc) -> bool:
 
 @dataclass(slots=True)
 class _Match:
-    """What stands in the holes of a template: by the name of the variable that marks each; `source` is what is read."""
+    """The expressions in the holes of a template: by the name of the variable that marks each; `source` is what is
+    read."""
 
     holes: dict[str, Node] = field(default_factory=dict)
     source: Node | None = None

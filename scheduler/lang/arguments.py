@@ -1,4 +1,4 @@
-"""What a pipeline is called with: images, scalars and regions, and whether they fit it."""
+"""Arguments of a pipeline: images, scalars and regions, checked to fit it."""
 
 from __future__ import annotations
 

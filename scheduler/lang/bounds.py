@@ -63,7 +63,7 @@ Leaves: TypeAlias = Callable[[Leaf], Interval]
 
 
 def of_type(type: ScalarType) -> Interval:
-    """What the type alone proves: its range for bool and up to 16 bits, nothing beyond."""
+    """Bounds that the type alone proves: its range for bool and up to 16 bits, none beyond."""
     if type.is_float or type.bits > _WHOLE_TYPE_BITS:
         return UNBOUNDED
     return Interval(type.min, type.max)

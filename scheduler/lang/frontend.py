@@ -91,7 +91,7 @@ class _Bounds:
 
 
 class Boundary:
-    """How an image or stage looks beyond its domain: `repeat_edge`, ..., or `constant(value)`."""
+    """The boundary of an image or stage, its values beyond its domain: `repeat_edge`, ..., or `constant(value)`."""
 
     def __init__(self, kind: BoundaryKind, value: Operand | None = None) -> None:
         self.kind, self.value = kind, None if value is None else as_term(value)

@@ -1,4 +1,4 @@
-"""What a document may ask for. Every limit is a setting of the service; these are the defaults."""
+"""Limits of documents. Every limit is a setting of the service; these are the defaults."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ class ParamDocument(_Document):
 
 
 class BoundaryDocument(_Document):
-    """How an input or stage looks beyond its domain: `value` with kind constant, `domain` with stages only."""
+    """The boundary of an input or stage, its values beyond its domain: `value` with kind constant, `domain` with stages
+    only."""
 
     kind: BoundaryKind
     value: Expression | None = None

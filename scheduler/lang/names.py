@@ -1,4 +1,4 @@
-"""What a document declares, as expressions see it."""
+"""Names that a document declares, as expressions see them."""
 
 from __future__ import annotations
 

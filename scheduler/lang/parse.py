@@ -92,7 +92,7 @@ _Found = tuple[str, str, int | None, str | None]
 
 
 def _refuse(text: str, limits: Limits) -> _Found | None:
-    """What can be said against `text` before it is parsed."""
+    """The error of `text`, if one is found before it is parsed."""
     if len(text) > limits.expression_chars:
         message = f"The expression has {len(text)} characters, {limits.expression_chars} are allowed."
         return "expression_too_large", message, None, "split it into stages"

@@ -15,7 +15,7 @@ BoundaryKind = Literal["repeat_edge", "repeat_image", "mirror_image", "mirror_in
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """How readers see an input or stage beyond its domain.
+    """The values of an input or stage beyond its domain, as readers see them.
 
     `value` (of the owner's type) belongs to kind "constant". `domain` is (min, extent) per dim for a
     stage and None for an input, whose domain is the image passed.

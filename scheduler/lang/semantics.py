@@ -1,4 +1,4 @@
-"""What every operator and function of the pipeline language means, on NumPy arrays.
+"""Semantics of every operator and function of the pipeline language, on NumPy arrays.
 
 The definition that generated code is held to: exact for integers, in the order written for floats.
 All functions take arrays (or scalars) that already have the types that the checked tree gives them,
@@ -176,7 +176,7 @@ def boundary_index(kind: BoundaryKind, i: Array, low: int, extent: int) -> Array
 
 
 def identity(op: str, type_: ScalarType) -> Array:
-    """Where a reduction by `op` starts, and its value over an empty domain."""
+    """The value that a reduction by `op` starts from, which is its value over an empty domain."""
     match op:
         case "sum":
             return constant(0, type_)

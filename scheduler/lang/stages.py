@@ -26,7 +26,7 @@ _Types = tuple[ScalarType | None, ...]  # None: not known because of an error
 
 @dataclass(slots=True)
 class Context:
-    """What the checks of one document share: its names, its report, and what is left of its limits."""
+    """State that the checks of one document share: its names, its report, and what is left of its limits."""
 
     names: Names
     limits: Limits

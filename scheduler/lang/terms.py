@@ -204,12 +204,12 @@ class Source:
     name: str
 
     def needs(self) -> Iterable[Source]:
-        """What else has to be declared because of it."""
+        """Further declarations that this one needs."""
         return ()
 
 
 class Bounded(Protocol):
-    """What has `min.x` and `extent.x`."""
+    """A term with `min.x` and `extent.x`."""
 
     @property
     def min(self) -> object: ...

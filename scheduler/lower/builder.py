@@ -1,4 +1,4 @@
-"""Builds statements into nested scopes. A value is computed once, in the outermost scope where its operands
+"""The builder of statements in nested scopes. A value is computed once, in the outermost scope where its operands
 exist: common subexpressions and loop invariants need no pass of their own."""
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Builder:
             self.scopes.pop()
 
     def condition(self) -> AbstractContextManager[list[Statement]]:
-        """As `scope`, for a block that runs only where a condition holds: no load moves out of it."""
+        """The scope of a block that runs only where a condition holds: no load moves out of it."""
         return self.scope(conditional=True)
 
     @contextmanager
@@ -143,7 +143,7 @@ class Builder:
     # values ------------------------------------------------------------
 
     def register_lanes(self, type_: ScalarType) -> int:
-        """How many elements of a type a register has."""
+        """The number of elements of a type in a register."""
         return self.register_bytes // type_.bytes
 
     def declare(self, name: str, depth: int | None = None) -> Index:
@@ -163,14 +163,14 @@ class Builder:
         return max((self.depths.get(s, 0) for s in operand.symbols()), default=0)
 
     def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
-        """What `make` returns, made once for `key` in the scope at `depth`."""
+        """The value that `make` returns, made once for `key` in the scope at `depth`."""
         table = self.scopes[depth].table
         if key not in table:
             table[key] = make()
         return table[key]
 
     def recall(self, key: object) -> object | None:
-        """What some open scope remembers for `key`."""
+        """The value that some open scope remembers for `key`."""
         for scope in reversed(self.scopes):
             if key in scope.table:
                 return scope.table[key]

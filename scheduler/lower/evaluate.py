@@ -1,4 +1,5 @@
-"""Expressions to values: one point (scalar) or one vector of neighbours along a dim, inlined stages included."""
+"""Lowering of expressions to values: one point (scalar) or one vector of neighbours along a dim, inlined stages
+included."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ INLINED_READS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where reads find their data: stages to inline, buffers of everything else, the types of params."""
+    """Sources of reads: stages to inline, buffers of everything else, the types of params."""
 
     inlined: Mapping[str, Stage]
     buffers: dict[tuple[str, int], Buffer]

@@ -1,4 +1,4 @@
-"""One group to loops: its output's tiled nest, and at each level the stages computed there.
+"""Lowering of one group to loops: its output's tiled nest, and at each level the stages computed there.
 
 Boxes flow inwards: entering a loop, the output's box shrinks, and every stage computed inside gets the union of
 its readers' footprints. A stage that is stored outside a loop it is computed in slides along it: it keeps
@@ -33,9 +33,9 @@ from scheduler.schedule import Placement, UpdateLoops, Vector, dim_of, inner
 
 Boxes = dict[str, Box]
 SHARED_POINTS = 8
-"""So many points are computed side by side at most for the sake of shared loads: the vectors have to fit registers."""
+"""Points that are computed side by side for the sake of shared loads, at most: the vectors have to fit registers."""
 SIDE_BY_SIDE = 8
-"""As many sums in registers hide the latency of an addition."""
+"""Sums side by side in registers, as many as hide the latency of an addition."""
 
 
 @dataclass(slots=True)
@@ -234,7 +234,8 @@ class GroupLowering:
                         buffer.origin[d] = self._name(start, "start")
 
     def _anchor(self) -> Index:
-        """Where vectors of rows with stages in registers may begin: where rows of what the group reads do."""
+        """The points at which vectors of rows with stages in registers may begin: those where rows of what the group
+        reads do."""
         assert self.plan.group.vector is not None
         along = self.plan.group.vector.dim
         for stage in (*self.plan.stages, self.plan.output):
@@ -369,7 +370,7 @@ class GroupLowering:
 
 @dataclass(slots=True)
 class _OpenLoop:
-    """What the loop that is being lowered has to keep from iteration to iteration."""
+    """State of the loop that is being lowered, kept from iteration to iteration."""
 
     var: str
     done: dict[str, str] = field(default_factory=dict)

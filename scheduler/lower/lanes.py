@@ -1,4 +1,5 @@
-"""Lanes of a vector that differ in what they compute: evaluated class by class, and shuffled together.
+"""Lane divergence: lanes of a vector that differ in what they compute are evaluated class by class, and shuffled
+together.
 
 Of `select(x % 2 == 0, a(x // 2), b(x // 2))` the even lanes are a vector of a's neighbours and the odd lanes one of
 b's. Of `f(x // 2)` each lane of half a vector stands for two.

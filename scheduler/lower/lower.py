@@ -101,7 +101,7 @@ class _Lowering:
         return Parameter(p.name, self.params[p.name], p.type, *p.ends)
 
     def _derived(self) -> tuple[Statement, ...]:
-        """What works out the params that follow from others."""
+        """The statements that compute the params that follow from others."""
         b = self.builder
         evaluator = Evaluator(b, Sources({}, {}, self.params), None)
         for p in self.pipeline.params:

@@ -1,4 +1,4 @@
-"""Loops around a body, over a box: rows cut into vectors and edges, the rest plain loops."""
+"""Lowering of loop nests, a body over a box: rows cut into vectors and edges, the rest plain loops."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ several of these where points are computed side by side."""
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """What runs how: `body` over `bounds` (inclusive), its loops innermost first, the loop to vectorise, the loop run
-    by threads, and the loops to unroll with the (min, extent) that they are expected to have. Of a loop of `blocks` so
-    many iterations are computed side by side. `name` is the stage's.
+    """A loop nest to lower: `body` over `bounds` (inclusive), its loops innermost first, the loop to vectorise, the
+    loop run by threads, and the loops to unroll with the (min, extent) that they are expected to have. Of a loop of
+    `blocks` so many iterations are computed side by side. `name` is the stage's.
 
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
@@ -123,7 +123,7 @@ def written_out(
 
 
 def iterations(ends: Interval) -> Iterator[Lane]:
-    """Those of a loop that is written out."""
+    """The iterations of a loop that is written out."""
     lo, hi = ends
     return (Lane(lo + n) for n in range((hi - lo).const + 1))
 
@@ -291,7 +291,8 @@ def _row(
 def _past(
     b: Builder, nest: Nest, envs: Sequence[Mapping[str, Lane]], rest: tuple[str, ...], first: Index
 ) -> tuple[Buffer, tuple[Lane, ...]] | None:
-    """Where vectors that stream begin, which start at `first`; None where there are none: those of whole lines do."""
+    """The beginning of vectors that stream, which start at `first`; None where there are none: those of whole lines
+    do."""
     if nest.past is None or nest.vector is None or len(envs) != 1:
         return None
     buffer, dims = nest.past
@@ -312,7 +313,7 @@ def _scalars(
     dim: str,
     skip: tuple[str, str],
 ) -> None:
-    """What vectors leave of a row, point by point."""
+    """The points that vectors leave of a row, one by one."""
     lo, hi = nest.bounds[dim]
     with b.scope() as body:
         var = b.fresh(dim)

@@ -1,5 +1,5 @@
-"""What is known of a group before a loop of it is written: its levels, which stages slide along them, and how much of a
-stage an iteration needs."""
+"""Plan of a group before a loop of it is lowered: its levels, which stages slide along them, and how much of a stage an
+iteration needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduler.schedule import INLINE, Group, Placement, dim_of, inner
 UNROLLED_EXTENT = 16
 """A longer loop is not unrolled, whatever the schedule says."""
 SPARE_VECTORS = 4
-"""As far ahead as four windows one after the other reach."""
+"""Vectors that four windows, one after the other, reach ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class GroupPlan:
         return next((n for n, level in enumerate(self.levels) if level.name == loop), -1)
 
     def _plan_slides(self) -> tuple[dict[tuple[str, int], int], dict[int, Windows]]:
-        """Which stages slide along which loop, in which dim of theirs, and the windows of each loop."""
+        """The stages that slide, the loop and the dim that they slide along, and the windows of each loop."""
         slides: dict[tuple[str, int], int] = {}
         for name, p in self.members.items():
             for n in range(self.index(p.store) + 1, self.index(p.compute) + 1):
@@ -118,7 +118,7 @@ class GroupPlan:
         return stage.dims.index(stage.storage[0]) if stage.dims else 0
 
     def ring(self, p: Placement, d: int) -> int | None:
-        """How many rows of dim `d` are kept, a power of two; None where all are."""
+        """The number of rows of dim `d` that are kept, a power of two; None where all are."""
         n = self.index(p.store) + 1
         if self.slides.get((p.stage, n)) != d or n not in self.windows:
             return None
@@ -143,7 +143,7 @@ class GroupPlan:
         return minimum(grown + extra, whole)
 
     def points(self, dim: str, at: int) -> Index:
-        """How many points of the output's `dim` one iteration of level `at` covers."""
+        """The number of points of the output's `dim` that one iteration of level `at` covers."""
         lo, hi = self.root[self.output.name][self.output.dims.index(dim)]
         points = maximum(hi - lo + 1, const(1))
         for level in self.levels[: at + 1]:
@@ -154,7 +154,8 @@ class GroupPlan:
         return points
 
     def rows_ahead(self) -> dict[str, dict[int, int]]:
-        """Of what the group reads from outside, by dim, how many rows further on the next tile of unrolled ones is."""
+        """The distance in rows to the next tile of unrolled rows, by dim, for each array that the group reads from
+        outside."""
         sizes = {d: t.size for d in self.group.unroll if (t := self.group.tile(d)) is not None and t.size is not None}
         found: dict[str, dict[int, int]] = {}
         for stage in (*self.stages, self.output) if sizes else ():
@@ -203,7 +204,7 @@ class GroupPlan:
 
     @property
     def lanes(self) -> int:
-        """Of the group's vectors."""
+        """The lanes of the group's vectors."""
         assert self.group.vector is not None
         return self.group.vector.lanes
 

@@ -126,7 +126,7 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Asks for the line of memory of `row[index]`, which need not exist. `far`: it is not needed soon. `place` is the
+    """A prefetch of the cache line of `row[index]`, which need not exist. `far`: it is not needed soon. `place` is the
     row's among the `rows` that one loop walks side by side, which is `step` of them further on in the next iteration of
     the loop around: rows are asked for that the next iteration does not find in the caches."""
 
@@ -140,8 +140,8 @@ class Prefetch:
 
 @dataclass(frozen=True, slots=True)
 class AskEnds:
-    """Asks for the lines of memory that `row[first]` to `row[last]` begin and end in, where they do not have the whole
-    of them: those are loaded before they can be stored."""
+    """A prefetch for ownership of the cache lines that `row[first]` to `row[last]` begin and end in, where they do not
+    have the whole of them: those are loaded before they can be stored."""
 
     row: str
     first: Index
@@ -275,7 +275,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """How much memory a buffer takes: elements per dim, fastest first (`order` are the dims in that order)."""
+    """The extents of a buffer in memory: elements per dim, fastest first (`order` are the dims in that order)."""
 
     buffer: Buffer
     order: tuple[int, ...]

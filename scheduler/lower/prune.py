@@ -1,4 +1,4 @@
-"""Leaves out of a loop program what nothing uses, and prefetches of what the iteration before has read."""
+"""Dead-code elimination in a loop program; prefetches of lines that the iteration before has read are left out, too."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ from scheduler.lower.program import (
 def prune(
     bounds: tuple[Statement, ...], body: tuple[Statement, ...], kept: Iterable[Index]
 ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """*Before*: definitions that may be unused. *After*: those that a store, a loop, a condition or `kept` needs,
-    and of prefetches of rows side by side those of the rows that are new in each iteration of the loop around."""
+    """*Before*: definitions that may be unused. *After*: the definitions that a store, a loop, a condition or `kept`
+    needs; and where rows side by side are prefetched, only the rows that are new in each iteration of the loop
+    around."""
     body = _asked_for(body)
     needs: dict[str, set[str]] = {}
     roots: set[str] = {s for x in kept for s in x.symbols()}
@@ -55,7 +56,8 @@ def prune(
 
 
 def _asked_for(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Of prefetches of rows side by side those of the rows that are new in each iteration of the loop around."""
+    """The prefetches to keep: where rows lie side by side, those of the rows that are new in each iteration of the loop
+    around."""
     furthest: dict[object, int] = {}
     for s in statements:
         if isinstance(s, Prefetch):

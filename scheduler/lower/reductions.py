@@ -1,4 +1,4 @@
-"""Inline reductions to values: short ones written out, long ones as loops around accumulators."""
+"""Lowering of inline reductions to values: short ones written out, long ones as loops around accumulators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_WRITTEN = 4096
 UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
 CHAINS = 4
-"""Where joining two terms takes long, every fourth term is joined, so that four joins are under way."""
+"""Chains of a reduction whose joins take long: every fourth term is joined in one, so that four joins are under way."""
 MANY_TERMS = 7
 """Written out, reductions of so many terms and more are done side by side."""
 WRITTEN_TERMS = 32
@@ -53,7 +53,7 @@ def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
 
 
 def _key(ev: Evaluator, e: Reduce, frame: Frame) -> object:
-    """What equal reductions, whatever their component, have in common at one point."""
+    """The key of equal reductions at one point, whatever their component."""
     return (ev.token, "reduction", e.op, e.domain, e.where, e.body, frame.number)
 
 
@@ -309,7 +309,8 @@ def _lanes(ev: Evaluator, e: Reduce, frame: Frame) -> int:
 
 
 def _identity(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
-    """Where the reduction starts: of argmin and argmax the first value of every variable, and the worst value."""
+    """The values that the reduction starts from: of argmin and argmax the first value of every variable, and the worst
+    value."""
     t = e.body.type
     match e.op:
         case "sum":

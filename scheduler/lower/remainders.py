@@ -1,4 +1,5 @@
-"""Rows of which a remainder, such as y % 2, decides what is computed: written once for each."""
+"""Index-set splitting: rows of which a remainder, such as y % 2, decides what is computed are written once for each
+remainder."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MOST_REMAINDERS = 2
 
 
 class NeedRemainder(Exception):
-    """What is computed depends on the remainder of `of` by `by`."""
+    """The computation depends on the remainder of `of` by `by`."""
 
     def __init__(self, of: Index, by: int) -> None:
         super().__init__(of, by)

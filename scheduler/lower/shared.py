@@ -1,4 +1,4 @@
-"""Loads that neighbours share: what vectors from memory hold already is not loaded again."""
+"""Redundant load elimination: what vectors from memory hold already is not loaded again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = dict[str, Buffer]
 """The buffers of the rows that are known."""
 
 MOST_CARRIED = 12
-"""How many vectors a loop keeps from one iteration for the next."""
+"""Vectors that a loop keeps from one iteration for the next, at most."""
 
 
 SMALLEST_MOVED = 32

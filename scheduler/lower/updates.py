@@ -17,7 +17,7 @@ from scheduler.lower.program import Buffer, Comment, If, Lane, Value
 from scheduler.schedule import UpdateLoops
 
 SHARED_POINTS = 4
-"""So many points of an update are computed side by side at most."""
+"""Points of an update that are computed side by side, at most."""
 
 
 def run_updates(
@@ -73,7 +73,8 @@ def _side_by_side(
 def left_to_values(
     b: Builder, sources: Sources, stage: Stage, schedules: tuple[UpdateLoops, ...], box: Box
 ) -> list[Box]:
-    """What of `box` the values of `stage` have to fill: not what its first update writes before anything reads it."""
+    """The part of `box` that the values of `stage` have to fill: not what its first update writes before anything reads
+    it."""
     if not stage.updates:
         return [box]
     update = stage.updates[0]

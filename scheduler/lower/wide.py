@@ -1,4 +1,5 @@
-"""Values wider than a register, as several that fit: compilers split them badly, or (GCC 12) not at all.
+"""Vector legalisation: values wider than a register become several that fit, since compilers split them badly, or (GCC
+12) not at all.
 
 A vector of 64 lanes that are bytes in memory and 32 bits where they are computed is one register here and four there.
 What is done lane by lane is done part by part; where sizes change, parts are halved, or joined.
@@ -213,7 +214,7 @@ class _Splitter:
         return fitting
 
     def _narrowed(self, s: Define) -> bool:
-        """Of integers to smaller ones: of two registers every other element of half the size makes one."""
+        """Narrowing of integers: of two registers every other element of half the size makes one."""
         r, (a, *_) = s.result, s.args
         assert isinstance(a, Value)
         if not self._is_wide(a) or _bits(r) >= _bits(a) or r.type.is_float or (a.type.is_float and s.op != "truncate"):

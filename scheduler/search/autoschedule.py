@@ -29,9 +29,9 @@ METHODS = ("default", "taco2019")
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How to search. `now` is a clock in seconds (the scheduler reads none itself): with it timings are reported,
-    and `deadline_ms` from the start of the search is kept; without it there is no deadline. `top`: how many
-    candidates to keep, at most. `fixed`: what the caller has decided, checked against the pipeline."""
+    """Options of a search. `now` is a clock in seconds (the scheduler reads none itself): with it timings are reported,
+    and `deadline_ms` from the start of the search is kept; without it there is no deadline. `top`: how many candidates
+    to keep, at most. `fixed`: what the caller has decided, checked against the pipeline."""
 
     method: str = "default"
     strict: bool = False
@@ -43,8 +43,8 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What was decided, and why. `candidates` are the best schedules that were found, the best first; `trace` tells of
-    that one. `timings_ms` has `analysis` and `search`."""
+    """The result of a search, with its reasons. `candidates` are the best schedules that were found, the best first;
+    `trace` tells of that one. `timings_ms` has `analysis` and `search`."""
 
     candidates: tuple[Candidate, ...]
     trace: Trace
@@ -57,7 +57,7 @@ class SearchResult:
 
     @property
     def predicted(self) -> Breakdown:
-        """What the best schedule is predicted to cost."""
+        """The predicted cost of the best schedule."""
         return self.candidates[0].predicted
 
 

@@ -1,4 +1,4 @@
-"""The method `default` around decisions that the caller has fixed.
+"""Constrained search: the method `default` around decisions that the caller has fixed.
 
 Groups are found as always, among the partitions that have the outputs and the inline stages that are fixed. Then what
 is fixed is put into the best plans of every group that it is about, and of those that are legal the cheapest is taken.
@@ -93,12 +93,13 @@ class Constrained(PartitionSearch):
         self.forced = self.forced | {name for name, _ in fixed.stages if fixed.root(name)}
 
     def start(self) -> Partition:
-        """As few groups as there can be."""
+        """The partition with as few groups as there can be."""
         inlined = frozenset(name for name, _ in self.fixed.stages if self.fixed.inline(name))
         return Partition(self.forced, inlined - self.forced)
 
     def best(self, starts: list[Partition]) -> Partition:  # type: ignore[override]
-        """As that of all partitions; the start has everything that is fixed."""
+        """The best partition that is found from `starts`; the first of them, which has everything that is fixed, where
+        none has a cost."""
         found = super().best(starts)
         return found if isfinite(self.cost(found)) else self.settled(starts[0])
 
@@ -106,7 +107,7 @@ class Constrained(PartitionSearch):
         return inf if any(self.problems(partition)) else super().cost(partition)
 
     def problems(self, partition: Partition) -> Iterator[Problem]:
-        """What the partition has otherwise than it is fixed."""
+        """The contradictions of a partition to what is fixed."""
         for segment in self.segments(partition):
             name = segment.output
             if self.fixed.root(name) is False:

@@ -41,8 +41,8 @@ GAINS = 0.97
 """The paper's groups are left where what is found costs no more than this, relative to its schedule: less is what the
 model may be wrong by between any two groupings."""
 ALTERNATIVES, NEAR = 3, 1.1
-"""So many other partitions of each variant may have schedules among the best k: those that cost no more than this,
-relative to the cheapest, before all sizes are tried."""
+"""Other partitions of each variant that may have schedules among the best k, at most: those that cost no more than
+this, relative to the cheapest, before all sizes are tried."""
 LOOKED_AT = 8
 """Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same groups."""
 
@@ -50,7 +50,8 @@ APART = 0.01
 """Share of a pipeline's cost by which schedules must differ that decide numbers alone otherwise, such as tile sizes:
 the model calls them equal, and who lists or times the best ones wants others."""
 MATTERS = 0.05
-"""The same where groups are made otherwise that cost no more than this share of it."""
+"""Share of a pipeline's cost up to which a group that is made otherwise does not matter: such schedules must differ as
+those that decide numbers alone."""
 
 Plans = tuple[Plan, ...]
 """One plan for every group, in the order that they run."""
@@ -67,7 +68,8 @@ class Variant:
     partition: Partition
 
     def others(self, most: float, least: float) -> list[Variant]:
-        """With other partitions, that cost no more than `most`, and differ in groups that cost no less than `least`."""
+        """The variant with other partitions, that cost no more than `most`, and differ in groups that cost no less than
+        `least`."""
         return [replace(self, partition=p) for p in self.search.near(self.partition, most, least)[:ALTERNATIVES]]
 
     def ranked(self, count: int, cost: float) -> Iterator[tuple[float, Plans]]:
@@ -156,8 +158,8 @@ def _ranked(variants: Sequence[Variant], count: int, cost: float) -> list[tuple[
 
 
 def _apart(plans: Sequence[Plan], cost: float) -> list[Plan]:
-    """Of the plans of a group, the cheapest first, those that differ in what they cost from all before, or are another
-    way to make a group that matters, where the pipeline costs `cost`."""
+    """The plans of a group, the cheapest first, that differ in what they cost from all before, or are another way to
+    make a group that matters, where the pipeline costs `cost`."""
     kept: list[Plan] = []
     for p in plans:
         near = [k for k in kept if p.total - k.total < APART * cost]
@@ -167,7 +169,7 @@ def _apart(plans: Sequence[Plan], cost: float) -> list[Plan]:
 
 
 def _separations_explained(variants: Sequence[Variant], separated: Separated) -> list[Decision]:
-    """What the windows are, and which of both ways to compute them costs less."""
+    """The windows, and the one of both ways to compute them that costs less."""
     parts = ", ".join(s.partial for s in separated.separations)
     ways = (f"windows in two steps, with {parts}", "windows as they are")
     found = _way_explained("separation", variants, [bool(v.separated.separations) for v in variants], ways)
@@ -184,7 +186,7 @@ def _joinings_explained(variants: Sequence[Variant]) -> list[Decision]:
 def _way_explained(
     kind: DecisionKind, variants: Sequence[Variant], yes: Sequence[bool], ways: tuple[str, str]
 ) -> list[Decision]:
-    """Which of two ways the best variant goes, and what the best of those that go the other one costs."""
+    """The way of two that the best variant goes, and the cost of the best of those that go the other one."""
     other = next((v for v, way in zip(variants, yes, strict=True) if way != yes[0]), None)
     if other is None:
         return []

@@ -1,4 +1,4 @@
-"""Decisions of a search in words: what the trace has of every group."""
+"""The trace of every group: decisions of a search in words."""
 
 from __future__ import annotations
 

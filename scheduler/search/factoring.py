@@ -1,4 +1,5 @@
-"""Which reductions are cut into partial results, and how: where a stage has too few points for threads or vectors."""
+"""Choice of rfactors: reductions that are cut into partial results, where a stage has too few points for threads or
+vectors."""
 
 from __future__ import annotations
 

@@ -167,8 +167,8 @@ def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
 
 
 def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
-    """As many lanes as a register of the platform has for the widest type, along the stage's row; none where that
-    is less than two, or the row is shorter."""
+    """The vector of a stage: as many lanes as a register of the platform has for its widest type, along the stage's
+    row; none where that is less than two, or the row is shorter."""
     lanes = platform.vector_bytes // computed_bytes
     if stage.row is None or lanes < 2 or stage.extent(stage.row) < lanes:
         return None
@@ -176,9 +176,9 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
 
 
 def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
-    """As many lanes as a register has for what is stored, where what is computed takes no more than MOST_REGISTERS:
-    bytes are loaded, looked up and stored a register at a time. Short rows have shorter vectors: what is left of them
-    is computed point by point."""
+    """The wide vector of a stage: as many lanes as a register has for what is stored, where what is computed takes no
+    more than MOST_REGISTERS: bytes are loaded, looked up and stored a register at a time. Short rows have shorter
+    vectors: what is left of them is computed point by point."""
     vector = vector_of(stage, computed_bytes, platform)
     if vector is None:
         return None
@@ -238,7 +238,7 @@ def root_schedule(
 
 
 def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:
-    """As `root_schedule`, of facts that are there already."""
+    """The schedule of `root_schedule`, from facts that are there already."""
     groups = tuple(root_group(facts, name, platform, strict=strict) for name in facts.graph.stages)
     return Schedule(facts.pipeline.name, method, groups, strict, degraded)
 

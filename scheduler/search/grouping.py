@@ -47,7 +47,7 @@ class AtRoot:
 
 
 Found = Tiling | Infeasible | AtRoot
-"""What is known of a group: its tiles, why it has none, or that it needs none."""
+"""The outcome for a group: its tiles, why it has none, or that it needs none."""
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Grouping:
 
 
 def _total(groups: Iterable[Tiling | Infeasible]) -> float:
-    """What the groups cost together; infinite where one has no tiles."""
+    """The cost of the groups together; infinite where one has no tiles."""
     return sum(g.total if isinstance(g, Tiling) else inf for g in groups)
 
 
@@ -190,7 +190,7 @@ class _Splitter:
         return self.found[start]
 
     def _ends(self, start: int) -> tuple[int, ...]:
-        """Where a first segment from `start` may end and fit; none where all the rest fits (the last segment is not
+        """The ends at which a first segment from `start` fits; none where all the rest fits (the last segment is not
         split further)."""
         if start not in self.ends:
             self.ends[start] = self._find_ends(start)
@@ -316,7 +316,7 @@ def shared_stages(facts: Facts, segment: Segment) -> set[str]:
 
 
 def trivial_shared(facts: Facts, shared: set[str]) -> frozenset[str]:
-    """Those of the shared stages that are trivial, and read no other such stage: not worth a trip through memory.
+    """The shared stages that are trivial, and read no other such stage: not worth a trip through memory.
 
     The paper gives every shared stage a group; but its trivial stages are inlined before anything else."""
     found: set[str] = set()

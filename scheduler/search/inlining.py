@@ -119,7 +119,7 @@ def is_trivial_shared(stage: StageFacts) -> bool:
 
 
 def local_producers(members: Members, name: str) -> list[str]:
-    """What the stage reads of the group, but for what several groups share."""
+    """The producers of the stage in the group, but for those that several groups share."""
     reads = members.facts.stages[name].reads
     return [r.producer for r in reads if members.is_local(r.producer) and r.producer not in members.shared]
 

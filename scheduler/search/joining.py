@@ -1,4 +1,4 @@
-"""Which outputs may be computed together: whether they are is for the search to say."""
+"""Output fusion: the outputs that may be computed together; whether they are is for the search to say."""
 
 from __future__ import annotations
 

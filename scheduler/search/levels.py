@@ -15,7 +15,8 @@ from scheduler.schedule import dim_of, inner
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Where a stage goes, why, and by which algorithm; `levels` None is inline."""
+    """The choice of compute_at and store_at of a stage, its reason, and the algorithm that made it; `levels` None is
+    inline."""
 
     levels: Levels | None
     reason: str
@@ -62,7 +63,7 @@ class LoopOrder:
         return self.innermost if dim in self.whole else max(self.loops.index(inner(dim)), self.innermost)
 
     def levels(self, compute: int, store: int) -> Levels:
-        """These levels, or the nearest that may be."""
+        """The levels `compute` and `store`, or the nearest that are allowed."""
         return Levels(max(compute, self.least), max(store, self.least))
 
     def name(self, levels: Levels) -> str:
@@ -104,7 +105,7 @@ def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
 
 
 def _needed(members: Members, name: str, dim: str, motions: Mapping[tuple[str, str], Motion | None]) -> Motion | None:
-    """What an iteration of the output's loop over `dim` needs of a stage for what is new of its consumers."""
+    """The part of a stage that an iteration of the output's loop over `dim` needs for what is new of its consumers."""
     found = []
     for consumer in members.consumers[name]:
         motion = motions[consumer, dim]

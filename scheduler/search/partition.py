@@ -1,4 +1,4 @@
-"""Which stages make a group, beyond TACO 2019: a local search over the whole DAG, priced by the cost model.
+"""Partition into groups, beyond TACO 2019: a local search over the whole DAG, priced by the cost model.
 
 A partition is the set of stages that are outputs of groups, and of those that are in several, inline unless one of
 these does better to keep its own for a row. Everything else is in the group of the only output that it is read for. The
@@ -30,8 +30,8 @@ SLIGHT = 0.02
 FROM_ROOT = 2.0
 """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
 GAINS = 0.95
-"""What is found from there is taken where it costs no more than this, relative to what is found otherwise: what many
-groups cost at the edges of rows and of tiles the model knows least of."""
+"""A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
+many groups cost at the edges of rows and of tiles the model knows least of."""
 EFFORT = 12
 """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
 
@@ -101,11 +101,11 @@ class PartitionSearch:
         return sorted(near, key=self.cost)
 
     def cost(self, partition: Partition) -> float:
-        """What all groups cost together."""
+        """The cost of all groups together."""
         return sum(self.planner.cost(s) for s in self.segments(partition))
 
     def paper_cost(self, partition: Partition) -> float:
-        """What all groups cost as the paper schedules them; as they are planned first where it does not."""
+        """The cost of all groups as the paper schedules them; as they are planned first where it does not."""
         return sum(self.planner.paper_cost(s) for s in self.segments(partition))
 
     def segments(self, partition: Partition) -> tuple[Segment, ...]:
@@ -180,5 +180,5 @@ class _Move:
 
 
 def _operations(stage: StageFacts) -> float:
-    """What a point costs in a row, in operations."""
+    """The cost of a point in a row, in operations."""
     return arithmetic_cost(total(stage.typed)) + stage.loads

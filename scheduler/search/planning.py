@@ -35,7 +35,7 @@ SHORT = 64
 NEGLIGIBLE = 0.005
 """A group that takes less of the time of all is not looked into further."""
 SAME = 0.01
-"""Of tile sizes whose predicted times differ by no more the largest is taken."""
+"""Relative difference of predicted times up to which the largest tile size is taken."""
 KEPT = 8
 """Plans of a segment that are kept for the best k schedules."""
 
@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def key(self) -> Hashable:
-        """The same for plans of a segment that make the same group."""
+        """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
         if self.sized is None:
             return None
         shape = self.sized.shape
@@ -62,7 +62,8 @@ class Plan:
 
     @property
     def way(self) -> Hashable:
-        """The same for plans of a segment that differ in numbers alone: tile sizes, how memory is written and asked."""
+        """The key of the plan but for its numbers: equal for plans of a segment that differ in these alone: tile sizes,
+        how memory is written and asked."""
         return None if self.sized is None else (self.sized.shape.order.loops, *self.sized.shape.levels.items())
 
 
@@ -111,11 +112,11 @@ class Planner:
         return found
 
     def cost(self, segment: Segment) -> float:
-        """What the best plan costs, about: one tile size a shape is tried. Infinite where there is none."""
+        """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
         return next((p.total for p in self._sketched(segment)), inf)
 
     def paper_cost(self, segment: Segment) -> float:
-        """What the paper's plan costs; that of the best plan, about, where there is none."""
+        """The cost of the paper's plan; that of the best plan, about, where there is none."""
         return next((p.total for p in self._papers(segment)), self.cost(segment))
 
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
@@ -266,7 +267,7 @@ class Planner:
                 yield other
 
     def _papers(self, segment: Segment) -> Iterator[Plan]:
-        """What the paper makes of the segment."""
+        """The paper's plan of the segment."""
         paper = self.paper.get(segment)
         if paper is not None:
             members, sizes = paper.members, paper.best.sizes
@@ -276,7 +277,7 @@ class Planner:
 
 @dataclass(frozen=True, slots=True)
 class TimedCounting:
-    """What models of time see: how every stage is run. Threads share the outermost loop."""
+    """Counts for models of time, with the execution mode of every stage. Threads share the outermost loop."""
 
     members: Members
     platform: Platform
@@ -300,8 +301,8 @@ class TimedCounting:
 
 
 def few_orders(listed: Sequence[LoopOrder]) -> Iterator[LoopOrder]:
-    """Of the orders of a group those with vectors, and of these one for each order of the intra-tile loops and each
-    outermost loop: the others move nothing but the order in which tiles are visited."""
+    """The orders of a group to search: those with vectors, and of these one for each order of the intra-tile loops and
+    each outermost loop: the others move nothing but the order in which tiles are visited."""
     seen: set[tuple[tuple[str, ...], str]] = set()
     vectorised = [order for order in listed if order.vectorised]
     for order in vectorised or listed:

@@ -12,7 +12,7 @@ class Priced(Protocol):
 
     @property
     def total(self) -> float:
-        """What it costs."""
+        """The cost, in all."""
 
 
 P = TypeVar("P", bound=Priced)

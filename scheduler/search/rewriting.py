@@ -1,4 +1,4 @@
-"""What the analysis made of a pipeline before anything was searched, told like the decisions of the search."""
+"""Rewrites of a pipeline before the search, told like the decisions of the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which windows are computed in two steps: where that takes fewer operations."""
+"""Choice of separable windows that are computed in two steps: those of which that takes fewer operations."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ LOAD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the levels of a shape are found: inlining by Alg. 2 of the paper or by cost, rows fused or not."""
+    """The way the levels of a shape are found: inlining by Alg. 2 of the paper or by cost, rows fused or not."""
 
     by_cost: bool
     fused: bool

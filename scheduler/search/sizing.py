@@ -75,7 +75,8 @@ class Axes:
         return max(-(-self.output.extent(d) // n) for d, n in narrowest.items())
 
     def multiple_of(self, dim: str, innermost: str) -> int:
-        """What a tile is a multiple of: lines and vectors, of the innermost dim where it lies along memory."""
+        """The number that tile sizes are multiples of: lines and vectors in the innermost dim where it lies along
+        memory, else 1."""
         return self.multiple if self.along_memory(dim, innermost) else 1
 
     def narrowest(self, dim: str, innermost: str) -> int:
@@ -179,10 +180,10 @@ class _Costed:
 
 
 class Counting(Protocol):
-    """How the counts of a group are found that its cost model sees."""
+    """The counts of a group for its cost model."""
 
     def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
-        """Of a shape with its tile sizes in `nest`; only for the answer as a `whole`, not to compare."""
+        """The counts of a shape with its tile sizes in `nest`; only for the answer as a `whole`, not to compare."""
 
     def key(self, shape: Shape) -> Hashable:
         """Shapes of the same key have the same counts; None is like no other."""
@@ -190,8 +191,8 @@ class Counting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PaperCounting:
-    """What the model of TACO 2019 sees: where no stage is stored outside of the innermost inter-tile loop, the order of
-    those changes nothing."""
+    """Counts for the model of TACO 2019: where no stage is stored outside of the innermost inter-tile loop, the order
+    of those changes nothing."""
 
     members: Members
     platform: Platform
@@ -344,8 +345,8 @@ class Tiling:
 
 
 def _fits(counts: GroupCounts, platform: Platform) -> NDArray[np.bool_] | bool:
-    """Which candidates keep the constraints on memory of TACO 2019, 4.2: unfolded buffers fit the L2 cache, folded ones
-    the last-level cache, each for one thread."""
+    """The candidates that keep the constraints on memory of TACO 2019, 4.2: unfolded buffers fit the L2 cache, folded
+    ones the last-level cache, each for one thread."""
     return (counts.unfolded_bytes <= platform.l2_bytes) & (counts.folded_bytes <= platform.llc_bytes)
 
 

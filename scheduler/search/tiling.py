@@ -101,7 +101,7 @@ def beside(output: StageFacts) -> tuple[str, ...]:
 
 
 def unrolled_dims(members: Members, few: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `few` that are inside of the innermost loop."""
+    """The dims of `few` that are unrolled, inside of the innermost loop."""
     together = beside(members.facts.stages[members.output])
     return tuple(d for d in few if d in together or not keeps_apart(members, d))
 
@@ -171,9 +171,9 @@ def side_by_side(members: Members, order: LoopOrder, tiled: tuple[str, ...], row
 def in_bands(
     members: Members, order: LoopOrder, choices: Mapping[str, Choice], tiled: tuple[str, ...], rows: int
 ) -> tuple[LoopOrder, dict[str, Choice]] | None:
-    """What slides along the outermost intra-tile loop slides along tiles of so many of its rows instead, inside of the
-    tiles of the other dims: rows whose windows overlap are computed together. None where there are none, or nothing
-    slides."""
+    """The order in which stages that slide along the outermost intra-tile loop slide along tiles of `rows` of its
+    iterations instead, inside of the tiles of the other dims: rows whose windows overlap are computed together. None
+    where there are none, or nothing slides."""
     at = len([loop for loop in order.loops if loop == inner(dim_of(loop))]) - 1
     dim = dim_of(order.loops[at])
     others = [loop for loop in order.loops[at + 1 :] if loop != outer(dim)]

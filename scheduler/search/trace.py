@@ -28,7 +28,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about `subject` (a stage, a group, the pipeline), by which part of the method, and why."""
+    """A decision about `subject` (a stage, a group, the pipeline), by which part of the method, and why."""
 
     kind: Kind
     subject: str
@@ -48,7 +48,7 @@ class Trace:
     decisions: tuple[Decision, ...]
 
     def to_document(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """The trace as plain data, for JSON."""
         return {
             "method": self.method,
             "unit": self.unit,

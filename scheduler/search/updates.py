@@ -1,4 +1,4 @@
-"""How updates run: the order of their loops, vectors and threads, where these are proved to change nothing."""
+"""Loops of updates: their order, vectors and threads, where these are proved to change nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _loops(
 
 
 def arithmetic(found: UpdateFacts) -> float:
-    """What an update costs, in operations: those of its arithmetic, and at least one an iteration."""
+    """The cost of an update in operations: those of its arithmetic, and at least one an iteration."""
     operations = found.operations
     each = operations.add + operations.multiply + operations.select + operations.convert + 10 * operations.function
     return found.iterations * max(1.0, each)

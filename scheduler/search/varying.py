@@ -1,4 +1,4 @@
-"""How the best plan of a group is varied, one way after the other. Each yields the plans that it priced."""
+"""Moves of the local search around the best plan of a group. Each yields the plans that it priced."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ TRIES = 100
 FEWEST = 4
 """Changes of single stages that are tried in a group: fewer of a large group, where each costs more time."""
 STAYS = 0.5
-"""What takes so much of the last level, with all else that circulates, stays there from call to call."""
+"""The share of the last level that data may take, with all else that circulates, to stay there from call to call."""
 ROWS = (8, 4)
 """Rows that are computed side by side, where that is tried."""
 FAR = 2.0
-"""Where the first of these cost less than other shapes, or so many times as much, fewer rows are not tried."""
+"""The cost of the first of these over that of other shapes from which on fewer rows are not tried; nor are they where
+it costs less."""
 VECTORS = 16
 """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
 AHEAD = 32
@@ -64,7 +65,7 @@ def reordered(planner: Planner, plan: Plan, members: Members, sized: Sized) -> I
 
 
 def resized(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
-    """With the best of all tile sizes."""
+    """The plan with the best of all tile sizes."""
     if sized.shape.order.rows:
         return
     found = planner.sizing(members).cheapest(sized.shape)
@@ -89,8 +90,8 @@ def refined(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Ite
 
 
 def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
-    """What is read asked for ahead, and the output written past the caches, which it must not be for less than a model
-    can tell: whoever reads it next waits for memory."""
+    """The plan with software prefetch, and with streaming stores of its output, which it must not have for less than a
+    model can tell: whoever reads it next waits for memory."""
     shape, sizes = sized.shape, sized.sizes
     if _vector(planner, members, shape) is None:
         return
@@ -134,8 +135,8 @@ def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Siz
 
 
 def bands(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
-    """What slides along rows sliding along a few rows at a time: in bands as wide as they can be shared out evenly,
-    and narrower ones as long as that pays."""
+    """The plan with stages that slide along rows sliding along a few rows at a time: in bands as wide as they can be
+    shared out evenly, and narrower ones as long as that pays."""
     shape = sized.shape
     output = planner.facts.stages[plan.segment.output]
     found = in_bands(members, shape.order, shape.choices, tiled_dims(output), ROWS_TOGETHER)
@@ -199,7 +200,7 @@ def _leaves_caches(planner: Planner, members: Members) -> bool:
 
 
 def ahead_bytes(platform: Platform) -> int:
-    """How far along a row what it reads is asked for ahead."""
+    """The distance along a row, in bytes, of a software prefetch."""
     return min(platform.l2_bytes // AHEAD, MOST_AHEAD)
 
 

@@ -1,4 +1,5 @@
-"""What is proved of the loops of an update holds when small domains are executed, and what should be is proved."""
+"""Dependence analysis of updates, held to executing small domains: what is proved holds, and what should be is
+proved."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def run(
 
 
 def touched(stage: Stage, update: Update, order: tuple[str, ...]) -> list[tuple[dict[str, int], set, set]]:
-    """What each iteration writes and reads."""
+    """The places that each iteration writes and reads."""
     memory: dict[tuple[int, ...], object] = {}
     return [
         (env, {tuple(places(e, env, memory) for e in update.at)}, set(reads_of(update, env, memory)))

@@ -76,7 +76,8 @@ def test_a_pipeline_without_boundaries_is_itself() -> None:
 
 
 def test_what_was_normalised_is_remembered() -> None:
-    """By the pipeline itself and whether it is strict, for as long as not many others were asked for."""
+    """Normal pipelines are remembered by the pipeline itself and `strict`, for as long as not many others are asked
+    for."""
     pipeline, other = load(document("repeat_edge")), load(document("repeat_edge"))
     plain = normalise(pipeline)
     assert normalise(pipeline) is plain

@@ -37,7 +37,8 @@ def of(e: Expr) -> Draw:
 
 
 def assert_holds(draw: Draw, s: Span, seed: int) -> None:
-    """Where `s.var` is, whatever the others are: no value is beyond the ends, no footprint larger than said."""
+    """Check a span at every value of `s.var`, whatever the others are: no value is beyond the ends, no footprint larger
+    than said."""
     random = Random(seed)
     still = {"n": random.randint(-9, 9), "image.min.x": random.randint(-9, 9), "image.extent.x": random.randint(1, 9)}
     found: dict[int, set[int]] = {}

@@ -1,4 +1,5 @@
-"""Of what is the same from either end of an offset half is read, and of nothing else."""
+"""Symmetric-pair elimination: half of what is the same from either end of an offset is read, and half of nothing
+else."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ TOTAL = "sum(alike(x, y, i, j) * image(x + i, y + j) for i in range(-2, 3) for j
 
 
 def pipeline_of(difference: str = SQUARE, total: str = TOTAL, **more: Any) -> Pipeline:
-    """How alike 3 x 3 patches around (x, y) and (x + dx, y + dy) are, and what `out` makes of it."""
+    """A pipeline of the distances of 3 x 3 patches around (x, y) and (x + dx, y + dy), and of what `out` makes of
+    them."""
     boundary = {"boundary": more.get("boundary", {"kind": "repeat_edge"})}
     alike = more.get(
         "alike", "exp(-0.1 * sum(apart(x + r, y + s, dx, dy) for r in range(-1, 2) for s in range(-1, 2)))"

@@ -1,4 +1,4 @@
-"""What is known of the points of a stage that nobody reads is true, and halves are found."""
+"""Dead-point analysis: what is known of the points of a stage that nobody reads is true, and halves are found."""
 
 from __future__ import annotations
 

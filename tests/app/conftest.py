@@ -39,7 +39,7 @@ GROUP = {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inn
 
 @dataclass
 class FakeScheduling:
-    """What app.schedules.work does, without doing it. `meanwhile` is called while a schedule is made."""
+    """A stand-in for app.schedules.work. `meanwhile` is called while a schedule is made."""
 
     answered: list[Question] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None
@@ -125,7 +125,7 @@ class Service:
     app: Any
 
     def schedule(self, name: str = "blur", **more: Any) -> str:
-        """Asks for a schedule of a pipeline of that name; its id."""
+        """Request a schedule of a pipeline of that name; its id."""
         answer = self.client.post("/v1/schedules", json={"pipeline": pipeline(name), **more})
         assert answer.status_code in (200, 201), answer.text
         return str(answer.json()["id"])

@@ -1,4 +1,4 @@
-"""Where scheduling runs: processes with a time and a memory limit, that may die without taking the service along."""
+"""The engine of schedules: processes with a time and a memory limit, that may die without taking the service along."""
 
 from __future__ import annotations
 

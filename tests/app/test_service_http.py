@@ -1,4 +1,4 @@
-"""What holds for every request: ids, headers, hosts, sizes; and bodies made to hurt."""
+"""HTTP of every request: ids, headers, hosts, sizes; and bodies made to hurt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where `default` loses on machines that are not here: contenders compared, and runs that go on where they ended."""
+"""Benchmarks of machines that are not here: contenders compared, and runs that go on where they ended."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from platforms.model import CpuPlatform
 
 COMPILER, EMULATOR, LIBRARIES = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 LINE, WAYS, SETS, OUTER = 64, 4, 8, 64
-"""Of a small first cache; the second has as many ways and `OUTER` times as many bytes."""
+"""A small first cache; the second has as many ways and `OUTER` times as many bytes."""
 FILLED = LINE * WAYS * SETS
 
 PROGRAM = """\
@@ -41,7 +41,7 @@ SWEEP = "for (int n = 0; n < {bytes}; n += {step}) {touch};"
 
 @pytest.fixture
 def counted(tmp_path: Path) -> Callable[[str], Counts]:
-    """What the statements between the two readings of the clock execute."""
+    """Counts of the statements between the two readings of the clock."""
     compiler, emulator = require_tool(COMPILER), require_tool(EMULATOR)
     require_tool("gcc")
 

@@ -10,7 +10,8 @@ from benchmarks.halide_peers import PeerError, build, known_failure
 
 @pytest.fixture
 def child(monkeypatch, tmp_path):
-    """What makes `build` start a script instead; the script's `place` is where the peer would be."""
+    """A stand-in for the child of `build`, which starts a script instead; the script's `place` is where the peer would
+    be."""
     place = tmp_path / "cache" / "blur-x-1"
     start = halide_peers.subprocess.Popen
 

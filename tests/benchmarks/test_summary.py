@@ -1,4 +1,4 @@
-"""What contests say together: the best of each kind, means, what is carried over, and the plots."""
+"""The summary of contests: the best of each kind, means, what is carried over, and the plots."""
 
 import math
 

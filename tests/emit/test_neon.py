@@ -33,7 +33,7 @@ EXACT = {
     "sat_add": "within(x + y, {least}, {most})",
     "sat_sub": "within(x - y, {least}, {most})",
 }
-"""What each function is of x and y."""
+"""The value of each function in x and y, in 128 bits."""
 
 HEAD = """\
 #include <stdint.h>

@@ -278,7 +278,7 @@ PLACES = {
     "clamp(int32(i(x)), -1, 40) - 7 + k, 2": "gather",
     "k + int32(uint8(i(x))), 2": "gather",
 }
-"""Where elements of a table are, and by which function they are gathered."""
+"""Indices of elements of a table, and the function that gathers them."""
 
 
 @pytest.mark.parametrize("compiler", sorted(FLAGS))

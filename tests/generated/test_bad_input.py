@@ -44,7 +44,7 @@ def pipeline_of(value: Any, type_: str = "float32", updates: tuple = (), params:
 
 
 def sources(pipeline: Pipeline) -> list[CSource]:
-    """By the method, relaxed and strict, and by a schedule drawn at random."""
+    """C by the method, relaxed and strict, and by a schedule drawn at random."""
     made = [compile_pipeline(pipeline, here(), Options(strict=strict)).source for strict in (False, True)]
     schedule = random_schedule(pipeline, 2)
     check(pipeline, schedule)

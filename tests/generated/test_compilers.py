@@ -1,4 +1,4 @@
-"""The same file through other compilers: Clang, without OpenMP, for AArch64, and its header from C++."""
+"""One C file through other compilers: Clang, without OpenMP, for AArch64, and its header from C++."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(source: CSource, folder: Path) -> Path:
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
-    """What the command prints; a warning of a compiler is an error by its flags."""
+    """The output of the command; a warning of a compiler is an error by its flags."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, cwd=cwd)
     assert done.returncode == 0, f"{command}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
     return done.stdout

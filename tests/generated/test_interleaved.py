@@ -49,7 +49,7 @@ def pipeline_of(type_: str, channels: int, to: str, inside: bool = False) -> Pip
 
 
 def source_by_vectors(pipeline: Pipeline, lanes: int, compute: str = INLINE, wide: bool = False) -> CSource:
-    """For the host, or a machine with wide vectors."""
+    """C for the host, or for a machine with wide vectors."""
     half = Placement("half", compute, compute, vector=None if compute == INLINE else Vector("x", lanes))
     group = Group("out", ("c.inner", "x.inner", "y.inner"), (), None, Vector("x", lanes), ("c",), (half,))
     return source_of(pipeline, Schedule("neighbours", "by hand", (group,)), machine() if wide else here())
@@ -75,7 +75,7 @@ def random_image(type_: str, channels: int) -> np.ndarray:
 
 
 def laid_out(array: np.ndarray, way: str) -> np.ndarray:
-    """The same values (axes c, y, x): pixels packed, a channel more in memory than in the image, or planes."""
+    """Values (axes c, y, x) in other layouts: pixels packed, a channel more in memory than in the image, or planes."""
     c, h, w = array.shape
     size = array.itemsize
     n = {"packed": c, "padded": c + 1, "planes": 1}[way]

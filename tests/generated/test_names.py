@@ -21,7 +21,7 @@ NAMES = (
     "__builtin_memcpy", "buffer", "copy", "scaled", "mix", "dense", "argc", "__LINE__", "NDEBUG", "z" * 64, "M_PI",
     "M_SQRT1",
 )  # fmt: skip
-"""Of stages, dims, inputs and params."""
+"""Names of stages, dims, inputs and params."""
 
 
 def pipeline_named(pipeline: str, image: str, param: str, inner: str, output: str, dims: tuple[str, str]) -> dict:

@@ -70,12 +70,12 @@ def loops_over(of: Pipeline, variable: str) -> list[Loop]:
 
 
 def copies() -> int:
-    """How often the code of a point is there: in vectors, and at edges."""
+    """The number of copies of the code of a point: in vectors, and at edges."""
     return len(loops_over(pipeline("sum(int32(bytes(x + r, y)) for r in range(-40, 41))"), "r"))
 
 
 def accumulators(of: Pipeline) -> int:
-    """How many are started in all of the program."""
+    """The number of accumulators that are started in all of the program."""
     return sum(isinstance(s, Accumulator) for s in nodes(lower(of, scheduled(of), here()).body))
 
 

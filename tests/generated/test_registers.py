@@ -79,7 +79,7 @@ SCHEDULES |= {
 
 
 def narrow(schedule: Schedule, lanes: int) -> Schedule:
-    """The same with vectors of so many lanes."""
+    """The schedule with vectors of so many lanes."""
     (group,) = schedule.groups
     placements = tuple(p if p.vector is None else replace(p, vector=Vector("x", lanes)) for p in group.placements)
     return replace(schedule, groups=(replace(group, vector=Vector("x", lanes), placements=placements),))
@@ -214,7 +214,7 @@ def test_rows_of_pairs_are_written_past_the_caches() -> None:
 
 
 def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
-    """Of four rows of the output all read the same rows, and the next four the next ones."""
+    """Four rows of the output read the same rows of the ring, and the next four the next ones."""
     values = {
         "ring": "input(x, y) * 3.0",
         "strided": "ring(x, 4 * y) + ring(x, 4 * y + 3) * 2.0",

@@ -37,7 +37,7 @@ def test_drawn_cases_compute_what_the_interpreter_does(random: Random, seed: int
 
 
 def _smallest(start: int) -> dict:
-    """What Hypothesis leaves of a pipeline with an update that runs backwards."""
+    """The smallest pipeline with an update that runs backwards, as Hypothesis finds it."""
     found: list[dict] = []
 
     @seed(start)

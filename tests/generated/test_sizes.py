@@ -44,7 +44,7 @@ def planes(pipeline: Pipeline, name: str, x: tuple[int, int], y: tuple[int, int]
 
 
 def images(pipeline: Pipeline, regions: dict[str, Region], x: tuple[int, int], y: tuple[int, int]) -> dict[str, Image]:
-    """What the regions require, and of inputs with a boundary x by y."""
+    """Images as the regions require them; inputs with a boundary are x by y."""
     whole = {i.name: planes(pipeline, i.name, x, y) for i in pipeline.inputs}
     params = {p.name: p.default for p in pipeline.params if p.default is not None}
     required = required_regions(pipeline, regions, params, whole)

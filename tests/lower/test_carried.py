@@ -48,13 +48,13 @@ def schedule_of(lanes: int, inline: bool = False) -> Schedule:
 
 
 def loads_of_loops(code: str) -> list[int]:
-    """How many vectors of `a` the innermost loops load, of those that load any."""
+    """The number of vectors of `a` that the innermost loops load, by loop that loads any."""
     loops = re.findall(r"(?<=\n)( *)for \(int64_t x[^\n]*\{\n(.*?)\n\1\}", code, re.DOTALL)
     return [n for _, body in loops if "for (" not in body and (n := len(LOAD.findall(body)))]
 
 
 def assert_right(pipeline: Pipeline, schedule: Schedule, vector_bytes: int, most: int, rows: int = 10) -> None:
-    """For rows of several lengths, in images that end where the rows do."""
+    """Check rows of several lengths, in images that end where the rows do."""
     source = source_of(pipeline, schedule, machine(vector_bytes=vector_bytes))
     library = build(source, vector_bytes=vector_bytes)
     type_ = pipeline.inputs[0].type.numpy

@@ -1,4 +1,5 @@
-"""What nothing uses is left out; what stores, loops and conditions need stays."""
+"""Dead-code elimination: definitions that nothing uses are left out; those that stores, loops and conditions need
+stay."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def edged(array, low, by):
 
 
 def together(*grids):
-    """What is known of all of them in the same places, and these places."""
+    """The values that are known of all images in the same places, and these places."""
     xs = np.arange(max(g.xs()[0] for g in grids), min(g.xs()[-1] for g in grids) + 1)
     ys = np.arange(max(g.ys()[0] for g in grids), min(g.ys()[-1] for g in grids) + 1)
     return *(g.at(xs, ys) for g in grids), xs[0], ys[0]

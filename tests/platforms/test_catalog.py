@@ -63,7 +63,7 @@ def test_the_example_on_the_page_is_a_platform() -> None:
 
 
 def table(p: CpuPlatform) -> str:
-    """How docs/platforms.md shows a machine."""
+    """The table of a machine in docs/platforms.md."""
     rows = [f"{p.description}. Compiler: `{' '.join((p.compiler.command, *p.compiler.flags))}`.", ""]
     rows += ["| figure | value | source |", "|---|---|---|"]
     rows += [f"| `{figure}` | {shown(value)} | {p.source_of(figure)} |" for figure, value in p.figures().items()]

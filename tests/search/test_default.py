@@ -161,7 +161,8 @@ BUTTERFLY = {
 
 @pytest.mark.parametrize("name", ["butterfly", "interpolate", "local_laplacian", "pyramid_blend"])
 def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a ring of which several rows are new, or none, the code computes the rows apart, and registers anew."""
+    """The code computes a ring apart, and registers anew, where several of the ring's rows are new in an iteration, or
+    none: no schedule that is found asks for that."""
     pipeline = planar(BUTTERFLY, 2048, 2048) if name == "butterfly" else pipelines.load(name)
     fused = []
 

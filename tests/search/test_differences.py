@@ -1,4 +1,4 @@
-"""What one schedule decides otherwise than another, in words."""
+"""Differences of two schedules, in words."""
 
 from dataclasses import replace
 

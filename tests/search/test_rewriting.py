@@ -1,4 +1,4 @@
-"""What the analysis rewrites is told before what the search decides, by the names of the document."""
+"""Rewrites are told before the decisions of the search, by the names of the document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How stages are run: rows, vectors and what moves through the caches, against walking small loop nests."""
+"""SIMD work and cache traffic of stages, against walking small loop nests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How generated code is compiled for a test: for vectors of some size, with a compiler and its flags; and what watches
-it while it runs."""
+"""Builds of generated code for tests: for vectors of some size, with a compiler and its flags; and what watches it
+while it runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BUILDS = {
 
 
 def environment(build: Build) -> Mapping[str, str]:
-    """What a process that calls the code needs in its environment. Fresh memory is full of rubbish."""
+    """The environment of a process that calls the code. Fresh memory is full of rubbish."""
     if build.watch is None:
         return {"MALLOC_PERTURB_": "165"}
     if build.watch == "memory":  # NumPy's blocks have guards if the whole process runs under AddressSanitizer

@@ -13,7 +13,7 @@ from app.workers.samples import Measured
 from platforms.detect import host
 
 TRY = Effort(turns=1, rounds=1, sample_us=20, memory_bytes=1 << 20, calls=2, again_s=0.0)
-"""What shows that it works, and measures nothing well."""
+"""The least effort, which shows that a calibration works, and measures nothing well."""
 
 
 @cache

@@ -36,7 +36,7 @@ def size(box: Box) -> int:
 
 @dataclass
 class Found:
-    """What was counted of one stage. `loads` and `runs` by producer; boxes of the buffer in points."""
+    """Counts of one stage. `loads` and `runs` by producer; boxes of the buffer in points."""
 
     points: int = 0
     loads: dict[str, int] = field(default_factory=lambda: defaultdict(int))

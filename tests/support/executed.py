@@ -41,7 +41,8 @@ class Executed:
 
 
 def execute(program: Program, pipeline: Pipeline, regions: Mapping[str, tuple[tuple[int, int], ...]]) -> Executed:
-    """For these regions of outputs and inputs. Places that data says, and conditions on values, are none of it."""
+    """Execute a schedule for these regions of outputs and inputs. Places that data says, and conditions on values, are
+    none of it."""
     env: dict[str, int] = {}
     for name, region in regions.items():
         owner = pipeline.stage(name) if name in pipeline.outputs else pipeline.input(name)

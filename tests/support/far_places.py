@@ -54,7 +54,7 @@ def document(index: str, boundary: str | None) -> dict:
 
 
 def wrong(index: str, boundary: str | None, flags: tuple[str, ...]) -> list[str]:
-    """What is wrong with the pipeline that reads there, anywhere."""
+    """Failures of the pipeline that reads there, anywhere."""
     pipeline = load(document(index, boundary))
     source = compile_pipeline(pipeline, here()).source
     library, found = build(source, flags), []
@@ -95,7 +95,7 @@ def wrong(index: str, boundary: str | None, flags: tuple[str, ...]) -> list[str]
 
 
 def wrong_with_updates(name: str, flags: tuple[str, ...]) -> list[str]:
-    """What is wrong with updates, tuples and pyramids there."""
+    """Failures of updates, tuples and pyramids there."""
     pipeline = load(DOCUMENTS[name])
     source = compile_pipeline(pipeline, here()).source
     library, found = build(source, flags), []

@@ -42,7 +42,7 @@ def chunks(start: int, cases: int | None) -> Iterator[tuple[str, range]]:
 
 
 def command(folder: Path, build: str) -> list[str]:
-    """What judges the case in `folder` again."""
+    """The command that judges the case in `folder` again."""
     return [sys.executable, str(Path(__file__)), "--replay", str(folder), "--build", build]
 
 

@@ -29,7 +29,7 @@ class Case:
                 f.set_estimates([hl.Range(lo, n) for lo, n in region])
 
     def realised(self) -> list[tuple[np.ndarray, ...]]:
-        """What Halide computes, a tuple of components an output."""
+        """Halide's values, a tuple of components an output."""
         for image, array in self.images.items():
             image.set(hl.Buffer(array))
         for param, value in self.params:

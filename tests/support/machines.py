@@ -41,5 +41,5 @@ def machine(
 
 
 def here(**figures: Any) -> CpuPlatform:
-    """The same machine with vectors as wide as the host's: what is compiled for it can be run."""
+    """The machine of the tests with vectors as wide as the host's: what is compiled for it can be run."""
     return machine(vector_bytes=HOST_BYTES, **figures)

@@ -27,7 +27,7 @@ from scheduler.schedule import Schedule
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
 Region = tuple[tuple[int, int], ...]
 RUBBISH = 0xA5
-"""What the bytes of outputs are before the call."""
+"""The byte that outputs are filled with before the call."""
 
 
 class Buffer(ctypes.Structure):

@@ -71,8 +71,8 @@ class TooLong(Exception):
 
 
 def random_case(seed: int) -> Case:
-    """The same case for the same seed. Four seeds in a row are pipelines of updates, of whatever the language has, and
-    stencils that slide; of every twelve, four have a schedule that one of the methods makes."""
+    """A random case, the same for the same seed. Four seeds in a row are pipelines of updates, of whatever the language
+    has, and stencils that slide; of every twelve, four have a schedule that one of the methods makes."""
     make = FAMILIES[seed % len(FAMILIES)]
     pipeline = load(make(seed))
     if METHODS[seed // len(FAMILIES) % len(METHODS)] == "planned":
@@ -118,7 +118,7 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
 
 
 def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
-    """What the generated code does wrong; where this machine has no such vectors, that it is not compiled. Raises
+    """The first failure of the generated code; where this machine has no such vectors, that it is not compiled. Raises
     TooLong where there is too much of it."""
     check(case.pipeline, case.schedule)
     source = source_of(case.pipeline, case.schedule, machine(vector_bytes=case.vector_bytes))
@@ -142,15 +142,15 @@ def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong, by seed, and the seeds whose code is too long to be compiled."""
+    """Failures by seed, and the seeds whose code is too long to be compiled."""
 
     wrong: dict[int, str]
     skipped: tuple[int, ...]
 
 
 def judged_in_children(seeds: range, how: str | Build) -> dict[int, str]:
-    """What is wrong, by seed: nothing, if all is well. Two children at a time, one where pytest itself runs several.
-    Of a hundred seeds one may be skipped because its code is too long."""
+    """Failures by seed: none, if all is well. Two children at a time, one where pytest itself runs several. Of a
+    hundred seeds one may be skipped because its code is too long."""
     jobs = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
     with ThreadPoolExecutor(jobs) as pool:
         parts = [range(seeds.start + n, seeds.stop, jobs) for n in range(jobs)]
@@ -192,7 +192,7 @@ def saved_case(folder: Path) -> Case:
 
 
 def told(case: Callable[[], Case], flags: Sequence[str], compiler: str) -> dict[str, object]:
-    """What there is to say about a case, for JSON."""
+    """The description of a case, for JSON."""
     try:
         with np.errstate(all="ignore"):
             return {"wrong": judge(case(), flags, compiler)}

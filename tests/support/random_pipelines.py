@@ -67,7 +67,7 @@ class Source:
 
 @dataclass
 class Reads:
-    """What the expressions of a stage have read: the largest scale of it, and whether all of it is safe."""
+    """Reads of the expressions of a stage: the largest scale of it, and whether all of it is safe."""
 
     scale: int = 1
     safe: bool = True
@@ -152,7 +152,8 @@ def random_inputs(
 
 
 def disagreement(actual: np.ndarray, expected: np.ndarray, relative: float = 1e-5) -> str | None:
-    """What is wrong with `actual`: integers have to be equal, floats within `relative` of max(1, largest magnitude)."""
+    """The first difference of `actual`: integers have to be equal, floats within `relative` of max(1, largest
+    magnitude)."""
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
     if expected.dtype.kind != "f":

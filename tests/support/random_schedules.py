@@ -40,8 +40,8 @@ LANES = (2, 4, 8, 16)
 PREFETCH = (0, 0, 64, 1000, 4096)
 ATTEMPTS = 20
 MOST_PARTS = 1500
-"""Of what a stage's expressions have, counted for every place that it is inlined in. More is not inlined: stencils of
-stencils grow beyond what a compiler does in seconds."""
+"""Parts of a stage's expressions, counted for every place that it is inlined in. A stage with more is not inlined:
+stencils of stencils grow beyond what a compiler does in seconds."""
 
 
 def random_schedule(pipeline: Pipeline, seed: int, registers: bool = False, strict: bool = False) -> Schedule:

@@ -39,11 +39,11 @@ HEAVY = {
     "pyramid_blend": ("full",),
     "vdsr": ("64x64", "shifted", *LARGE),
 }
-"""Those that take seconds at other sizes, and which these are."""
+"""Pipelines that take seconds at other sizes, and these sizes."""
 LONG = ("lens_blur", "local_laplacian", "max_filter", "nl_means", "pyramid_blend", "vdsr")
 """The pipelines whose C a compiler works on for many seconds."""
 WITHIN = {"local_laplacian": 75}
-"""How far integers cut from floats may be off where contracting and reassociating takes them across a step: two entries
+"""The tolerance of integers cut from floats, where contracting and reassociating takes them across a step: two entries
 of a table."""
 
 

@@ -1,4 +1,4 @@
-"""How many threads generated code runs with, in this process."""
+"""Threads that generated code runs with, in this process."""
 
 from __future__ import annotations
 

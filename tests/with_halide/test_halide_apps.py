@@ -163,7 +163,7 @@ def lens_blur():
 
 
 def realized(app, values, width, height):
-    """What the app makes of the values, which are in the order in which it names what it is given."""
+    """The output of the app for the values, which are in the order in which it names what it is given."""
     function, *parameters = app
     for parameter, value in zip(parameters, values, strict=True):
         parameter.set(value)

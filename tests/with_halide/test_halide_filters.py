@@ -264,7 +264,7 @@ def test_max_filter() -> None:
 
 
 def mosaic(colours: np.ndarray, bits: int = 10) -> np.ndarray:
-    """What a sensor behind filters G R / B G sees of a picture."""
+    """The mosaic of a picture behind filters G R / B G."""
     red, green, blue = np.rint(np.clip(colours, 0, 1) * ((1 << bits) - 1)).astype(np.uint16)
     raw = green.copy()
     raw[::2, 1::2], raw[1::2, ::2] = red[::2, 1::2], blue[1::2, ::2]

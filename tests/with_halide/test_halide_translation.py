@@ -1,4 +1,4 @@
-"""Where Halide's way of writing something differs from ours, the judge's translation says what we mean."""
+"""The judge's translation says what we mean where Halide's way of writing something differs."""
 
 from __future__ import annotations
 
