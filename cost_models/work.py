@@ -13,10 +13,10 @@ from cost_models.counts import Operations
 Way = Literal[
     "aligned", "unaligned", "uniform", "strided", "gathered", "pairs", "pixels", "table", "shuffled", "shared"
 ]
-"""The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all lanes;
-every second one or so; each at a place of its own, or two neighbours of such a place at once, or all channels of it; in
-a table of bytes that vectors look up all at once; from registers, by a permutation; each the element of several lanes
-side by side, by a load of fewer and a permutation."""
+"""The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all
+lanes; every second one or so; each at a place of its own, or two neighbours of such a place at once, or all channels
+of it; in a table of bytes that vectors look up all at once; from registers, by a permutation; each the element of
+several lanes side by side, by a load of fewer and a permutation."""
 
 
 class Transfer(NamedTuple):
