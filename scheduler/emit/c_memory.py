@@ -67,7 +67,7 @@ TILESMITH_INLINE void $part($E *row, $T value, int64_t from, int64_t to) {
 _HELD = """\
 /* Elements between the vector of memory that `at` is in and `at`, where vectors are made to fit those of memory. */
 TILESMITH_INLINE int64_t $held(const $E *at) {
-#if $whole && !defined __clang__
+#if $whole && $rotates
     return (int64_t)((uintptr_t)at / sizeof *at % ($last + 1));
 #else
     (void)at;
@@ -100,10 +100,10 @@ TILESMITH_INLINE void $whole_vector($E *at, $T value) {
 """
 
 _STREAM = """\
-/* The vector of memory that `at` is in, of lanes of two neighbours (with Clang: the one at `at`): a streaming store
-   where its block begins with a line. */
+/* The vector of memory that `at` is in, of lanes of two neighbours (where no few instructions pick them: the one at
+   `at`): a streaming store where its block begins with a line. */
 TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks, int64_t apart) {
-#if $whole && !defined __clang__
+#if $whole && $rotates
     $E *const to = ($E *)((uintptr_t)at & -(uintptr_t)$bytes);
     const $T aligned = __builtin_shuffle(before, now, picks);
 #else
@@ -123,7 +123,7 @@ TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t apart, 
         $stream(at, before, now, picks, apart);
         return;
     }
-#if $whole && !defined __clang__
+#if $whole && $rotates
     $part(($E *)((uintptr_t)at & -(uintptr_t)$bytes), __builtin_shuffle(before, now, picks), from, to);
 #else
     (void)before, (void)picks;

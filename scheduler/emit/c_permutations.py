@@ -7,6 +7,8 @@ from scheduler.lang.types import ScalarType
 
 _SHORTEST = 16
 """Bytes of the registers that shorter vectors are in, too."""
+_LONGEST = 64
+"""Bytes of the registers of AVX-512, and of those alone."""
 _INSTRUCTIONS = {
     (64, 1): ("defined __AVX512VBMI__", "permvarqi512", "char"),
     (64, 2): ("defined __AVX512BW__", "permvarhi512", "short"),
@@ -21,13 +23,17 @@ _INSTRUCTIONS = {
 
 
 def words(t: ScalarType, lanes: int) -> dict[str, str]:
-    """The condition `permutes`, that a few instructions do it, and `permutation`, how Clang has them."""
+    """The conditions `permutes`, that a few instructions do it, and `rotates`, that a few do it with two vectors; and
+    `permutation`, how Clang has those."""
     size = t.bytes * lanes
     found = _INSTRUCTIONS.get((size, t.bytes))
+    # GCC makes shorter vectors of what there is, but of registers of AVX-512 single lanes
+    gcc = f"!defined __clang__ && {found[0]}" if found is not None and size == _LONGEST else "!defined __clang__"
     if size > _SHORTEST and found is None:
-        return {"permutes": "!defined __clang__", "permutation": ""}
+        return {"permutes": gcc, "rotates": gcc, "permutation": ""}
     test, lines = ("defined __SSSE3__", _bytes(t, lanes)) if found is None else (found[0], _whole(t, lanes, *found[1:]))
-    return {"permutes": f"!defined __clang__ || ({test})", "permutation": "\n".join(f"    {line}" for line in lines)}
+    permutation = "\n".join(f"    {line}" for line in lines)
+    return {"permutes": f"({gcc}) || ({test})", "rotates": gcc, "permutation": permutation}
 
 
 def _whole(t: ScalarType, lanes: int, name: str, element: str) -> list[str]:
