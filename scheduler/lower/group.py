@@ -305,7 +305,7 @@ class GroupLowering:
         what they load, or where windows of neighbours overlap."""
         if unroll:
             return {}
-        long = has_long_reduction(stage)
+        long = has_long_reduction(stage, self.sources.inlined)
         for d, span in zip(stage.dims, self.plan.spans[stage.name], strict=True):
             if d == along:
                 continue

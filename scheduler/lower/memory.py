@@ -81,39 +81,7 @@ def load(
         at = _named(b, unit.base, buffer.dims[buffer.unit])
         return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
     if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
-        width = len(unit.pattern)
-        least = min(unit.pattern)
-        neighbours = unit.pattern == tuple(range(least, least + width))
-        if safe and neighbours:
-            first = buffer.origin[buffer.unit]
-            ends = (first, first + buffer.extent[buffer.unit] - 1)
-            row = _row(b, buffer, lanes)
-            if width == 1:
-                at = maximum(minimum(unit.base + least, ends[1]), first)
-                return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
-            return b.define(
-                "near", (unit.base + least, *ends), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
-                at_least=at_least,
-            )  # fmt: skip
-        few = None
-        if safe and max(unit.pattern) - least < width:  # picked from neighbours
-            few = Lane(unit.base + least, tuple(range(width)))
-        elif max(unit.pattern) == least:  # one for all lanes
-            few = Lane(unit.base + least)
-        if few is not None:
-            places = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
-            near = load(b, buffer, places, type_, pinned, at_least, safe)
-            if few.uniform:
-                return b.define("broadcast", (near,), type_, width, mask_bits=mask, pinned=pinned)
-            return interleaved.shuffled(b, near, near, [p - least for p in unit.pattern], pinned)
-    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None and not safe:
-        row = _row(b, buffer, lanes)
-        if neighbours:
-            return b.define(
-                "load", (unit.base + least,), type_, width, row=row, hint=hint, mask_bits=mask, pinned=pinned,
-                at_least=at_least,
-            )  # fmt: skip
-        found = interleaved.apart(b, buffer, row, unit.base, unit.pattern, type_, pinned, at_least)
+        found = _along_row(b, buffer, lanes, unit.pattern, type_, pinned, at_least, safe)
         if found is not None:
             return found
     channel = None if safe or pinned else interleaved.channel_of(b, buffer, lanes)
@@ -150,6 +118,38 @@ def load(
         "gather", args + more, type_, width, (gathered,), row=row, hint=hint, mask_bits=mask, pinned=pinned,
         at_least=at_least,
     )  # fmt: skip
+
+
+def _along_row(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], pattern: tuple[int, ...], type_: ScalarType, pinned: bool,
+    at_least: int, safe: bool,
+) -> Value | None:  # fmt: skip
+    """The elements `pattern` of a row, from whole vectors; None where each is loaded by itself."""
+    unit, width, least, most = lanes[buffer.unit], len(pattern), min(pattern), max(pattern)
+    mask = 8 if type_.kind == "bool" else 0
+    first = buffer.origin[buffer.unit]
+    last = first + buffer.extent[buffer.unit] - 1
+    neighbours = pattern == tuple(range(least, least + width))
+    if most == least or (safe and not neighbours and most - least < width):
+        at = unit.base + least
+        if safe and most == least:
+            at = maximum(minimum(at, last), first)
+        few = Lane(at, None if most == least else tuple(range(width)))
+        places = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
+        near = load(b, buffer, places, type_, pinned, at_least, safe)
+        if width == 1:
+            return near
+        if most == least:
+            return b.define("broadcast", (near,), type_, width, mask_bits=mask, pinned=pinned)
+        return interleaved.shuffled(b, near, near, [p - least for p in pattern], pinned)
+    row = _row(b, buffer, lanes)
+    if neighbours:
+        ends = (first, last) if safe else ()
+        return b.define(
+            "near" if safe else "load", (unit.base + least, *ends), type_, width, row=row, hint=buffer.stage,
+            mask_bits=mask, pinned=pinned, at_least=at_least,
+        )  # fmt: skip
+    return None if safe else interleaved.apart(b, buffer, row, unit.base, pattern, type_, pinned, at_least)
 
 
 def _parts(at: Lane) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
@@ -79,9 +79,14 @@ def _written(e: Expr) -> int:
     return terms if terms <= MOST_WRITTEN else max(1, inside)
 
 
-def has_long_reduction(stage: Stage) -> bool:
-    """Whether a value of `stage` has a reduction that vectors run as a loop."""
-    return any(isinstance(e, Reduce) and not _is_written_out(e, UNROLLED_TRIPS) for v in stage.values for e in walk(v))
+def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
+    """Whether a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
+    for e in (e for v in stage.values for e in walk(v)):
+        if isinstance(e, Reduce) and not _is_written_out(e, UNROLLED_TRIPS):
+            return True
+        if isinstance(e, Access) and e.name in inlined and has_long_reduction(inlined[e.name], inlined):
+            return True
+    return False
 
 
 def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:

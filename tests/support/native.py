@@ -45,8 +45,8 @@ def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSo
 
 
 def widest_vector(code: str) -> int:
-    """Bytes of the widest vector type that C code declares."""
-    return max(map(int, re.findall(r"vector_size\((\d+)\)", code)), default=0)
+    """Bytes of the widest vector type that C code declares but inside of functions, which do so for an instruction."""
+    return max(map(int, re.findall(r"^typedef .*vector_size\((\d+)\)", code, re.MULTILINE)), default=0)
 
 
 def compiled(

@@ -42,7 +42,8 @@ TILESMITH_INLINE int64_t tilesmith_last_vector(int64_t first, int64_t fits, int6
     return fits < first ? first - step : fits;
 }
 
-/* Quotient and remainder: the remainder is never negative, both are 0 where the divisor is. */
+/* Quotient and remainder: the remainder is never negative, both are 0 where the divisor is. Indices beyond an edge are
+   a period away at most, as a rule: they need no division. */
 TILESMITH_INLINE int64_t tilesmith_floor_div(int64_t a, int64_t b) {
     if (b == 0 || b == -1) return b == 0 ? 0 : (int64_t)(0 - (uint64_t)a);
     const int64_t q = a / b;
@@ -50,6 +51,7 @@ TILESMITH_INLINE int64_t tilesmith_floor_div(int64_t a, int64_t b) {
 }
 TILESMITH_INLINE int64_t tilesmith_remainder(int64_t a, int64_t b) {
     if (b == 0 || b == -1) return 0;
+    if (!__builtin_constant_p(b) && b > 0 && a >= -b && a < b) return a < 0 ? a + b : a;
     const int64_t r = a % b;
     return r >= 0 ? r : b > 0 ? r + b : r - b;
 }
