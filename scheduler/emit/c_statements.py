@@ -200,8 +200,7 @@ class Statements:
         bare = self.symbols.bare
         lines = ["", f"/* {s.comment} */"] if s.comment else []
         if s.parallel:
-            shared = f"tilesmith_share({bare(divide(s.hi - s.lo, s.step.const) + 1)})" if s.shares else "1"
-            lines.append(f"TILESMITH_PARALLEL({shared})")
+            lines.append(f"TILESMITH_PARALLEL(tilesmith_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         step = f"{s.var}++" if s.step.is_const and s.step.const == 1 else f"{s.var} += {bare(s.step)}"
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
         if s.skip is not None:

@@ -364,8 +364,7 @@ class GroupLowering:
         for done, start in loop.start.items():
             b.emit(Mutable(done, start))
         comment = f"{level.name} of {self.plan.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
-        shares = parallel and level.dim in self.plan.group.unroll  # neighbours read the same rows
-        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, shares=shares, comment=comment))
+        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
 
 
 @dataclass(slots=True)

@@ -239,9 +239,8 @@ class VectorSplit:
 class Loop:
     """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). `last` clamps the variable that
     the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it; with an
-    empty `last` none has to be. `first`
-    clamps it too, where the loop begins before the row. Of a `parallel` loop threads take one
-    iteration at a time, or with `shares` some that follow each other."""
+    empty `last` none has to be. `first` clamps it too, where the loop begins before the row. Of a `parallel` loop
+    threads take some iterations at a time that follow each other."""
 
     var: str
     lo: Index
@@ -249,7 +248,6 @@ class Loop:
     step: Index
     body: tuple[Statement, ...]
     parallel: bool = False
-    shares: bool = False
     skip: tuple[str, str] | None = None
     last: tuple[str, str] | None = None
     first: str = ""

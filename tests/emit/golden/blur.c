@@ -32,9 +32,10 @@ enum { TILESMITH_BLOCKS = 3 }; /* blocks of memory in use at once, at most */
 TILESMITH_INLINE int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
 TILESMITH_INLINE int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Of so many iterations those that a thread takes at a time: a few shares each, to even out what else the cores do. */
+/* Of so many iterations those that a thread takes at a time: several shares each, to even out what else the cores do,
+   and neighbours, which read the same rows. */
 TILESMITH_INLINE int64_t tilesmith_share(int64_t iterations) {
-    return tilesmith_max(1, iterations / (4 * TILESMITH_THREADS));
+    return tilesmith_max(1, iterations / (16 * TILESMITH_THREADS));
 }
 
 /* Where the last vector of a row starts: at `fits`, or a step before `first` where not even one fits. */
@@ -311,7 +312,7 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
     }
 
     /* y.outer of blur_y */
-    TILESMITH_PARALLEL(1)
+    TILESMITH_PARALLEL(tilesmith_share(((blur_y_y_hi_0 - blur_y_0_min1) >> 7) + 1))
     for (int64_t y_0 = blur_y_0_min1; y_0 <= blur_y_y_hi_0; y_0 += 128) {
         char *const mine_scratch0 = scratch0 + scratch0_bytes * TILESMITH_THREAD;
         uint16_t *restrict const blur_x_0 = (uint16_t *)(mine_scratch0 + blur_x_0_at);

@@ -32,9 +32,10 @@ enum { TILESMITH_BLOCKS = 4 }; /* blocks of memory in use at once, at most */
 TILESMITH_INLINE int64_t tilesmith_min(int64_t a, int64_t b) { return a < b ? a : b; }
 TILESMITH_INLINE int64_t tilesmith_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Of so many iterations those that a thread takes at a time: a few shares each, to even out what else the cores do. */
+/* Of so many iterations those that a thread takes at a time: several shares each, to even out what else the cores do,
+   and neighbours, which read the same rows. */
 TILESMITH_INLINE int64_t tilesmith_share(int64_t iterations) {
-    return tilesmith_max(1, iterations / (4 * TILESMITH_THREADS));
+    return tilesmith_max(1, iterations / (16 * TILESMITH_THREADS));
 }
 
 /* Where the last vector of a row starts: at `fits`, or a step before `first` where not even one fits. */
