@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
+from cost_models.columns import reached, translation
 from cost_models.counts import GroupCounts
 from cost_models.machine import Machine, machine_of
 from cost_models.model import Breakdown, StageCost, Term
@@ -164,11 +165,14 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
             followed = found[0].followed
         else:
             many = shared if w.in_output else own
-            followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * min(1.0, STREAMS / max(many, 1.0))
+            followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * smallest(1.0, STREAMS / largest(many, 1.0))
         wasted = lost = smallest(1.0, group.prefetch / loads)
         if group.prefetch and w.next in next_tiles:
             lost = wasted * (1.0 - _fits(next_tiles[w.next], m.inside[-1]))
-        found.append(_Lines(followed, 1.0 / (1.0 + loads / LATE_BYTES), late_stores, wasted, lost))
+        late_loads = 1.0 / (1.0 + loads / LATE_BYTES)
+        for column in w.columns:  # of rows that are too many to be followed all others are late
+            late_loads = largest(late_loads, 1.0 - STREAMS / largest(column.rows, STREAMS))
+        found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
     return found[::-1]
 
 
@@ -214,11 +218,13 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
     loads, stores, places = [], [], []
     looked_up = list(accumulate(w.looked_up, smallest))
     own = [_stays(working, m.inside) for working in w.working]
+    columns = _columns(w, m) if w.columns else []
     for n, cache in enumerate(caches):
         if looked_up:
             places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
         stays = [*(parts[n] for parts in own), *cache.stays[w.level :]]
-        passed = _passed(loaded, stays) * cache.comes
+        crowded = [smallest(s, columns[n]) for s in stays] if columns else stays
+        passed = _passed(loaded, crowded) * cache.comes
         if w.again is not None:
             again, between = w.again
             passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
@@ -243,7 +249,21 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
     waits: Amount = 0.0
     if looked_up:
         waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)
-    return [*found, largest((beyond * one + waiting) * share, beyond * all_threads), waits]
+    memory = largest((beyond * one + waiting) * share, beyond * all_threads)
+    if w.columns:  # pages are found while lines are on their way
+        waits = waits + largest(translation(w.columns, m) * share - sum(found, memory), 0.0)
+    return [*found, memory, waits]
+
+
+def _columns(w: Work, m: Machine) -> list[Amount]:
+    """The part of the lines of a stage's columns that stays in each cache, in which they share some of the sets."""
+    found = []
+    for size, cache in zip(m.inside, m.caches, strict=True):
+        stays: Amount = 1.0
+        for column in w.columns:
+            stays = smallest(stays, _fits(column.rows * cache.line_bytes, size * reached(column, cache)))
+        found.append(stays)
+    return found
 
 
 def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from platforms.ecm import EcmParameters
-from platforms.model import Platform
+from platforms.model import Cache, Platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
     microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
-    the last two. `latency`: how long memory takes to answer."""
+    the last two. `latency`: how long memory takes to answer. `caches` as the platform
+    has them."""
 
     parameters: EcmParameters
     cycle: float
@@ -27,6 +28,7 @@ class Machine:
     row: float
     registers: int
     latency: float
+    caches: tuple[Cache, ...]
 
 
 @lru_cache(maxsize=64)
@@ -64,4 +66,5 @@ def machine_of(platform: Platform) -> Machine:
         p.row_start_ns * 1e-3,
         platform.vector_registers,
         platform.memory_latency_ns * 1e-3,
+        platform.caches,
     )

@@ -30,6 +30,15 @@ class Transfer(NamedTuple):
     stride: int = 1
 
 
+class Column(NamedTuple):
+    """Rows of an image, so many bytes `apart`, of each of which the innermost loop of a stage touches an element before
+    it touches their next ones; `touched`: elements in all."""
+
+    apart: float
+    rows: Amount
+    touched: Amount
+
+
 class Work(NamedTuple):
     """The work of one stage, what is inline in it included.
 
@@ -48,8 +57,8 @@ class Work(NamedTuple):
     the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before. `held`
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
     `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
-    by an instruction. Of what it loads another stage of the group has loaded so many bytes before, `again`, and so many
-    bytes are touched in between; None if there are none.
+    by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
+    many bytes before, `again`, and so many bytes are touched in between; None if there are none.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -71,12 +80,13 @@ class Work(NamedTuple):
     streamed_bytes: float = 0.0
     torn: Amount = 0.0
     held: tuple[tuple[int, float], ...] = ()
-    streams: float = 1.0
+    streams: Amount = 1.0
     level: int = 0
     looked_up: tuple[Amount, ...] = ()
     table: Amount = 0.0
     again: tuple[Amount, Amount] | None = None
     asked: float = 0.0
+    columns: tuple[Column, ...] = ()
 
 
 class GroupWork(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from math import prod
 
 from cost_models.amounts import Amount, largest, smallest
+from scheduler.analysis.columns import elements_apart
 from scheduler.analysis.counts import SMALL_EXTENT
 from scheduler.analysis.facts import Read, StageFacts
 from scheduler.analysis.running import Run
@@ -168,5 +168,4 @@ def bytes_apart(stage: StageFacts, dim: str | None) -> int:
     size = stage.bytes_per_point
     if dim is None or dim not in stage.storage:
         return size
-    between = prod(stage.extent(d) for d in stage.storage[: stage.storage.index(dim)])
-    return size if between <= SMALL_EXTENT else max(size, LINE)
+    return size if elements_apart(stage, dim) <= SMALL_EXTENT else max(size, LINE)

@@ -12,6 +12,7 @@ from cost_models.work import GroupWork, Transfer, Way, Work
 from scheduler.analysis import transfers
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import Typed, together
+from scheduler.analysis.columns import columns
 from scheduler.analysis.counts import Counter, Levels, in_registers
 from scheduler.analysis.facts import StageFacts
 from scheduler.analysis.layers import Layers, bytes_apart
@@ -142,7 +143,8 @@ class WorkCounter:
         looked_up, table = self.layers.places(name, points, level)
         if streamed:
             stored = (0.0,) * len(stored)
-        facts = self.counter.members.facts.stages[name]
+        facts, reads = self.counter.members.facts.stages[name], self.counter.reads[name]
+        across = () if facts.updates else columns(self.counter.members, reads, run, points, rows)
         return Work(
             self._fused(name) or is_output,
             run.lanes,
@@ -160,11 +162,12 @@ class WorkCounter:
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
             self._torn(facts, run, rows) if streamed else 0.0,
             self._held(name, run),
-            self._streams(name, run),
+            sum((c.rows for c in across), self._streams(name, run)),
             level,
             looked_up,
             table,
             asked=self._asked(name, run),
+            columns=across,
         )
 
     def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:

@@ -11,6 +11,7 @@ from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel
 from cost_models.taco2019 import arithmetic_cost
 from platforms.model import Platform
+from scheduler.analysis.columns import has_columns
 from scheduler.analysis.facts import Facts, StageFacts
 from scheduler.analysis.members import Members, members_of
 from scheduler.analysis.nest import Nest
@@ -22,7 +23,7 @@ from scheduler.search.final import finished, group_of, root_group
 from scheduler.search.grouping import Segment, is_special
 from scheduler.search.levels import LoopOrder, largest_overlaps
 from scheduler.search.shapes import KINDS, PAPER, Kind, shapes
-from scheduler.search.sizing import Axes, Shape, Sized, Sizing, Tiling, shape_of
+from scheduler.search.sizing import NARROWEST, Axes, Shape, Sized, Sizing, Tiling, shape_of
 from scheduler.search.tiling import few_iterations, orders, tiled_dims, unrolled_dims
 from scheduler.search.trace import Rejected
 from scheduler.search.updates import WORTH_THREADS
@@ -167,9 +168,10 @@ class Planner:
     def _new_sizing(self, members: Members) -> Sizing:
         output = self.facts.stages[members.output]
         strips = members.output in self.facts.strips
-        axes = Axes(
-            output, tiled_dims(output), self.platform, largest_overlaps(members), strips, SIZES, self._strips_of
-        )
+        tiled, overlaps = tiled_dims(output), largest_overlaps(members)
+        reads = {name: self.facts.stages[name].reads for name in members.names}
+        least = 1 if has_columns(members, reads) else NARROWEST  # short rows of lines that are used up while they stay
+        axes = Axes(output, tiled, self.platform, overlaps, strips, SIZES, self._strips_of, least)
         counting = TimedCounting(members, self.platform, self.strict)
         return Sizing(members, self.platform, self.model, axes, counting, SAME, constrained=False)
 
@@ -199,7 +201,15 @@ class Planner:
         order = self._first_order(members, output)
         sizes = self.strips(members, order)
         for kind, shape in shapes(members, order, self.kinds, self.platform):
+            reads = {name: of.reads for name, of in shape.reads.items()}
             yield self.priced(segment, members, shape, sizes, kind)
+            if has_columns(members, reads):
+                yield self.priced(segment, members, shape, self._short_rows(members, sizes), kind)
+
+    def _short_rows(self, members: Members, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The tile sizes with rows of one line: what is walked across stays until it is used up."""
+        axes = self.sizing(members).axes
+        return {d: min(n, axes.multiple) if axes.along_memory(d, d) else n for d, n in sizes.items()}
 
     def _at_root(self, segment: Segment) -> Plan:
         """The output of a segment at root, without tiles; the rest inline."""

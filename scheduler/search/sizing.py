@@ -33,7 +33,7 @@ vectors and halos are cut off at both ends on every level of a pyramid, is none 
 
 class Axes:
     """The candidate sizes of every dim of the output, as the innermost dim and otherwise; about so many `candidates` of
-    all dims together. `strips`: it holds partial results for threads."""
+    all dims together, along memory of `least` elements. `strips`: it holds partial results for threads."""
 
     def __init__(
         self,
@@ -44,9 +44,10 @@ class Axes:
         strips: bool,
         candidates: int = MAX_CANDIDATES,
         also: Callable[[int], Iterable[int]] = lambda extent: (),
+        least: int = NARROWEST,
     ) -> None:
         self.output, self.tiled, self.strips, self.also = output, tiled, strips, also
-        self.overlaps = overlaps
+        self.overlaps, self.least = overlaps, least
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
         self.limit = max(2, int(candidates ** (1 / len(tiled))))
@@ -81,7 +82,7 @@ class Axes:
 
     def narrowest(self, dim: str, innermost: str) -> int:
         """The smallest tile but the whole extent."""
-        return NARROWEST if self.along_memory(dim, innermost) else 1
+        return self.least if self.along_memory(dim, innermost) else 1
 
     def along_memory(self, dim: str, innermost: str) -> bool:
         """Whether the loop over `dim` is one of vectors along the rows of memory."""

@@ -8,7 +8,7 @@ import pytest
 from cost_models.counts import GroupCounts, Operations, StageCounts
 from cost_models.ecm import Ecm
 from cost_models.machine import machine_of
-from cost_models.work import GroupWork, Transfer, Way, Work
+from cost_models.work import Column, GroupWork, Transfer, Way, Work
 from platforms import catalog
 from platforms.model import CpuPlatform
 
@@ -341,3 +341,24 @@ def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
     wide = narrow.model_copy(update={"vector_bytes": 64})
     cycles = max(8 * p.shuffle_cycles + 7 * p.i8.select, 16 * p.load_cycles)
     assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * cycles)
+
+
+def down_a_column(apart: float, rows: float) -> float:
+    """The time of a stage that reads a column, each line again in every row, where its lines do not stay."""
+    column = Column(apart, rows, 4e6)
+    of = work(columns=(column,), working=(rows * 64,), loaded=(4e6 * 64, 4e6 * 4))
+    return sum(terms(counts(of, working=(rows * 64,)), machine()).values())
+
+
+@pytest.mark.parametrize("rows", [32.0, 60.0])
+def test_columns_of_rows_a_power_of_two_apart_cost_more(rows: float) -> None:
+    assert down_a_column(8192, rows) > 1.5 * down_a_column(8192 + 64, rows)
+    assert down_a_column(8192 + 64, rows) == pytest.approx(down_a_column(8192 + 192, rows))
+
+
+def test_short_columns_stay() -> None:
+    assert down_a_column(8192, 2) == pytest.approx(down_a_column(8192 + 64, 2))
+
+
+def test_columns_of_more_pages_than_the_tlb_has_entries_cost_more() -> None:
+    assert down_a_column(8192 + 64, 1700) > 1.5 * down_a_column(1024 + 64, 1700)

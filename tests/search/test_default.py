@@ -14,6 +14,7 @@ from cost_models import Ecm
 from scheduler import pipelines
 from scheduler.analysis.schedule_counts import predict
 from scheduler.compile import generate
+from scheduler.lang.document import load
 from scheduler.lang.pipeline import Pipeline
 from scheduler.legality import check
 from scheduler.lower import rows
@@ -179,3 +180,16 @@ def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.Monkey
     for c in autoschedule(pipeline, machine(), SearchOptions("default", top=4)).candidates:
         generate(pipeline, c.schedule, machine())
     assert fused or name == "butterfly"  # where nothing is fused nothing can be apart
+
+
+@pytest.mark.parametrize("size", [2000, 2048])
+def test_a_transposition_has_tiles_in_both_dims(size: int) -> None:
+    document = {
+        "format": 1, "name": "transpose", "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [{"name": "t", "dims": ["x", "y"], "value": "a(y, x) * 0.5"}], "outputs": ["t"],
+        "estimates": {"t": [[0, size], [0, size]]},
+    }  # fmt: skip
+    (group,) = schedule_of(load(document)).groups
+    sizes = {tile.dim: tile.size for tile in group.tiles}
+    assert sizes["x"] in range(1, 65)
+    assert sizes["y"] in range(1, size)
