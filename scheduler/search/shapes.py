@@ -134,7 +134,7 @@ def fuse_rows(
         if any(_compute(result[r]) != at for r in readers):
             continue
         registers = levels.store == at + 1
-        if not (_few_rows(members, name) if registers else _row_by_row(members, name)):
+        if not (_few_rows(members, name) if registers else _row_by_row(members, name, order)):
             continue
         if row.add(definitions[name], all_readers, "registers" if registers else "memory") is not None:
             continue
@@ -224,12 +224,13 @@ def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrde
     return True
 
 
-def _row_by_row(members: Members, name: str) -> bool:
+def _row_by_row(members: Members, name: str, order: LoopOrder) -> bool:
     """Whether one row of the stage is new in each iteration of the loop around: of others the row computes none, or
     several, and with them what they read apart."""
-    along = members.facts.stages[members.output].row
-    spans = (s for s in members.follows[name].values() if s.var is None or s.var != along)
-    return all(s.known and (s.extent(1) == 1 if s.var is None else s.rate == 1) for s in spans)
+    output = members.facts.stages[members.output]
+    inside = {d for d in order.side_by_side(output) if output.extent(d) > 1}
+    spans = (s for s in members.follows[name].values() if s.var is None or s.var != output.row)
+    return all(s.known and (s.extent(1) == 1 if s.var is None else s.rate == 1 and s.var not in inside) for s in spans)
 
 
 def _few_rows(members: Members, name: str) -> bool:
