@@ -38,7 +38,7 @@ HIDDEN = 0.95
 """Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect
 prefetcher. Of memory, which is further away than prefetchers run ahead, it is a figure of the machine."""
 AHEAD_BYTES = 4096.0
-"""How far ahead a program asks for what it reads where asking makes half of its difference: to the page where
+"""Distance at which a program that asks ahead for what it reads gains half of what asking can: to the page where
 prefetchers stop."""
 STREAMS = 32.0
 """Rows that prefetchers can follow side by side; of more, in proportion less hides."""

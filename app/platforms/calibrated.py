@@ -81,7 +81,7 @@ def warnings(measured: Measured) -> list[str]:
 
 
 def disturbed(measured: Measured) -> bool:
-    """Whether a measurement should be made again sometime."""
+    """Doubt about a measurement: it is made again sometime."""
     return measured.busy > BUSY or bool(measured.unsure(measured.samples, UNSURE))
 
 

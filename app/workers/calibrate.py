@@ -37,9 +37,9 @@ GROUPS = {
 LEAST_VECTOR_BYTES = 16
 _IDLE_S = 0.1
 MOST_AHEAD = 65536
-"""How far ahead lines are asked for at most, well beyond where prefetchers stop by themselves, as schedules do."""
+"""Longest distance at which lines are asked for, well beyond where prefetchers stop by themselves, as schedules do."""
 REACH = "reach."
-"""Begins the names of samples that end in bytes of a working set."""
+"""Beginning of the names of samples that end in bytes of a working set."""
 FALLS = 1.3
 """Times what small working sets take: what large ones take at least where the last level is faster than memory."""
 HALF_STAYS = 0.7
@@ -277,7 +277,7 @@ def _group(
 
 
 def follows_the_core(group: str, name: str) -> bool:
-    """Whether a figure takes cycles of the core, whatever its clock: not what is beyond its own caches."""
+    """Dependence of a figure on the core's clock: all but those of what is beyond its own caches."""
     return group == "core" or name.startswith(("level1.", "level2."))
 
 

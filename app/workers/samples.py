@@ -11,9 +11,9 @@ from typing import NamedTuple
 AGREE = 0.05
 """The spread up to which turns say the same."""
 TYPICAL = ("region", "memory.hidden", "gather")
-"""Begin the names of figures whose median counts: what two threads tell each other takes half as long while they happen
-to be on one core, which no program can expect, and differences of times become larger and smaller by what disturbs
-them."""
+"""Beginnings of the names of figures whose median counts: what two threads tell each other takes half as long while
+they happen to be on one core, which no program can expect, and differences of times become larger and smaller by
+what disturbs them."""
 
 
 class Reading(NamedTuple):
@@ -36,12 +36,12 @@ class Samples:
 
     @property
     def figure(self) -> float:
-        """What the turns say, nanoseconds."""
+        """The figure that the turns make, nanoseconds."""
         return sorted(self.ns)[self._rank]
 
     @property
     def figure_cycles(self) -> float:
-        """The same in cycles; `cycles` must be there."""
+        """The figure in cycles. Needs `cycles`."""
         return sorted(self.cycles)[min(self._rank, len(self.cycles) - 1)]
 
     @property
@@ -81,16 +81,16 @@ class Measured:
             self.samples[name] = replace(before, ns=(*before.ns, ns), cycles=own)
 
     def ns(self, name: str) -> float:
-        """What the turns say, nanoseconds."""
+        """The figure of that name, nanoseconds."""
         return self.samples[name].figure
 
     def cycles(self, name: str) -> float:
-        """The same in cycles of the clock that was measured."""
+        """The figure of that name in cycles of the core."""
         samples = self.samples[name]
         return samples.figure_cycles if samples.cycles else samples.figure * self.clock_ghz
 
     def has(self, *names: str) -> bool:
-        """Whether all of those were measured, to more than nothing."""
+        """Presence of all of those figures, each more than nothing."""
         return all(name in self.samples and self.ns(name) > 0 for name in names)
 
     @property
@@ -102,5 +102,5 @@ class Measured:
         return max((self.samples[n].spread for n in names if n in self.samples), default=0.0)
 
     def unsure(self, names: Iterable[str], spread: float = AGREE) -> list[str]:
-        """Those of the figures on which no two turns agree to that spread. A median needs no agreement."""
+        """The names of the figures on which no two turns agree to that spread. A median needs no agreement."""
         return [name for name in names if not self.samples[name].typical and self.samples[name].spread > spread]
