@@ -116,7 +116,7 @@ def _terms(
 ) -> list[tuple[Amount, ...]]:
     """Of every stage the time in the core, and what each level adds to it."""
     times = [_times(w, works) for w in works]
-    core = [amount * share for amount in _in_core(works, steps, times, m)]
+    core = [amount * share for amount in _in_core(works, steps, times, group.chain, m)]
     lines = _lines(works, times, group, m)
     caches = _caches(works, group, m)
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
@@ -287,19 +287,23 @@ def _fits(working: Amount, cache: Amount) -> Amount:
     return clipped(inside, 0.0, 1.0)
 
 
-def _in_core(works: list[Work], steps: list[Step], times: list[float], m: Machine) -> list[Amount]:
+def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> list[Amount]:
     """Time of one thread for all of each stage, were all data in the first level. Arithmetic of one stage runs beside
-    loads and stores of another in the same loop: of these the same limits all."""
+    loads and stores of another in the same loop: of these the same limits all, or how long the `chain` through all of
+    them takes."""
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
     spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
     one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
     ends = _ends(works)
     computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
+    waits = _waits_of_loop(works, steps, times, chain, m)
     found: list[Amount] = []
     for w, of in zip(works, steps, strict=True):
         cycles = max(of.arithmetic, of.transfers)
         if w.in_output and len(one_loop) > 1 and w.lanes > 1:
-            cycles = of.arithmetic if computes else of.transfers
+            cycles = (of.arithmetic if computes else of.transfers) * waits
+        else:
+            cycles = _in_window(cycles, w.chain, of.instructions, m)
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
@@ -307,6 +311,27 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], m: Machin
             row = row + ends * of.near * m.cycle
         found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found
+
+
+def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
+    """How many times longer the steps of the stages that share a loop take for waiting for one another."""
+    arithmetic = transfers = instructions = 0.0
+    for w, s, n in zip(works, steps, times, strict=True):
+        if w.in_output and w.lanes > 1:
+            arithmetic += s.arithmetic * n
+            transfers += s.transfers * n
+            instructions += s.instructions * n
+    cycles = max(arithmetic, transfers)
+    return _in_window(cycles, chain, instructions, m) / cycles if cycles else 1.0
+
+
+def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
+    """Cycles of a step of so many `instructions`, which take `cycles` where none waits for another, and of which those
+    that do take `chain` cycles one after the other. An instruction begins no earlier than the one leaves that is as far
+    ahead as a core looks: each step as much later than the one before as that is of the chain. Of two limits that are
+    alike neither is reached."""
+    waits = chain * instructions / (instructions + m.parameters.window_instructions)
+    return float((cycles**3 + waits**3) ** (1 / 3))
 
 
 def _ends(works: list[Work]) -> Amount:

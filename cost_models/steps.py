@@ -23,6 +23,8 @@ SHUFFLED = ("shuffled", "shared")
 """Ways of vectors that a permutation makes."""
 GATHERED_BYTES = 4
 """Bytes of the shortest elements that instructions gather."""
+CALLED = 50
+"""Instructions of a function of the C library."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 
 
@@ -31,7 +33,7 @@ class Step:
     """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
     point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that
     were in registers. `row`: the time that a row takes to begin, in microseconds. `near`: the cycles more of
-    a step at the ends of a row with stages in registers, where vectors may leave it."""
+    a step at the ends of a row with stages in registers, where vectors may leave it. `instructions`: their number."""
 
     arithmetic: float
     transfers: float
@@ -40,6 +42,7 @@ class Step:
     spills: float
     row: float
     near: float
+    instructions: float
 
 
 def step(work: Work, m: Machine) -> Step:
@@ -50,14 +53,24 @@ def step(work: Work, m: Machine) -> Step:
     row = m.row + _indices(work, m)
     held, spills = _held(work, m), _spills(work, m)
     if work.lanes == 1:
-        return Step(single, 0.0, single, held, spills, row, 0.0)
+        return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
     near = NEAR * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
-    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near)
+    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
 
 
 def _vectors(t: Transfer, work: Work, m: Machine) -> float:
     """Registers that a step transfers."""
     return t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes)
+
+
+def _instructions(work: Work, m: Machine) -> float:
+    """Instructions of a step: of what is done lane by lane so many a lane."""
+    found = sum(_vectors(t, work, m) * (1.0 if t.way in ROWS else 2.0) for t in (*work.loads, *work.stores))
+    for name, o in work.operations:
+        each = o.add + o.multiply - (min(o.add, o.multiply) if name.startswith("f") else 0.0)
+        each += 2 * o.divide_by_constant + o.divide + o.select + 1.5 * o.convert
+        found += each * max(1.0, work.lanes * BYTES[name] / m.vector_bytes) + CALLED * o.function * work.lanes
+    return found
 
 
 def _held(work: Work, m: Machine) -> float:
@@ -108,7 +121,15 @@ def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
 
 def _count(o: Operations) -> float:
     """Operations of scalar code; divisions and functions for what they take."""
-    return o.add + o.multiply + o.select + o.convert + o.index + 4 * o.divide_by_constant + 20 * (o.divide + o.function)
+    return (
+        o.add
+        + o.multiply
+        + o.select
+        + o.convert
+        + o.index
+        + 4 * o.divide_by_constant
+        + 20 * (o.divide + 2 * o.function)
+    )
 
 
 def _transfers(work: Work, m: Machine) -> float:

@@ -58,7 +58,8 @@ class Work(NamedTuple):
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
     `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
     by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
-    many bytes before, `again`, and so many bytes are touched in between; None if there are none.
+    many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point
+    takes `chain` cycles from its first load to its value, all else aside.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -87,6 +88,7 @@ class Work(NamedTuple):
     again: tuple[Amount, Amount] | None = None
     asked: float = 0.0
     columns: tuple[Column, ...] = ()
+    chain: float = 0.0
 
 
 class GroupWork(NamedTuple):
@@ -95,7 +97,9 @@ class GroupWork(NamedTuple):
     of the group, if nothing of it is used before: at least all inputs and outputs of the pipeline. `prefetch`: how many
     bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
     stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
-    no state of any stage. `past`: the share of what it reads from outside that others have written past the caches."""
+    no state of any stage. `past`: the share of what it reads from outside that others have written past the caches.
+    `chain`: cycles from the first load of a step to its last value through all stages of the loop that the output's
+    is shared by; 0 if it is not."""
 
     parallel: Amount
     tiles: Amount
@@ -103,3 +107,4 @@ class GroupWork(NamedTuple):
     prefetch: int = 0
     working: tuple[Amount, ...] = ()
     past: float = 0.0
+    chain: float = 0.0

@@ -27,6 +27,10 @@ GATHERED_VECTOR_BYTES = 32
 """Vectors that there are instructions to gather: of AVX2 and AVX-512."""
 
 
+CALL_CYCLES = 15.0
+"""Cycles of a sine of the C library: 10 to 20 on most cores."""
+
+
 class TypeCycles(BaseModel):
     """Cycles of a vector instruction (or of the few that do it) on elements of one type."""
 
@@ -38,7 +42,7 @@ class TypeCycles(BaseModel):
     divide_by_constant: Cycles = Field(description="a quotient or remainder by a constant")
     select: Cycles = Field(description="a minimum, a comparison or a choice")
     convert: Cycles = Field(description="to this type from one half or twice as wide, per vector of this type")
-    function: Cycles = Field(description="the square root, exp, log, pow and the like, on average")
+    function: Cycles = Field(description="the sine, by a call of the C library for each lane")
 
 
 class LevelCycles(BaseModel):
@@ -72,6 +76,9 @@ class EcmParameters(BaseModel):
         description="an element of 32 bits loaded from a place of its own, first level"
     )
     scalar_cycles: Cycles = Field(description="an operation of scalar code")
+    window_instructions: Annotated[float, Field(strict=True, ge=1, le=4096)] = Field(
+        description="how far ahead of the oldest instruction that waits a core begins others"
+    )
     levels: tuple[LevelCycles, ...] = Field(max_length=3, description="the levels beyond the first, innermost first")
     memory_gb_s_one_thread: Bandwidth = Field(description="10^9 bytes/s that one thread reads, streaming")
     memory_gb_s: Bandwidth = Field(description="... that all threads read together")
@@ -121,7 +128,8 @@ def derived(platform: CpuPlatform) -> EcmParameters:
     """Parameters from the figures that every platform has; what these do not say is that of an ordinary core of today:
 
     - two vector instructions, two loads and one store a cycle; without vectors those are scalar ones;
-    - divisions and functions of whole vectors take time in proportion to their lanes;
+    - instructions begin up to 128 ahead of one that waits: buffers are longer, but what waits fills the schedulers;
+    - divisions of whole vectors, and functions of the C library for each of their lanes, take time in proportion;
     - vectors of 32 bytes and more are gathered by an instruction, a cycle each lane, shorter ones lane by lane;
     - levels deliver what the description says, and half of that to what is written back; all threads of a shared
       instance get four times what one gets, at most as many times as there are cores;
@@ -159,6 +167,7 @@ def derived(platform: CpuPlatform) -> EcmParameters:
         shuffle_cycles=2 * one,
         gather_cycles_per_lane=1.0 if wide >= GATHERED_VECTOR_BYTES else lane_cycles(one, 2 * one),
         scalar_cycles=0.4,
+        window_instructions=128.0,
         levels=levels,
         memory_gb_s_one_thread=one_thread,
         memory_gb_s=platform.memory_bandwidth_gb_s,
@@ -188,7 +197,7 @@ def _integers(size: int, wide: int, one: float) -> TypeCycles:
         divide_by_constant=by_constant,
         select=one,
         convert=2 * one,
-        function=20.0 * lanes,
+        function=CALL_CYCLES * lanes,
     )
 
 
@@ -201,5 +210,5 @@ def _floats(size: int, wide: int, one: float) -> TypeCycles:
         divide_by_constant=one,
         select=one,
         convert=2 * one,
-        function=20.0 * size / 4,
+        function=CALL_CYCLES * lanes,
     )

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from app.workers.calibrate import MOST_AHEAD, beyond_caches, last_level_bytes, reach_ends, reached_bytes
-from app.workers.calibrate_generated import FUNCTIONS
 from app.workers.samples import Measured
 from platforms import CpuPlatform
 from platforms.ecm import TYPES, LevelCycles, TypeCycles
@@ -172,7 +171,10 @@ def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
 
 
 def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
-    """Parameters of `ecm` of what is beyond the first level."""
+    """Parameters of `ecm` of how instructions overlap, and of what is beyond the first level."""
+    if m.has("window"):
+        how = "steps that are chains of products, beside one chain"
+        yield _Figure("ecm.window_instructions", _round(max(1.0, m.ns("window"))), ("window",), how)
     levels = [f"level{n}.{what}" for n in range(2, len(platform.caches) + 1) for what in ("load", "load.all", "store")]
     if levels and m.has(*levels, "clock"):
         how = "loads and stores in order in half of each cache"
@@ -253,7 +255,7 @@ def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         update["convert"] = sum(m.cycles(name) for name in _CONVERSIONS[t]) / len(_CONVERSIONS[t])
         cycles = platform.ecm_parameters.of_type(t).model_copy(update={o: _round(v) for o, v in update.items()})
         how = (
-            f"independent instructions; functions: the mean of {len(FUNCTIONS)}, in generated code"
+            "independent instructions; functions: the sine and the cosine, in generated code"
             if t[0] == "f"
             else "independent instructions; divisions in generated code; functions: estimate"
         )

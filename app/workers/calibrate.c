@@ -211,6 +211,29 @@ static void level(const char *name, char *memory, size_t bytes, size_t bytes_of_
     say_of(name, "latency", chase_ns(memory));
 }
 
+/* How far ahead of an instruction that waits others begin: steps of CHAIN products, each of which waits for the one
+   before. Where one step goes on with the other it takes the latency of all; where it begins anew, as much later than the
+   step before as instructions of it leave the window. */
+#define CHAIN 120
+#define PRODUCT a *= b; HOLD(a);
+#define PRODUCTS10                                                                                                     \
+    PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT PRODUCT
+#define PRODUCTS                                                                                                       \
+    PRODUCTS10 PRODUCTS10 PRODUCTS10 PRODUCTS10 PRODUCTS10 PRODUCTS10                                                  \
+    PRODUCTS10 PRODUCTS10 PRODUCTS10 PRODUCTS10 PRODUCTS10 PRODUCTS10
+
+static double window(void)
+{
+    f32v a = {0}, b = {0}, start = {0};
+    double waits, steps;
+    long n;
+    a += 1, b += 1, start += 1;
+    HOLD(a); HOLD(b); HOLD(start);
+    LEAST(waits, 1, n, for (long i = 0; i < n; i++) { PRODUCTS });
+    LEAST(steps, 1, n, for (long i = 0; i < n; i++) { a = start; HOLD(a); PRODUCTS });
+    return CHAIN * (waits / steps - 1);
+}
+
 /* The first two levels are each thread's own; what is further out all share by parts. */
 static void caches(char *memory)
 {
@@ -347,7 +370,7 @@ int main(int argc, char **argv)
         if (!strcmp(group, "core")) core(memory);
         else
 #endif
-        if (!strcmp(group, "caches")) caches(memory);
+        if (!strcmp(group, "caches")) say("window", window()), caches(memory);
         else if (!strcmp(group, "reach")) reach(memory);
         else if (!strcmp(group, "memory")) beyond(memory);
         else if (!strcmp(group, "system")) say("region", region_ns());

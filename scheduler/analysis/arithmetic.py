@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 
 from cost_models.counts import Operations
 from cost_models.taco2019 import arithmetic_cost
+from scheduler.analysis.elementary import executed
 from scheduler.analysis.graph import reductions
 from scheduler.analysis.remember import once_per_stage
 from scheduler.lang.expr import (
@@ -42,10 +44,9 @@ COSTS = {
     "select2": Operations(select=2),
     "function": Operations(function=1),
 }
+KINDS = tuple(f.name for f in fields(Operations))
 _PLAIN = (Const, Var)
 """Expressions that take no operations."""
-POWER = 3.0
-"""Functions that a power takes the time of."""
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
 
 
@@ -317,17 +318,25 @@ def _short(e: Expr) -> Expr | None:
 
 def _add_executed(e: Expr, n: float, counts: Tally) -> None:
     """Add operations as the code does them: an integer quotient by a power of two is a shift, and its remainder a mask;
-    a power is a logarithm, a product with the exponent in more digits than one number has, and an exponential. What a
-    `mux` picks from loops know."""
+    functions are what they are made of. What a `mux` picks from loops know."""
     match e:
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
             _tally(e.type, "add", n, counts)
-        case Binary(op="**") | Call(function="pow") if not _few_products(e):
-            _add(e, POWER * n, counts)
+        case Binary(op="**") if not _few_products(e):
+            _add_function("pow", 2, e.type, n, counts)
         case Call(function="mux"):
             pass
+        case Call() if e.function not in CALLS:
+            _add_function(e.function, len(e.args), e.type, n, counts)
         case _:
             _add(e, n, counts)
+
+
+def _add_function(function: str, args: int, of: ScalarType, n: float, counts: Tally) -> None:
+    for name, made_of in executed(function, of, args).items():
+        for kind in KINDS:
+            if amount := getattr(made_of, kind):
+                counts[name, kind] = counts.get((name, kind), 0) + n * amount
 
 
 def _is_power_of_two(k: int) -> bool:

@@ -12,6 +12,7 @@ from cost_models.work import GroupWork, Transfer, Way, Work
 from scheduler.analysis import transfers
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import Typed, together
+from scheduler.analysis.chains import chain
 from scheduler.analysis.columns import columns
 from scheduler.analysis.counts import Counter, Levels, in_registers
 from scheduler.analysis.facts import StageFacts
@@ -105,7 +106,8 @@ class WorkCounter:
         working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
         members = self.counter.members
         past = share_past(members, self.running.past)
-        return GroupWork(parallel, tiles, circulating_bytes(members), self.running.prefetch, working, past)
+        circulating, chained = circulating_bytes(members), self._chain_of_loop(stages)
+        return GroupWork(parallel, tiles, circulating, self.running.prefetch, working, past, chained)
 
     def stage(self, counts: StageCounts) -> StageCounts:
         """The counts of a stage that is not inline, with its work."""
@@ -168,7 +170,33 @@ class WorkCounter:
             table,
             asked=self._asked(name, run),
             columns=across,
+            chain=self._chain(name),
         )
+
+    def _chain(self, name: str) -> float:
+        """Cycles of the chains of operations of a point of a stage, by way of what is inline in it."""
+        facts, inlined = self.counter.members.facts, self.counter.reads[name].inlined
+        if facts.stages[name].updates:
+            return 0.0
+        reads = self.counter.reads[name]
+        known: dict[object, float] = facts.remembered.setdefault("chains", {})
+        found = known.get(reads)
+        if found is None:
+            ends: dict[str, float] = {}
+            for stage in (n for n in self.counter.members.names if n in inlined or n == name):
+                before = (ends.get(r.producer, 0.0) for r in facts.stages[stage].reads)
+                ends[stage] = max(before, default=0.0) + chain(facts.definitions[stage])
+            found = known[reads] = ends[name]
+        return found
+
+    def _chain_of_loop(self, stages: Sequence[StageCounts]) -> float:
+        """The same of all stages that are computed in one step."""
+        ends: dict[str, float] = {}
+        for s in stages:
+            if s.work is not None and s.stage in self.one_loop:
+                before = (ends.get(r.producer, 0.0) for r in self.counter.reads[s.stage].reads)
+                ends[s.stage] = max(before, default=0.0) + s.work.chain
+        return max(ends.values(), default=0.0)
 
     def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:
         """Rows of the output whose ends are ordinary stores into lines that vectors have been written to past the

@@ -234,6 +234,25 @@ def test_a_software_prefetch_takes_the_time_of_four_loads() -> None:
     assert terms(counts(work(asked=2.0)), platform)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 4 * 0.5) * 1e-3)
 
 
+def test_long_steps_wait_for_their_own_chains() -> None:
+    """A step begins C I / (I + W) cycles after the one before, where that is far more than its arithmetic takes."""
+    sums = (("f32", Operations(add=98)),)  # with a load and a store a hundred instructions
+    platform = machine(row_start_ns=0.0, window_instructions=100.0)
+    free = terms(counts(work(operations=sums)), platform)["in core"]
+    assert free == pytest.approx(1e6 * 98 * platform.ecm_parameters.f32.add * 1e-3)
+    waiting = terms(counts(work(operations=sums, chain=10_000.0)), platform)["in core"]
+    assert waiting == pytest.approx(1e6 * 5000 * 1e-3, rel=1e-3)
+    further = platform.ecm_parameters.model_copy(update={"window_instructions": 300.0})
+    wide = terms(counts(work(operations=sums, chain=10_000.0)), platform.model_copy(update={"ecm": further}))["in core"]
+    assert wide == pytest.approx(1e6 * 2500 * 1e-3, rel=1e-3)
+
+
+def test_short_steps_overlap_whatever_they_wait_for() -> None:
+    platform = machine(row_start_ns=0.0)
+    chained = terms(counts(work(chain=20.0)), platform)["in core"]
+    assert chained == pytest.approx(terms(counts(work()), platform)["in core"], rel=0.02)
+
+
 def test_ends_of_a_row_with_stages_in_registers_cost_clamps() -> None:
     """The first step, the last one, and those in which windows fill, where what is read may leave its row."""
     platform = machine(row_start_ns=0.0, scalar_cycles=0.4)

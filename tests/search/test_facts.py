@@ -180,14 +180,24 @@ def _mux(*choices: E) -> E:
         (E(Binary("//", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
         (E(Binary("%", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
         (E(Binary("//", g(x, y).e, Const(6, INT32), INT32)), Operations(divide_by_constant=1)),
-        (E(Binary("**", f(x, y).e, f(y, x).e, FLOAT32)), Operations(function=3)),
+        (E(Call("sin", (f(x, y).e,), FLOAT32)), Operations(function=1)),
+        (E(Call("atan2", (f(x, y).e, f(y, x).e), FLOAT32)), Operations(function=4.5)),
+        (E(Call("sqrt", (f(x, y).e,), FLOAT32)), Operations(divide=1)),
+        (E(Call("floor", (f(x, y).e,), FLOAT32)), Operations(convert=1)),
         (E(Binary("**", f(x, y).e, Const(3.0, FLOAT32), FLOAT32)), Operations(multiply=2)),
     ],
     ids=lambda v: "" if isinstance(v, E) else str(v),
 )
 def test_operations_that_are_executed_along_a_row(value: E, expected: Operations) -> None:
-    """One alternative of a `mux`; shifts and masks instead of quotients by powers of two; powers as functions."""
+    """One alternative of a `mux`; shifts and masks for quotients by powers of two; functions as they are computed."""
     assert all_types(typed_operations(stage("out", "xyc", value), in_row=True)) == expected
+
+
+def test_powers_are_partly_computed_in_double_precision() -> None:
+    power = E(Binary("**", f(x, y).e, f(y, x).e, FLOAT32))
+    typed = dict(typed_operations(stage("out", "xy", power), in_row=True))
+    assert typed["f64"].divide == 1
+    assert typed["f32"].function == typed["f64"].function == 0
 
 
 def test_reads_that_a_mux_skips() -> None:

@@ -8,13 +8,14 @@ from itertools import product
 from math import inf
 
 import pytest
-from support.small_pipelines import E, F, blur, c, clamp, exp, harris, pipeline, stage, total, x, y
+from support.small_pipelines import E, F, blur, c, clamp, harris, pipeline, stage, total, x, y
 
 from cost_models.counts import GroupCounts
 from cost_models.work import Work
 from platforms import catalog
 from scheduler import pipelines
 from scheduler.analysis import traffic
+from scheduler.analysis.chains import FLOAT, LOAD, QUOTIENT
 from scheduler.analysis.counts import Levels
 from scheduler.analysis.facts import gather
 from scheduler.analysis.members import effective, members_of
@@ -25,9 +26,9 @@ from scheduler.analysis.schedule_counts import counts_of, predict
 from scheduler.analysis.work import worked_counts
 from scheduler.compile import generate
 from scheduler.lang.document import load, load_text
-from scheduler.lang.expr import Const
+from scheduler.lang.expr import Call, Const
 from scheduler.lang.pipeline import Pipeline
-from scheduler.lang.types import INT32
+from scheduler.lang.types import FLOAT32, INT32
 from scheduler.schedule import Group, Placement, Schedule, Tile, Vector
 from scheduler.search import SearchOptions, autoschedule
 from scheduler.search.final import root_schedule
@@ -160,9 +161,25 @@ def test_operations_of_inlined_stages_are_counted_where_they_are_read() -> None:
     assert operations.multiply >= 27  # the products of Ix and Iy, at nine places
 
 
+def test_chains_go_through_what_is_inline_and_through_all_stages_of_one_loop() -> None:
+    root = E(Call("sqrt", (F("input")(x, y).e,), FLOAT32))
+    of = pipeline(
+        "chained", [stage("root", "xy", root), stage("out", "xy", F("root")(x, y) * 2.0 + 1.0)], {"out": (64, 8)}
+    )
+    tile = {"x": 64, "y": 8}
+    first, second = LOAD + QUOTIENT, LOAD + FLOAT + FLOAT
+    assert [w.chain for w in works(of, ORDERS[0], {}, tile, 8).values()] == [first + second]
+    inside, outside = (group(of, ORDERS[0], {"root": Levels(level, level)}, tile, 8) for level in (0, 1))
+    for found, of_loop in ((inside, first + second), (outside, 0.0)):
+        assert found.work is not None
+        assert found.work.chain == of_loop
+        assert [s.work.chain for s in found.stages if s.work is not None] == [first, second]
+
+
 @pytest.mark.parametrize(("place", "functions"), [(E(Const(2, INT32)), 1 / 8), (x, 1.0)], ids=["one", "row"])
 def test_what_is_inline_and_the_same_for_a_vector_is_computed_once_for_it(place: E, functions: float) -> None:
-    stages = [stage("weight", "x", exp(F("input")(x, 0))), stage("out", "xy", F("weight")(place) * F("input")(x, y))]
+    sine = E(Call("sin", (F("input")(x, 0).e,), FLOAT32))
+    stages = [stage("weight", "x", sine), stage("out", "xy", F("weight")(place) * F("input")(x, y))]
     (work,) = works(pipeline("weighted", stages, {"out": (32, 8)}), ORDERS[0], {}, {"x": 32, "y": 8}, 8).values()
     assert dict(work.operations)["f32"].function == functions
 

@@ -201,6 +201,12 @@ def test_what_hides_is_of_rows_that_prefetchers_follow_and_no_less_where_they_ar
     assert (parameters.memory_hidden_share, parameters.memory_hidden_share_prefetched) == expected
 
 
+def test_the_window_is_what_long_chains_begin_ahead_of():
+    assert calibrated(host(), figures(window=187.0)).ecm_parameters.window_instructions == 190.0
+    in_order = calibrated(host(), figures(window=-0.5)).ecm_parameters.window_instructions
+    assert in_order == host().ecm_parameters.window_instructions, "out of all proportion"
+
+
 def test_threads_together_have_at_least_what_one_has():
     ns = {"memory__load__all": 0.04, "memory__copy__all": 0.03, "memory__past__all": 0.02, "memory__planes__all": 0.02}
     parameters = calibrated(host(), figures(**ns)).ecm

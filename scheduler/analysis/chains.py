@@ -1,0 +1,81 @@
+"""Chains of dependent operations: how long a value takes from the last of its loads, however much runs beside it.
+
+A core overlaps steps of a loop as far as its window of instructions reaches. Where a step is long in both instructions
+and latency, it is the latency that limits (`cost_models.ecm`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.analysis.arithmetic import constant_trips
+from scheduler.analysis.remember import once_per_stage
+from scheduler.lang.expr import Access, Binary, Call, Cast, Compare, Const, Expr, Logical, Reduce, Select, Unary, Var
+from scheduler.lang.expr import children as parts_of
+from scheduler.lang.pipeline import Stage
+
+LOAD, GATHER = 5.0, 20.0
+"""Cycles of a vector from the first level, and of one whose elements each have a place."""
+FLOAT, INTEGER, PRODUCT, QUOTIENT, CONVERSION, CHOICE = 4.0, 1.0, 5.0, 13.0, 5.0, 3.0
+"""Cycles of sums of floats, of integers, products of these, quotients and roots, conversions, comparisons with what
+they decide. Ordinary cores differ in these by a third."""
+CALL = 50.0
+"""Cycles of a function that is a polynomial, or a call."""
+FUNCTIONS: Mapping[str, float] = {
+    "exp": 56.0, "log": 65.0, "pow": 150.0, "sqrt": QUOTIENT, "floor": 8.0, "ceil": 8.0, "round": 8.0, "trunc": 8.0,
+    "min": CHOICE, "max": CHOICE, "clamp": 2 * CHOICE, "abs": INTEGER, "absd": 2 * FLOAT, "lerp": 2 * FLOAT,
+    "mux": CHOICE,
+}  # fmt: skip
+"""Cycles of calls: the longest chains of `emit.c_elementary`."""
+WRITTEN = 64
+"""Terms of a reduction that are written out, one after the other; loops over more have several chains."""
+
+
+@once_per_stage
+def chain(stage: Stage) -> float:
+    """Cycles from the loads of a point of a stage to its values, those of a load included."""
+    known: dict[int, float] = {}
+    return max((_chain(v, known) for v in stage.values), default=0.0)
+
+
+def _chain(e: Expr, known: dict[int, float]) -> float:
+    """Cycles from the loads below `e` to its value; 0 of what no load is in."""
+    found = known.get(id(e))
+    if found is None:
+        found = known[id(e)] = _from_parts(e, known)
+    return found
+
+
+def _from_parts(e: Expr, known: dict[int, float]) -> float:
+    if isinstance(e, Var | Const):
+        return 0.0
+    if isinstance(e, Reduce):
+        terms = 1
+        for r in e.domain:
+            terms *= constant_trips(r)
+        joined = (terms if terms <= WRITTEN else 1) * (FLOAT if e.type.is_float else INTEGER)
+        return max(_chain(p, known) for p in (e.body, *(() if e.where is None else (e.where,)))) + joined
+    before = max((_chain(p, known) for p in parts_of(e)), default=0.0)
+    if isinstance(e, Access):
+        return before + GATHER if before else LOAD
+    return before + _latency(e) if before else 0.0
+
+
+def _latency(e: Expr) -> float:
+    simple = FLOAT if e.type.is_float else INTEGER
+    match e:
+        case Binary(op="*"):
+            return simple if e.type.is_float else PRODUCT
+        case Binary(op="/" | "//" | "%"):
+            return (simple if e.type.is_float else 2 * PRODUCT) if isinstance(e.right, Const) else QUOTIENT
+        case Binary(op="**"):
+            return FUNCTIONS["pow"]
+        case Call():
+            return FUNCTIONS.get(e.function, CALL if e.type.is_float else 2 * INTEGER)
+        case Cast():
+            return CONVERSION
+        case Compare() | Select():
+            return CHOICE
+        case Logical() | Unary():
+            return INTEGER
+    return simple
