@@ -95,7 +95,8 @@ class Ecm:
 
     def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
-        key = (id(m), work.lanes, id(work.operations), id(work.loads), id(work.stores), work.held, work.asked)
+        parts = (work.operations, work.loads, work.stores, work.before)
+        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:

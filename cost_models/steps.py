@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cost_models.counts import Operations
 from cost_models.machine import Machine
-from cost_models.work import Transfer, Work
+from cost_models.work import Before, Transfer, Work
 from platforms.ecm import EcmParameters, TypeCycles
 
 TABLE_BYTES = 64
@@ -47,6 +47,8 @@ class Step:
 
 def step(work: Work, m: Machine) -> Step:
     """A step of a stage."""
+    if work.before is not None:
+        return _after(work._replace(before=None), work.before, m)
     single = m.parameters.scalar_cycles * (
         sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
     )
@@ -56,6 +58,18 @@ def step(work: Work, m: Machine) -> Step:
         return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
     near = NEAR * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
     return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
+
+
+def _after(work: Work, before: Before, m: Machine) -> Step:
+    """A step of updates, with what has been computed before for as many points."""
+    own, first = step(work, m), step(work._replace(**before._asdict()), m)
+    share = work.lanes / before.lanes
+    return replace(
+        own,
+        arithmetic=own.arithmetic + share * max(first.arithmetic, first.transfers),
+        row=own.row + first.row - m.row,
+        instructions=own.instructions + share * first.instructions,
+    )
 
 
 def _vectors(t: Transfer, work: Work, m: Machine) -> float:

@@ -30,6 +30,15 @@ class Transfer(NamedTuple):
     stride: int = 1
 
 
+class Before(NamedTuple):
+    """The operations, loads and stores of the values of a point before updates, which are computed by so many lanes."""
+
+    lanes: int
+    operations: tuple[tuple[str, Operations], ...]
+    loads: tuple[Transfer, ...]
+    stores: tuple[Transfer, ...]
+
+
 class Column(NamedTuple):
     """Rows of an image, so many bytes `apart`, of each of which the innermost loop of a stage touches an element before
     it touches their next ones; `touched`: elements in all."""
@@ -59,7 +68,8 @@ class Work(NamedTuple):
     `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
     by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point
-    takes `chain` cycles from its first load to its value, all else aside.
+    takes `chain` cycles from its first load to its value, all else aside. Where updates run by other lanes than what is
+    computed `before` them, this is apart from the other operations, loads and stores.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -89,6 +99,7 @@ class Work(NamedTuple):
     asked: float = 0.0
     columns: tuple[Column, ...] = ()
     chain: float = 0.0
+    before: Before | None = None
 
 
 class GroupWork(NamedTuple):

@@ -19,7 +19,7 @@ from scheduler.analysis.normalise import Note, normalise
 from scheduler.analysis.overlap import overlap_in
 from scheduler.analysis.regions import Estimates, Region, estimates
 from scheduler.analysis.spans import Span, compose, constant, hull, span_of, variable
-from scheduler.lang.expr import Access, Expr, walk
+from scheduler.lang.expr import Access, Expr, Var, walk
 from scheduler.lang.pipeline import Input, Pipeline, Stage, Update
 
 MOST_CHANNELS = 4
@@ -88,8 +88,8 @@ class UpdateFacts:
 class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
     values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
-    point, updates with their share, `typed` by element type those that differ along a row of memory. A slice in the
-    dims of `pure` can be computed alone."""
+    point, updates with their share, `typed` by element type those that differ along a row of memory, and of these
+    `typed_before` those of its values before updates. A slice in the dims of `pure` can be computed alone."""
 
     name: str
     is_input: bool
@@ -103,6 +103,7 @@ class StageFacts:
     pure: frozenset[str]
     updates: tuple[UpdateFacts, ...] = ()
     typed: Typed = ()
+    typed_before: Typed = ()
     extents: tuple[int, ...] = field(init=False, repr=False, compare=False)
     root_points: int = field(init=False, repr=False, compare=False)
     """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
@@ -207,9 +208,9 @@ def _of_stage(
     points = prod(extents.values())
     shares = [u.iterations / points for u in updates]
     typed = typed_together([(1, typed_operations(stage, at.trips)), *_shared_out(shares, [u.typed for u in updates])])
-    row = stage.storage[0] if stage.storage else None
-    moving = [update_operations(u, at.trips, row) for u in stage.updates]
-    along = typed_together([(1, typed_operations(stage, at.trips, True)), *_shared_out(shares, moving)])
+    moving = [update_operations(u, at.trips, _along(stage, u)) for u in stage.updates]
+    before = typed_operations(stage, at.trips, True)
+    along = typed_together([(1, before), *_shared_out(shares, moving)])
     reader = _Reader(stage, extents, at, wholes, updates)
     return StageFacts(
         stage.name,
@@ -224,7 +225,14 @@ def _of_stage(
         pure_dims(stage),
         updates,
         along,
+        before,
     )
+
+
+def _along(stage: Stage, update: Update) -> str | None:
+    """The variable by which an update goes along rows of memory; None where it is not one alone."""
+    at = update.at[stage.dims.index(stage.storage[0])] if stage.storage else None
+    return at.name if isinstance(at, Var) else None
 
 
 def _shared_out(shares: list[float], typed: list[Typed]) -> list[tuple[float, Typed]]:

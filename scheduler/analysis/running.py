@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 class Run(NamedTuple):
     """The execution mode of one stage: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar
-    code. `registers`: it is computed in the row of its readers, and kept in registers."""
+    code. `registers`: it is computed in the row of its readers, and kept in registers. Of a stage with updates these
+    are of its updates; `before` are the lanes of its values before them."""
 
     row: str | None
     lanes: int
     registers: bool = False
+    before: int = 1
 
 
 class Running(NamedTuple):

@@ -74,7 +74,8 @@ def _run(
     if stage.updates:
         most = max(range(len(stage.updates)), key=lambda n: stage.updates[n].iterations)
         own = updates[most].vector if updates else None
-        return Run(own.dim if own is not None and own.dim in stage.dims else row, 1 if own is None else own.lanes)
+        dim, before = own and own.dim, 1 if vector is None else vector.lanes
+        return Run(dim if dim in stage.dims else row, 1 if own is None else own.lanes, before=before)
     if vector is None:
         return Run(row, 1, registers)
     return Run(vector.dim, vector.lanes, registers)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, inf
+from typing import NamedTuple
 
 from cost_models.amounts import Amount, ceiling, chosen, largest
 from cost_models.counts import GroupCounts, StageCounts
-from cost_models.work import GroupWork, Transfer, Way, Work
+from cost_models.work import Before, GroupWork, Transfer, Way, Work
 from scheduler.analysis import transfers
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import Typed, together
@@ -21,6 +22,13 @@ from scheduler.analysis.members import Effective, Members
 from scheduler.analysis.nest import Nest
 from scheduler.analysis.running import Run, Running
 from scheduler.analysis.traffic import LINE, POINT, WHOLE, Traffic, state
+
+
+class _Code(NamedTuple):
+    operations: Typed
+    loads: tuple[Transfer, ...]
+    stores: tuple[Transfer, ...]
+    before: Before | None = None
 
 
 def worked_counts(
@@ -138,7 +146,7 @@ class WorkCounter:
 
     def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:
         rows, steps, singles = self._rows(name, run, points)
-        typed, loads, stores = self._code(name, run)
+        typed, loads, stores, before = self._code(name, run)
         is_output = name == self.counter.members.output
         level = min(self.row, self.counter.nest.first_inter) if is_output else self._level(name)
         working, loaded, stored = self.layers.states(name, run, level, points, rows)
@@ -171,6 +179,7 @@ class WorkCounter:
             asked=self._asked(name, run),
             columns=across,
             chain=self._chain(name),
+            before=before,
         )
 
     def _chain(self, name: str) -> float:
@@ -215,10 +224,10 @@ class WorkCounter:
         stages = (self.counter.members.facts.definitions[n] for n in (name, *self.counter.reads[name].inlined))
         return any(s.clamps and s.var == e.storage[0] for e in stages for a in accesses(e) for s in a.spans)
 
-    def _code(self, name: str, run: Run) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
+    def _code(self, name: str, run: Run) -> _Code:
         """Operations, loads and stores of a point."""
         members, reads = self.counter.members, self.counter.reads[name]
-        known: dict[object, tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]]
+        known: dict[object, _Code]
         known = members.facts.remembered.setdefault("code", {})
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
         alike = self._alike(name, run)
@@ -237,27 +246,33 @@ class WorkCounter:
         along = follows[name][run.row].var
         return frozenset(p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
 
-    def _find_code(
-        self, name: str, run: Run, alike: frozenset[str]
-    ) -> tuple[Typed, tuple[Transfer, ...], tuple[Transfer, ...]]:
+    def _find_code(self, name: str, run: Run, alike: frozenset[str]) -> _Code:
         members, reads = self.counter.members, self.counter.reads[name]
         stages = members.facts.stages
         facts = stages[name]
-        typed = facts.typed
-        if reads.inlined:
-            executed = ((n / run.lanes if p in alike else n, stages[p].typed) for p, n in reads.executed.items())
-            typed = together([(1, typed), *executed])
+        executed = [(n / run.lanes if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
+        typed = together([(1, facts.typed), *executed]) if executed else facts.typed
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
             for read, part in self.layers.of_reads(name)
             for t in transfers.loads(members, read, run, self.registers)
         )
         stores = () if run.registers else transfers.stores(facts, run)
-        for update in facts.updates:
-            place: Way = "gathered" if update.looked_up else "aligned"
-            own = Transfer(place, facts.bytes_per_point, update.iterations / facts.root_points)
-            loads, stores = (*loads, own), (*stores, own)
-        return typed, loads, stores
+        if not facts.updates:
+            return _Code(typed, loads, stores)
+        ways: list[tuple[Way, float]]
+        ways = [("gathered" if u.looked_up else "aligned", u.iterations / facts.root_points) for u in facts.updates]
+        updated = tuple(Transfer(way, facts.bytes_per_point, times) for way, times in ways)
+        if run.before == run.lanes or not self._reads_before(name):
+            return _Code(typed, (*loads, *updated), (*stores, *updated))
+        first = together([(1, facts.typed_before), *executed])
+        then = together([(1, facts.typed), (-1, facts.typed_before)])
+        return _Code(then, updated, updated, Before(run.before, first, loads, stores))
+
+    def _reads_before(self, name: str) -> bool:
+        """Whether all that a stage reads of others is read before its updates."""
+        found = accesses(self.counter.members.facts.definitions[name])
+        return all(a.producer == name or a.definition == 0 for a in found)
 
     def _streams(self, name: str, run: Run) -> float:
         """Rows of memory that are walked side by side."""
@@ -354,15 +369,23 @@ class WorkCounter:
     # rows and vectors
 
     def _rows(self, name: str, run: Run, points: Amount) -> tuple[Amount, Amount, Amount]:
-        """Rows, steps, and points computed one by one."""
+        """Rows, steps, and points computed one by one; updates run through the rows of what they update."""
+        if run.row is None:
+            return points, points / run.lanes, 0.0
+        rows, steps, singles = self._vectors_of_rows(name, run, run.row, points)
+        return (
+            (rows, points / run.lanes, 0.0)
+            if self.counter.members.facts.stages[name].updates
+            else (rows, steps, singles)
+        )
+
+    def _vectors_of_rows(self, name: str, run: Run, dim: str, points: Amount) -> tuple[Amount, Amount, Amount]:
         counter, facts = self.counter, self.counter.members.facts.stages[name]
-        if run.row is None or facts.updates:
-            return (points if run.row is None else points / max(1, facts.extent(run.row))), points / run.lanes, 0.0
-        span = counter.members.follows[name][run.row]
+        span = counter.members.follows[name][dim]
         if span.var is None or not span.known:
-            length = float(span.extent(1) if span.known else facts.extent(run.row))
+            length = float(span.extent(1) if span.known else facts.extent(dim))
             return self._cut(points / length, length, run.lanes)
-        axis, line = counter.nest.axes[span.var], counter.members.line(span, facts.extent(run.row))
+        axis, line = counter.nest.axes[span.var], counter.members.line(span, facts.extent(dim))
         around = state(counter.nest, axis.dim, self._level(name))
         if around == POINT:
             return self._cut(points / line.mean_window(), float(line.window()), run.lanes)

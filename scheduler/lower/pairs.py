@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from scheduler.analysis.index import Index
+from scheduler.analysis.index import Index, const
 from scheduler.analysis.pixels import BITS, PAIRED
 from scheduler.lang.types import BOOL
 from scheduler.lower.program import (
@@ -70,6 +70,7 @@ def _block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ..
         match s:
             case Row():
                 rows[s.result] = (s.buffer, s.offset)
+                rows.setdefault(s.buffer.pointer, (s.buffer, const(0)))  # the first row has no pointer of its own
             case Define() if _may_pair(s) and s.attrs[0] in rows:
                 buffer, offset = rows[str(s.attrs[0])]
                 kind = (s.attrs[1], s.result.type, s.result.lanes)

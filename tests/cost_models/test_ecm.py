@@ -8,7 +8,7 @@ import pytest
 from cost_models.counts import GroupCounts, Operations, StageCounts
 from cost_models.ecm import Ecm
 from cost_models.machine import machine_of
-from cost_models.work import Column, GroupWork, Transfer, Way, Work
+from cost_models.work import Before, Column, GroupWork, Transfer, Way, Work
 from platforms import catalog
 from platforms.model import CpuPlatform
 
@@ -232,6 +232,16 @@ def test_rows_that_are_asked_for_ahead_hide_more() -> None:
 def test_a_software_prefetch_takes_the_time_of_four_loads() -> None:
     platform = machine(row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
     assert terms(counts(work(asked=2.0)), platform)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 4 * 0.5) * 1e-3)
+
+
+def test_values_before_updates_cost_what_their_own_lanes_do() -> None:
+    platform = machine(row_start_ns=0.0, scalar_cycles=0.4, load_cycles=0.5, store_cycles=1.0)
+    sums = (("f32", Operations(add=100)),)
+    moved = {"loads": (Transfer("aligned", 4, 1.0),), "stores": (Transfer("aligned", 4, 1.0),)}
+    alone = terms(counts(work(lanes=1, operations=(("f32", Operations(add=1)),))), platform)["in core"]
+    before = Before(4, sums, **moved)
+    found = terms(counts(work(lanes=1, operations=(("f32", Operations(add=1)),), before=before)), platform)["in core"]
+    assert found - alone == pytest.approx(1e6 * 100 * platform.ecm_parameters.f32.add / 4 * 1e-3)
 
 
 def test_long_steps_wait_for_their_own_chains() -> None:

@@ -56,3 +56,31 @@ def test_neighbours_are_gathered_in_pairs(value: str, type_: str, pairs: int) ->
     status, got = call(build(source), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+
+
+def test_neighbours_in_a_table_that_begins_where_its_memory_does_are_a_pair() -> None:
+    document = {
+        "format": 1,
+        "name": "curve",
+        "inputs": [{"name": "input", "type": "float32", "dims": ["x"]}],
+        "stages": [
+            {"name": "table", "dims": ["i"], "value": "float32(i * i)"},
+            {"name": "out", "dims": ["x"], "value": f"table({AT}) * 3 - table({AT} + 1)".replace("warp", "input")},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, N]]},
+    }
+    pipeline = load(document)
+    groups = (
+        Group("table", ("i.inner",), (), None, Vector("i", 8), (), ()),
+        Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()),
+    )
+    schedule = Schedule("curve", "hand", groups)
+    check(pipeline, schedule)
+    assert "_pairs" in source_of(pipeline, schedule, machine()).code
+    source = source_of(pipeline, schedule, here())
+    inputs = {"input": Image(np.random.default_rng(0).uniform(-3, 12, N).astype("float32"), (0,))}
+    regions = {"out": ((0, N),)}
+    status, got = call(build(source), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])

@@ -533,3 +533,35 @@ def test_what_is_held_in_registers_is_what_the_code_keeps(
     assert counts.stages[-1].work is not None
     ((size, vectors),) = counts.stages[-1].work.held
     assert (size, vectors) == (4, len(re.findall(r"f_before\w* = \(", code)))
+
+
+def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -> None:
+    document = {
+        "format": 1,
+        "name": "scan",
+        "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "root", "dims": ["x", "y"], "value": "sqrt(input(x, y)) * 3.0 + 1.0"},
+            {
+                "name": "out",
+                "dims": ["x", "y"],
+                "value": "root(x, y)",
+                "updates": [{"domain": {"r": [1, 63]}, "at": ["r", "y"], "value": "out(r, y) + out(r - 1, y)"}],
+            },
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 8]]},
+    }
+    of = load(document)
+    facts = gather(of)
+    members = members_of(facts, "out", ("root", "out"))
+    reads = effective(members, frozenset({"root"}))
+    axes = {"x": axis("x", 64, [64]), "y": axis("y", 8, [8])}
+    running = Running({"out": Run("x", 1, before=8)})
+    counts = worked_counts(members, reads, Nest("out", ("x.inner", "y.inner"), axes), {}, 1, running).at((0,))
+    (of_out,) = (s.work for s in counts.stages if s.work is not None)
+    assert of_out.before is not None
+    assert of_out.before.lanes == 8
+    assert dict(of_out.before.operations)["f32"].divide == 1
+    assert dict(of_out.operations)["f32"].divide == 0
+    assert [t.times for t in of_out.loads] == [pytest.approx(63 / 64)]
