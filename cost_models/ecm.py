@@ -304,7 +304,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
         if w.in_output and len(one_loop) > 1 and w.lanes > 1:
             cycles = (of.arithmetic if computes else of.transfers) * waits
         else:
-            cycles = _in_window(cycles, w.chain, of.instructions, m)
+            cycles = _in_window(cycles, w.chain.whole, of.instructions, m)
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row

@@ -30,6 +30,14 @@ class Transfer(NamedTuple):
     stride: int = 1
 
 
+class Chain(NamedTuple):
+    """Cycles of the operations that wait for one another: of the `whole` from loads on, and of those `after` the last
+    part that is computed in the same step has come."""
+
+    whole: float
+    after: float
+
+
 class Before(NamedTuple):
     """The operations, loads and stores of the values of a point before updates, which are computed by so many lanes."""
 
@@ -67,9 +75,9 @@ class Work(NamedTuple):
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
     `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
     by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
-    many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point
-    takes `chain` cycles from its first load to its value, all else aside. Where updates run by other lanes than what is
-    computed `before` them, this is apart from the other operations, loads and stores.
+    many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
+    cycles of `chain` from its loads to its value, all else aside. Where updates run by other lanes than what comes
+    `before` them, this is apart from the other operations, loads and stores.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -98,7 +106,7 @@ class Work(NamedTuple):
     again: tuple[Amount, Amount] | None = None
     asked: float = 0.0
     columns: tuple[Column, ...] = ()
-    chain: float = 0.0
+    chain: Chain = Chain(0.0, 0.0)
     before: Before | None = None
 
 

@@ -32,37 +32,57 @@ WRITTEN = 64
 
 
 @once_per_stage
-def chain(stage: Stage) -> float:
-    """Cycles from the loads of a point of a stage to its values, those of a load included."""
-    known: dict[int, float] = {}
-    return max((_chain(v, known) for v in stage.values), default=0.0)
+def chain(stage: Stage) -> tuple[float, float]:
+    """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
+    comes of what is computed in the same step. Sums are joined in the order that their parts come in, the last of which
+    waits for no other."""
+    both: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    whole, after = (max((_chain(v, known, n) for v in stage.values), default=0.0) for n, known in enumerate(both))
+    return whole, after
 
 
-def _chain(e: Expr, known: dict[int, float]) -> float:
-    """Cycles from the loads below `e` to its value; 0 of what no load is in."""
+def _chain(e: Expr, known: dict[int, float], after: int) -> float:
+    """Cycles from the loads below `e` to its value, or `after` the last of them; 0 of what no load is in."""
     found = known.get(id(e))
     if found is None:
-        found = known[id(e)] = _from_parts(e, known)
+        found = known[id(e)] = _from_parts(e, known, after)
     return found
 
 
-def _from_parts(e: Expr, known: dict[int, float]) -> float:
+def _from_parts(e: Expr, known: dict[int, float], after: int) -> float:
     if isinstance(e, Var | Const):
         return 0.0
     if isinstance(e, Reduce):
         terms = 1
         for r in e.domain:
             terms *= constant_trips(r)
-        joined = (terms if terms <= WRITTEN else 1) * (FLOAT if e.type.is_float else INTEGER)
-        return max(_chain(p, known) for p in (e.body, *(() if e.where is None else (e.where,)))) + joined
-    before = max((_chain(p, known) for p in parts_of(e)), default=0.0)
+        parts = (e.body, *(() if e.where is None else (e.where,)))
+        joins = 1 if after or terms > WRITTEN else terms
+        return max(_chain(p, known, after) for p in parts) + joins * _simple(e)
+    parts = _summands(e) if after else parts_of(e)
+    before = max((_chain(p, known, after) for p in parts), default=0.0)
     if isinstance(e, Access):
         return before + GATHER if before else LOAD
     return before + _latency(e) if before else 0.0
 
 
+def _summands(e: Expr) -> tuple[Expr, ...]:
+    """The parts of a sum of any number of them; of all else those that it is made of."""
+    if not (isinstance(e, Binary) and e.op in ("+", "-")):
+        return parts_of(e)
+    found, left = [e.right], e.left
+    while isinstance(left, Binary) and left.op in ("+", "-"):
+        found.append(left.right)
+        left = left.left
+    return (left, *found)
+
+
+def _simple(e: Expr) -> float:
+    return FLOAT if e.type.is_float else INTEGER
+
+
 def _latency(e: Expr) -> float:
-    simple = FLOAT if e.type.is_float else INTEGER
+    simple = _simple(e)
     match e:
         case Binary(op="*"):
             return simple if e.type.is_float else PRODUCT

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cost_models.amounts import Amount, ceiling, chosen, largest
 from cost_models.counts import GroupCounts, StageCounts
-from cost_models.work import Before, GroupWork, Transfer, Way, Work
+from cost_models.work import Before, Chain, GroupWork, Transfer, Way, Work
 from scheduler.analysis import transfers
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.arithmetic import Typed, together
@@ -182,19 +182,20 @@ class WorkCounter:
             before=before,
         )
 
-    def _chain(self, name: str) -> float:
+    def _chain(self, name: str) -> Chain:
         """Cycles of the chains of operations of a point of a stage, by way of what is inline in it."""
-        facts, inlined = self.counter.members.facts, self.counter.reads[name].inlined
+        facts, reads = self.counter.members.facts, self.counter.reads[name]
         if facts.stages[name].updates:
-            return 0.0
-        reads = self.counter.reads[name]
-        known: dict[object, float] = facts.remembered.setdefault("chains", {})
+            return Chain(0.0, 0.0)
+        known: dict[object, Chain] = facts.remembered.setdefault("chains", {})
         found = known.get(reads)
         if found is None:
-            ends: dict[str, float] = {}
-            for stage in (n for n in self.counter.members.names if n in inlined or n == name):
-                before = (ends.get(r.producer, 0.0) for r in facts.stages[stage].reads)
-                ends[stage] = max(before, default=0.0) + chain(facts.definitions[stage])
+            ends: dict[str, Chain] = {}
+            for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
+                before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
+                whole, after = chain(facts.definitions[stage])
+                inside = [(b.whole + after, b.after + after) for b in before]
+                ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
             found = known[reads] = ends[name]
         return found
 
@@ -204,7 +205,7 @@ class WorkCounter:
         for s in stages:
             if s.work is not None and s.stage in self.one_loop:
                 before = (ends.get(r.producer, 0.0) for r in self.counter.reads[s.stage].reads)
-                ends[s.stage] = max(before, default=0.0) + s.work.chain
+                ends[s.stage] = max(s.work.chain.whole, max(before, default=0.0) + s.work.chain.after)
         return max(ends.values(), default=0.0)
 
     def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:

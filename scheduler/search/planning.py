@@ -35,6 +35,8 @@ SHORT = 64
 """Strips of so many rows are among the tile sizes."""
 NEGLIGIBLE = 0.005
 """A group that takes less of the time of all is not looked into further."""
+CLOSE = 1.25
+"""The cost of one kind of shape over that of the best up to which it is worked out, too."""
 SAME = 0.01
 """Relative difference of predicted times up to which the largest tile size is taken."""
 KEPT = 8
@@ -100,8 +102,8 @@ class Planner:
     kinds: tuple[Kind, ...] = KINDS
 
     def keep_kinds(self, segments: Iterable[Segment]) -> None:
-        """From now on only the kinds of shape that are the best of any of these segments are sketched."""
-        best = {self._sketched(s)[0].kind for s in segments if len(s.names) > 1 and self._sketched(s)}
+        """From now on only the kinds of shape that lead in any of these segments are sketched."""
+        best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._sketched(s))}
         self.kinds = tuple(k for k in KINDS if k in best) or KINDS
 
     def plans(self, segment: Segment, least: float = 0.0) -> tuple[Plan, ...]:
@@ -249,17 +251,17 @@ class Planner:
         return sizes
 
     def _sized(self, segment: Segment, further: bool) -> tuple[Plan, ...]:
-        """The sketches, the schedule of the paper and a single stage without tiles; and `further` the best of them that
-        has tiles in other orders, changed, and with the best of all tile sizes."""
+        """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
+        have tiles in other orders, changed, and with the best of all tile sizes."""
         plans = [*self._sketched(segment), *self._papers(segment)]
         if len(segment.names) == 1 and all(p.sized for p in plans):
             plans.append(self._at_root(segment))
         for varied in WAYS if further else ():
-            plans.sort(key=lambda p: p.total)
-            best = next((p for p in plans if p.sized is not None), None)
-            if best is None or best.sized is None or best.members is None or self.expired():
-                break
-            plans += varied(self, best, best.members, best.sized)
+            for best in _leading(sorted(plans, key=lambda p: p.total)):
+                if self.expired():
+                    break
+                if best.sized is not None and best.members is not None:
+                    plans += varied(self, best, best.members, best.sized)
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
         kept = sorted(different.values(), key=lambda p: p.total)[:KEPT]
         missing = self.wanted - len(kept) if further and not self.expired() else 0
@@ -283,6 +285,14 @@ class Planner:
             members, sizes = paper.members, paper.best.sizes
             shape = shape_of(members, paper.order, paper.choices)
             yield self.priced(segment, members, shape, sizes)
+
+
+def _leading(plans: Sequence[Plan]) -> list[Plan]:
+    """The best of some plans with tiles, best first; and where it is close the best of those whose rows are fused where
+    its own are not, or the other way round: how memory is asked and written may turn that."""
+    sized = [p for p in plans if p.sized is not None]
+    other = (p for p in sized if p.kind.fused != sized[0].kind.fused and p.total < CLOSE * sized[0].total)
+    return [*sized[:1], *islice(other, 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,11 @@ def shapes(
             if len(kinds) > 1 and (Kind(True, True) in yielded or _levels(by_cost) == _levels(trivial)):
                 continue
         fused = fuse_rows(members, choices, order, platform) if kind.fused else choices
-        if fused is None and not yielded and kind == kinds[-1]:
-            fused = choices
         if fused is not None:
             yielded.append(kind)
             yield kind, shape_of(members, order, fused)
+    if not yielded:
+        yield kinds[-1], shape_of(members, order, choices)
 
 
 def _levels(choices: dict[str, Choice]) -> dict[str, Levels | None]:

@@ -8,7 +8,7 @@ import pytest
 from cost_models.counts import GroupCounts, Operations, StageCounts
 from cost_models.ecm import Ecm
 from cost_models.machine import machine_of
-from cost_models.work import Before, Column, GroupWork, Transfer, Way, Work
+from cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
 from platforms import catalog
 from platforms.model import CpuPlatform
 
@@ -250,16 +250,18 @@ def test_long_steps_wait_for_their_own_chains() -> None:
     platform = machine(row_start_ns=0.0, window_instructions=100.0)
     free = terms(counts(work(operations=sums)), platform)["in core"]
     assert free == pytest.approx(1e6 * 98 * platform.ecm_parameters.f32.add * 1e-3)
-    waiting = terms(counts(work(operations=sums, chain=10_000.0)), platform)["in core"]
+    waiting = terms(counts(work(operations=sums, chain=Chain(10_000.0, 0.0))), platform)["in core"]
     assert waiting == pytest.approx(1e6 * 5000 * 1e-3, rel=1e-3)
     further = platform.ecm_parameters.model_copy(update={"window_instructions": 300.0})
-    wide = terms(counts(work(operations=sums, chain=10_000.0)), platform.model_copy(update={"ecm": further}))["in core"]
+    wide = terms(
+        counts(work(operations=sums, chain=Chain(10_000.0, 0.0))), platform.model_copy(update={"ecm": further})
+    )["in core"]
     assert wide == pytest.approx(1e6 * 2500 * 1e-3, rel=1e-3)
 
 
 def test_short_steps_overlap_whatever_they_wait_for() -> None:
     platform = machine(row_start_ns=0.0)
-    chained = terms(counts(work(chain=20.0)), platform)["in core"]
+    chained = terms(counts(work(chain=Chain(20.0, 0.0))), platform)["in core"]
     assert chained == pytest.approx(terms(counts(work()), platform)["in core"], rel=0.02)
 
 

@@ -84,8 +84,12 @@ def test_as_many_schedules_are_listed_as_are_wanted() -> None:
 
 
 def test_a_scan_is_computed_in_rows_of_its_levels_and_tables_of_it_where_they_are_read() -> None:
-    """Of the heights of a place a point reads most twice, and the highest at seven places next to each other."""
-    group = schedule_of(pipelines.load("max_filter")).groups[-1]
+    """Of the heights of a place a point reads most twice, and the highest at seven places next to each other. Where the
+    core looks ahead far enough for such long steps."""
+    parameters = machine().ecm_parameters.model_copy(update={"window_instructions": 400.0})
+    platform = machine().model_copy(update={"ecm": parameters})
+    found = autoschedule(pipelines.load("max_filter"), platform, SearchOptions("default"))
+    group = found.schedule.groups[-1]
     scan, table, highest = map(group.placement, ("vert_log_5", "vert_18", "vert_27"))
     assert scan is not None
     assert table is not None

@@ -11,7 +11,7 @@ import pytest
 from support.small_pipelines import E, F, blur, c, clamp, harris, pipeline, stage, total, x, y
 
 from cost_models.counts import GroupCounts
-from cost_models.work import Work
+from cost_models.work import Chain, Work
 from platforms import catalog
 from scheduler import pipelines
 from scheduler.analysis import traffic
@@ -168,12 +168,26 @@ def test_chains_go_through_what_is_inline_and_through_all_stages_of_one_loop() -
     )
     tile = {"x": 64, "y": 8}
     first, second = LOAD + QUOTIENT, LOAD + FLOAT + FLOAT
-    assert [w.chain for w in works(of, ORDERS[0], {}, tile, 8).values()] == [first + second]
+    assert [w.chain.whole for w in works(of, ORDERS[0], {}, tile, 8).values()] == [first + second]
     inside, outside = (group(of, ORDERS[0], {"root": Levels(level, level)}, tile, 8) for level in (0, 1))
     for found, of_loop in ((inside, first + second), (outside, 0.0)):
         assert found.work is not None
         assert found.work.chain == of_loop
-        assert [s.work.chain for s in found.stages if s.work is not None] == [first, second]
+        assert [s.work.chain.whole for s in found.stages if s.work is not None] == [first, second]
+
+
+def test_of_a_sum_only_the_last_part_is_waited_for() -> None:
+    f = F("input")
+    parts = [
+        stage("written", "xy", f(x - 1, y) + f(x, y) * 2.0 + f(x + 1, y)),
+        stage("out", "xy", F("written")(x, y) * 2.0),
+    ]
+    of = pipeline("sum", parts, {"out": (64, 8)})
+    written = group(of, ORDERS[0], {"written": Levels(0, 0)}, {"x": 64, "y": 8}, 8)
+    assert [s.work.chain for s in written.stages if s.work is not None] == [
+        Chain(LOAD + 3 * FLOAT, LOAD + 2 * FLOAT),
+        Chain(LOAD + FLOAT, LOAD + FLOAT),
+    ]
 
 
 @pytest.mark.parametrize(("place", "functions"), [(E(Const(2, INT32)), 1 / 8), (x, 1.0)], ids=["one", "row"])
