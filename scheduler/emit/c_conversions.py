@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.emit.c_integers import widening
 from scheduler.emit.c_operands import Operands
 from scheduler.emit.c_types import literal, scalar, short
-from scheduler.lang.types import BOOL, FLOAT32, INT32, UINT32, ScalarType
+from scheduler.lang.types import BOOL, FLOAT32, FLOAT64, INT32, UINT32, ScalarType
 from scheduler.lower.program import Value
 
 
@@ -39,7 +39,10 @@ def _from_bool(o: Operands, r: Value, a: Value) -> str:
     ones = f"({o.mask(a, t.bits, r.lanes)} & 1)"
     if t.kind == "int":
         return ones
-    return f"__builtin_convertvector({ones}, {o.of(t, r.lanes)})" if t.is_float else f"({o.of(t, r.lanes)}){ones}"
+    if t.is_float:
+        one = "0x3F800000" if t.bits == 32 else "0x3FF0000000000000"
+        return f"({o.of(t, r.lanes)})({o.mask(a, t.bits, r.lanes)} & {one})"
+    return f"({o.of(t, r.lanes)}){ones}"
 
 
 def _scalar(t: ScalarType, source: ScalarType, a: str, saturate: bool) -> str:
@@ -56,9 +59,10 @@ def _converted(o: Operands, a: str, source: ScalarType, t: ScalarType, lanes: in
     """Conversion by what the machines have instructions for: sizes are halved step by step."""
     if source.is_integer and t.is_integer and source.bits == t.bits:
         return f"({o.of(t, lanes)}){a}"
-    if source.is_integer and t.is_float and source.bits < t.bits:
-        middle = ScalarType("int", t.bits)
-        a, source = _steps(o, a, source, middle, lanes), middle
+    if source.is_integer and t.is_float and source.bits < 32:
+        a, source = _steps(o, a, source, INT32, lanes), INT32
+    if t == FLOAT64 and source.bits == 32:
+        return f"{o.function('to_f64', source, lanes)}({a})"
     if source.is_integer and t.is_integer:
         return _steps(o, a, source, t, lanes)
     return f"__builtin_convertvector({a}, {o.of(t, lanes)})"

@@ -1,17 +1,17 @@
-"""Elementary functions of vectors in C files, and conversions of floats to integers.
+"""What elementary functions of vectors in C files are made of, conversions of floats, and the C library's functions.
 
-They are made as Cephes' in single precision (S. L. Moshier, Methods and Programs for Mathematical Functions, 1989):
-within a few ulp, infinities and NaN as the C library has them. The polynomial of `exp` is a minimax one of the least
-degree that is within 2e-7. `pow` takes its logarithm in double precision. They stand for the C library's where floats
-are relaxed.
+See `c_exponentials` and `c_circular` for those that are computed in whole vectors. They stand for the C library's where
+floats are relaxed.
 """
 
 from __future__ import annotations
 
 from string import Template
 
+from scheduler.emit import c_neon
+from scheduler.emit.c_integers import in_gcc
 from scheduler.emit.c_types import function_name, vector
-from scheduler.lang.types import ScalarType
+from scheduler.lang.types import INT32, ScalarType
 
 FLOAT_FUNCTIONS = {
     "sqrt": "sqrt", "exp": "exp", "log": "log", "pow": "pow", "sin": "sin", "cos": "cos", "tan": "tan",
@@ -59,145 +59,76 @@ TILESMITH_INLINE $U $to_u32($F a) {
 }
 """
 
-_EXP_NUMBERS = """\
-/* What e^x is computed with. `keep` is for a loop over vectors, ahead of it: compilers have constants in registers for
-   the whole of a function or, where that is too long, load them from memory each time. */
-typedef struct { $F least, most, log2e, high, low, fifth, fourth, third, half, one; } ${exp_numbers}_t;
-TILESMITH_INLINE ${exp_numbers}_t $exp_numbers(int keep) {
-    const $F zero = {0};
-    ${exp_numbers}_t n = {zero - 105.0f, zero + 89.0f, zero + 1.44269504088896341f, zero + 0.693359375f,
-                          zero - 2.12194440e-4f, zero + 8.3125012606e-3f, zero + 4.1890331573e-2f,
-                          zero + 1.6667115389e-1f, zero + 4.9999230309e-1f, zero + 1.0f};
-#if $avx512
-    if (keep)
-        __asm__ volatile("" : "+v"(n.least), "+v"(n.most), "+v"(n.log2e), "+v"(n.high), "+v"(n.low), "+v"(n.fifth),
-                              "+v"(n.fourth), "+v"(n.third), "+v"(n.half), "+v"(n.one));
-#endif
-    (void)keep;
-    return n;
-}
-"""
-
-_EXP_SCALED = """\
-/* e^x 2^k for x no further than log(2) / 2 from 0 and whole k. */
-TILESMITH_INLINE $F $exp_scaled($F x, $F k, ${exp_numbers}_t n) {
-    $F p = x * n.fifth + n.fourth;
-    p = p * x + n.third;
-    p = p * x + n.half;
-    p = p * x + n.one;
-    p = p * x + n.one;
-#if $avx512
-    return __builtin_ia32_scalefps512_mask(p, k, ($F){0}, -1, 4);
+_OPAQUE = """\
+/* The same, as compilers cannot know: what they know of sums would find that what rounding loses is 0. */
+TILESMITH_INLINE $T $opaque($T a) {
+#if $registers
+    TILESMITH_WHOLE(a);
 #else
-    const $I whole = __builtin_convertvector(k, $I);
-    const $I half = whole >> 1; /* 2^k itself may be no float: one half goes into the exponent, p being near 1 */
-    return ($F)(($I)p + (half << 23)) * ($F)((whole - half + 127) << 23);
+    __asm__("" : "+m"(a));
 #endif
+    return a;
 }
 """
 
-_EXP = """\
-TILESMITH_INLINE $F $exp($F x, ${exp_numbers}_t n) {
-    x = $max(n.least, $min(n.most, x));
-#if $avx512
-    const $F k = __builtin_ia32_rndscaleps_mask(x * n.log2e, 8, ($F){0}, -1, 4);
+_FMA = """\
+/* a b + c, rounded once. */
+TILESMITH_INLINE $F $fma($F a, $F b, $F c) {
+#if $fused
+    return $fused_product;
 #else
-    const $F half = ($F)((($I)x & INT32_MIN) | 0x3F000000);
-    const $F k = __builtin_convertvector(__builtin_convertvector(x * n.log2e + half, $I), $F);
+    return a * b + c; /* for the compiler alone: it is called where there is such an instruction */
 #endif
-    return $exp_scaled(x - k * n.high - k * n.low, k, n);
 }
 """
 
-_LOG_PARTS = """\
-/* m from sqrt(1/2) to sqrt(2) with m 2^k = x, for x above 0. */
-TILESMITH_INLINE $F $log_parts($F x, $F *k) {
-    const $I tiny = x < ($F){0} + 0x1p-126f;
-    const $I bits = ($I)$pick(tiny, x * 0x1p23f, x);
-    const $I e = (bits - 0x3F3504F3) >> 23;
-    *k = __builtin_convertvector(e - (tiny & 23), $F);
-    return ($F)(bits - (e << 23));
+_ANY_BEYOND = """\
+/* Whether any lane is further than `most` from 0. */
+TILESMITH_INLINE int $any_beyond($F a, float most) {
+    const $F zero = {0}, size = ($F)(($I)a & INT32_MAX), limit = zero + most;
+#if $counts
+    return $found_beyond != 0;
+#else
+    const $I beyond = size > limit;
+    return ($every_beyond) != 0;
+#endif
 }
 """
 
-_LOG = """\
-TILESMITH_INLINE $F $log($F x) {
-    const $F zero = {0}, infinite = zero + INFINITY, none = zero + NAN;
-    $F k;
-    const $F m = $log_parts(x, &k) - 1.0f, z = m * m;
-    $F p = m * 7.0376836292e-2f - 1.1514610310e-1f;
-    p = p * m + 1.1676998740e-1f;
-    p = p * m - 1.2420140846e-1f;
-    p = p * m + 1.4249322787e-1f;
-    p = p * m - 1.6668057665e-1f;
-    p = p * m + 2.0000714765e-1f;
-    p = p * m - 2.4999993993e-1f;
-    p = p * m + 3.3333331174e-1f;
-    const $F y = m + (p * m * z - k * 2.12194440e-4f - z * 0.5f) + k * 0.693359375f;
-    return $pick(x > zero, $pick(x < infinite, y, x), $pick(x == zero, -infinite, none));
+_TO_F64 = """\
+/* Double precision, by the one instruction for it: GCC 12 makes several. */
+TILESMITH_INLINE $D $to_f64($T a) {
+#if $widens
+    return $widened;
+#else
+    return $converted;
+#endif
 }
 """
 
-_PRODUCT = """\
-/* y log2(m 2^k), where it matters. */
-TILESMITH_INLINE $D $product_log2($F m, $F k, $F y) {
-    const $D wide = __builtin_convertvector(m, $D), zero = {0}, most = zero + 200.0, least = zero - 200.0;
-    const $D s = (wide - 1.0) / (wide + 1.0), z = s * s;
-    $D p = z * 0.221953083213687 + 0.262308189252539; /* 2 / (n log(2)) for n = 13, 11, ... 1 */
-    p = p * z + 0.320598897975325;
-    p = p * z + 0.412198583111132;
-    p = p * z + 0.577078016355585;
-    p = p * z + 0.961796693925976;
-    p = p * z + 2.885390081777927;
-    const $D t = (p * s + __builtin_convertvector(k, $D)) * __builtin_convertvector(y, $D);
-    const $L high = t > most, low = t < least;
-    return ($D)((($L)most & high) | (($L)least & low) | (($L)t & ~high & ~low));
+_NONE = ("none", "")
+_FUSED_PRODUCTS = {
+    64: ("defined __AVX512F__", "__builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)"),
+    32: ("defined __FMA__", "__builtin_ia32_vfmaddps256(a, b, c)"),
+    16: ("defined __FMA__", "__builtin_ia32_vfmaddps(a, b, c)"),
 }
-"""
-
-_EXP2 = """\
-TILESMITH_INLINE $F $exp2($D t) {
-    const $D half = ($D)((($L)t & INT64_MIN) | 0x3FE0000000000000);
-    const $I n = __builtin_convertvector(t + half, $I);
-    const $F rest = __builtin_convertvector(t - __builtin_convertvector(n, $D), $F);
-    return $exp_scaled(rest * 0.693147180559945309f, __builtin_convertvector(n, $F), $exp_numbers(0));
+_FOUND_BEYOND = {
+    64: ("defined __AVX512F__", "__builtin_ia32_cmpps512_mask(size, limit, 30, -1, 4)"),
+    32: ("defined __AVX__", "__builtin_ia32_movmskps256(($F)(size > limit))"),
+    16: ("defined __SSE2__", "__builtin_ia32_movmskps(($F)(size > limit))"),
 }
-"""
-
-_POW = """\
-TILESMITH_INLINE $F $pow($F x, $F y) {
-    const $F zero = {0}, one = zero + 1.0f, infinite = zero + INFINITY, none = zero + NAN, whole_from = zero + 0x1p24f;
-    const $F a = ($F)(($I)x & INT32_MAX);
-    $F k;
-    const $F m = $log_parts(a, &k);
-    $F r = $power;
-    const $I nothing = a == zero, ends = nothing | (a == infinite);
-    r = $pick(ends, ($F)(($I)infinite & ((y > zero) ^ nothing)), r);
-    r = $pick(a == one, one, r);
-    /* a negative base has a power where the exponent is whole */
-    const $F exponent = $pick((y < whole_from) & (y > -whole_from), y, zero);
-    const $I whole = __builtin_convertvector(exponent, $I), negative = x < zero;
-    const $I broken = __builtin_convertvector(whole, $F) != exponent;
-    r = ($F)(($I)r ^ (negative & ((whole & 1) << 31)));
-    r = $pick((negative & broken & ~ends) | (x != x) | (y != y), none, r);
-    return $pick((y == zero) | (x == one), one, r);
-}
-"""
+"""Instructions by bytes of a vector."""
 
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pick": (_PICK, ()),
+    "opaque": (_OPAQUE, ()),
+    "fma": (_FMA, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
-    "exp_numbers": (_EXP_NUMBERS, ()),
-    "exp_scaled": (_EXP_SCALED, ("exp_numbers",)),
-    "exp": (_EXP, ("min", "max", "exp_scaled")),
-    "log_parts": (_LOG_PARTS, ("pick",)),
-    "log": (_LOG, ("pick", "log_parts")),
-    "product_log2": (_PRODUCT, ()),
-    "exp2": (_EXP2, ("exp_scaled",)),
-    "pow": (_POW, ("pick", "log_parts", "product_log2", "exp2")),
+    "to_f64": (_TO_F64, ()),
+    "any_beyond": (_ANY_BEYOND, ()),
 }
-"""C text and callees by name, in an order in which they can be defined."""
+"""C text and callees by name, in an order in which they can be defined: what others are made of, and conversions."""
 
 _EXTREME = """\
 /* a if a $sign b, else b, of each lane: one instruction where the compiler would make two of it. */
@@ -243,15 +174,40 @@ def by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     return f"{head} {{\n{whole}\n    return ({own}){{{values}}};\n}}\n"
 
 
-def power(t: ScalarType, lanes: int, doubles: int) -> str:
-    """2^(y log2(m 2^k)), by halves where double precision needs two vectors."""
-    n = min(lanes, doubles)
-    exp2, product = (function_name(f, t, n) for f in ("exp2", "product_log2"))
-    parts = []
-    for start in range(0, lanes, n):
-        picks = ", ".join(str(start + j) for j in range(n))
-        m, k, y = (v if n == lanes else f"__builtin_shufflevector({v}, {v}, {picks})" for v in ("m", "k", "y"))
-        parts.append(f"{exp2}({product}({m}, {k}, {y}))")
-    if len(parts) == 1:
-        return parts[0]
-    return f"__builtin_shufflevector({', '.join(parts)}, {', '.join(map(str, range(lanes)))})"
+def words(t: ScalarType, lanes: int, architecture: str) -> dict[str, str]:
+    """The instructions in the texts above, each with the condition of the preprocessor for it."""
+    size, own = t.bytes * lanes, vector("float", 32, lanes)
+    x86 = architecture != c_neon.ARCHITECTURE
+    fused, product = _FUSED_PRODUCTS.get(size, _NONE) if x86 else c_neon.FUSED_PRODUCTS.get(size, _NONE)
+    beyond, lane = _FOUND_BEYOND.get(size, _NONE) if x86 else c_neon.FOUND_BEYOND.get(size, _NONE)
+    widens, widened = _widened(t, lanes) if x86 else c_neon.widened(t, lanes) or _NONE
+    converted = f"__builtin_convertvector(a, {vector('float', 64, lanes)})"
+    if t.name == "uint32":
+        signed = f"({vector('int', 32, lanes)})(a ^ INT32_MIN)"
+        converted = f"{function_name('to_f64', INT32, lanes)}({signed}) + 0x1p31"
+    return {
+        "registers": f"TILESMITH_REGISTER >= {size}" if size >= 16 else "none",
+        "fused": fused,
+        "fused_product": product.replace("$F", own),
+        "counts": beyond,
+        "found_beyond": lane.replace("$F", own),
+        "every_beyond": " | ".join(f"beyond[{n}]" for n in range(lanes)),
+        "widens": widens,
+        "widened": widened,
+        "converted": converted,
+    }
+
+
+def _widened(t: ScalarType, lanes: int) -> tuple[str, str]:
+    """The instruction from elements of 32 bits to double precision. Clang finds it in the plain text."""
+    stem = {"float32": "ps", "int32": "dq", "uint32": "udq"}.get(t.name)
+    size, own = 8 * lanes, vector("float", 64, lanes)
+    if stem is None or size not in (16, 32, 64) or (t.name == "uint32" and size < 64):
+        return _NONE
+    if size == 64:
+        rounding = ", 4" if t.is_float else ""
+        raw = "a" if t.is_float else f"({vector('int', 32, lanes)})a"
+        return in_gcc("__AVX512F__"), f"__builtin_ia32_cvt{stem}2pd512_mask({raw}, ({own}){{0}}, -1{rounding})"
+    if size == 32:
+        return in_gcc("__AVX__"), f"__builtin_ia32_cvt{stem}2pd256(a)"
+    return in_gcc("__SSE2__"), f"__builtin_ia32_cvt{stem}2pd(__builtin_shufflevector(a, a, 0, 1, 0, 1))"

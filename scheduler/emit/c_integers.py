@@ -132,7 +132,7 @@ def _madd(lanes: int, c_name: str) -> str:
     if size in (16, 32, 64):
         where = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}[size]
         call = f"512_mask(a, b, ({own}){{0}}, -1)" if size == 64 else f"{8 * size}(a, b)"
-        instructions.append((_in_gcc(where), f"    return __builtin_ia32_pmaddwd{call};\n"))
+        instructions.append((in_gcc(where), f"    return __builtin_ia32_pmaddwd{call};\n"))
     text = (
         f"    const {own} x = ({own})a, y = ({own})b;\n"
         f"    const {own} low = ({own})(({unsigned})x << 16) >> 16, high = ({own})(({unsigned})y << 16) >> 16;\n"
@@ -144,7 +144,7 @@ def _madd(lanes: int, c_name: str) -> str:
 # instructions ------------------------------------------------------------
 
 
-def _in_gcc(macro: str) -> str:
+def in_gcc(macro: str) -> str:
     """The condition that GCC compiles for a machine that the macro tells of."""
     return f"defined {macro} && !defined __clang__"
 
@@ -159,10 +159,10 @@ def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
     call = f"{declared}    return ({vector(t.kind, t.bits, lanes)})__builtin_ia32_{stem}{8 * size}"
     if size == 64:
         where = "__AVX512BW__" if t.bits <= 16 else "__AVX512F__"
-        found = [(_in_gcc(where), f"{call}_mask({args}, ({raw}){{0}}, -1);\n")]
+        found = [(in_gcc(where), f"{call}_mask({args}, ({raw}){{0}}, -1);\n")]
         return [*found, (f"defined {where}", f"{call}({args});\n")] if name == MEAN else found
     where = "__AVX2__" if size == 32 else "__SSE2__" if stem in _OLDEST else "__SSE4_1__"
-    return [(f"defined {where}" if name == MEAN else _in_gcc(where), f"{call}({args});\n")]
+    return [(f"defined {where}" if name == MEAN else in_gcc(where), f"{call}({args});\n")]
 
 
 def _stem(name: str, t: ScalarType) -> str | None:
@@ -216,10 +216,10 @@ def _widening_instruction(source: ScalarType, t: ScalarType, lanes: int) -> Inst
     own = vector(t.kind, t.bits, lanes)
     if size < 64:
         where = "__AVX2__" if size == 32 else "__SSE4_1__"
-        return [(_in_gcc(where), f"{declared}    return ({own})__builtin_ia32_{stem}{8 * size}({operand});\n")]
+        return [(in_gcc(where), f"{declared}    return ({own})__builtin_ia32_{stem}{8 * size}({operand});\n")]
     where = "__AVX512BW__" if t.bits == 16 else "__AVX512F__"
     into, target = _raw(t.bits, lanes)
     if into != declared:
         declared += into
     value = f"{declared}    return ({own})__builtin_ia32_{stem}512_mask({operand}, ({target}){{0}}, -1);\n"
-    return [(_in_gcc(where), value)]
+    return [(in_gcc(where), value)]

@@ -23,10 +23,14 @@ HEADER = f"""\
 """
 
 _IN_GCC = f"defined {MACRO} && !defined __clang__"
-_LETTERS = {"int": "s", "uint": "u"}
+_LETTERS = {"int": "s", "uint": "u", "float": "f"}
 _STEMS = {"min": "vmin", "max": "vmax", "rounding_halving_add": "vrhadd", "sat_add": "vqadd", "sat_sub": "vqsub"}
 _REGISTERS = (8, 16)
 """Bytes: half a register, and a whole one."""
+
+FUSED_PRODUCTS = {16: (f"defined {MACRO}", "($F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b)")}
+FOUND_BEYOND = {16: (f"defined {MACRO}", "vmaxvq_u32((uint32x4_t)(size > limit))")}
+"""Instructions of floats, as `c_elementary` has them."""
 
 
 def binary(name: str, t: ScalarType, lanes: int) -> tuple[str, str] | None:
@@ -58,6 +62,17 @@ def widening(source: ScalarType, t: ScalarType, lanes: int) -> tuple[str, str] |
         if bits < t.bits or t.bytes * lanes == 8:
             text = f"vget_low_{_suffix(source.kind, bits)}({text})"
     return _IN_GCC, f"{declared}    return ({vector(t.kind, t.bits, lanes)}){text};\n"
+
+
+def widened(t: ScalarType, lanes: int) -> tuple[str, str] | None:
+    """The instructions from two elements of 32 bits to double precision."""
+    if lanes != 2 or t.bits != 32:
+        return None
+    text = f"({_type(t.kind, 32, 8)})a"
+    if t.is_float:
+        return _IN_GCC, f"({vector('float', 64, lanes)})vcvt_f64_f32({text})"
+    wide = f"vcvtq_f64_{_suffix(t.kind, 64)}(vmovl_{_suffix(t.kind, 32)}({text}))"
+    return _IN_GCC, f"({vector('float', 64, lanes)}){wide}"
 
 
 def _saturates_signed(name: str, t: ScalarType) -> bool:

@@ -9,11 +9,20 @@ from __future__ import annotations
 import re
 from string import Template
 
-from scheduler.emit import c_elementary, c_gathers, c_memory, c_neighbours, c_neon, c_permutations, c_tables
+from scheduler.emit import (
+    c_elementary,
+    c_exponentials,
+    c_gathers,
+    c_memory,
+    c_neighbours,
+    c_neon,
+    c_permutations,
+    c_tables,
+)
 from scheduler.emit.c_elementary import FLOAT_FUNCTIONS
 from scheduler.emit.c_integers import BINARY, EXTREMES, definition, is_integer_function, types_of
 from scheduler.emit.c_types import function_name, scalar, vector
-from scheduler.lang.types import FLOAT64, ScalarType
+from scheduler.lang.types import FLOAT64, INT32, UINT32, ScalarType
 
 _WHOLE = """\
 /* Hides where a vector comes from: compilers would take its lanes from there, one by one. */
@@ -47,6 +56,7 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     "mix": (_MIX, ()),
     **c_memory.FUNCTIONS,
     **c_elementary.FUNCTIONS,
+    **c_exponentials.FUNCTIONS,
 }
 """C text and callees by name, in an order in which they can be defined."""
 
@@ -87,11 +97,16 @@ class Functions:
             return [*types, *c_neighbours.types_of()]
         if not self.in_vectors(name, t):
             return types
-        if name in ("product_log2", "exp2"):
+        if name in ("product_wide", "to_f64"):
             types += [("int", 64, lanes), ("float", 64, lanes)]
+        if name == "to_f64" and t == UINT32:
+            types += self.ask(name, INT32, lanes)
         for other in _ORDER[name][1]:
+            if other == "opaque_f64":
+                types += self.ask("opaque", FLOAT64, lanes)
+                continue
             # what is computed in double precision is computed by halves
-            wide = other in ("product_log2", "exp2") and lanes > self.doubles
+            wide = other == "product_wide" and lanes > self.doubles
             types += self.ask(other, t, lanes // 2 if wide else lanes)
         return types
 
@@ -103,7 +118,7 @@ class Functions:
 
     def text(self) -> list[str]:
         """The definitions, callees first."""
-        order = [*BINARY, *_ORDER, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER)]
+        order = [*BINARY, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER), *_ORDER]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]) if f[0] in order else -1, f[1].name, f[0]))
         lines = [self._definition(*f) for f in asked]
         heads = (("TILESMITH_REGISTER", _WHOLE), (c_neon.MACRO, c_neon.HEADER))
@@ -121,18 +136,20 @@ class Functions:
         if name in EXTREMES:
             return c_elementary.extreme(name, t, lanes)
         return (
-            _defined(name, t, lanes, self.doubles)
+            _defined(name, t, lanes, self.doubles, self.architecture)
             if self.in_vectors(name, t)
             else c_elementary.by_lanes(name, t, lanes)
         )
 
 
-def _defined(name: str, t: ScalarType, lanes: int, doubles: int) -> str:
+def _defined(name: str, t: ScalarType, lanes: int, doubles: int, architecture: str) -> str:
     text = _ORDER[name][0]
-    words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *_ORDER)}
+    words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *FLOAT_FUNCTIONS, *_ORDER)}
+    words["opaque_f64"] = function_name("opaque", FLOAT64, lanes)
     words |= {"I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes), "F": vector("float", 32, lanes)}
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
-    words["power"] = c_elementary.power(t, lanes, doubles) if name == "pow" else ""
+    words["halves"] = c_exponentials.halves(lanes, doubles) if name == "pow" else ""
+    words |= c_elementary.words(t, lanes, architecture)
     words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
     test, store = c_memory.STREAMING_STORES.get(t.bytes * lanes, ("0", "store"))
     words |= {"whole": test, "store": f"__builtin_ia32_{store}"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from support.machines import here, machine
 from support.native import build, call, source_of
+from support.vectors import FLAGS, MACHINES, pairs
 
 from scheduler.emit.csource import CSource
 from scheduler.lang.document import load
@@ -17,7 +17,6 @@ from scheduler.lang.interpret import Image, interpret
 from scheduler.lang.pipeline import Pipeline
 from scheduler.schedule import Group, Schedule, Vector
 
-FLAGS = {"gcc": ("-O2",), "clang": ("-O1",)}
 SPECIAL = np.array(
     [0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 255, -255.99, 88.7, 88.8, -87.4, -103.9, -105, 1e-45, 1e-40, 1e-38, 1e30, -1e30,
      2**24, 2**31, -(2.0**31), 2**31 - 128, 2**32 - 256, 2**32, np.inf, -np.inf, np.nan], np.float32,
@@ -48,10 +47,6 @@ def computed(compiler: str, pipeline: Pipeline, source: CSource, *columns: np.nd
     return got["out"][0]
 
 
-def pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.repeat(values, len(values)), np.tile(values, len(values))
-
-
 def floats(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of special values, and ordinary ones of many magnitudes."""
     a, b = pairs(SPECIAL)
@@ -59,29 +54,6 @@ def floats(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     a = np.concatenate([a, size, rng.uniform(-100, 100, 3000), rng.uniform(0, 4, 3000)])
     b = np.concatenate([b, rng.uniform(-1, 1, 3000), rng.uniform(-8, 8, 3000).round(), rng.uniform(-9, 9, 3000)])
     return a.astype(np.float32), b.astype(np.float32)
-
-
-@pytest.mark.parametrize("compiler", FLAGS)
-@pytest.mark.parametrize(
-    ("value", "function"), [("exp(a(x))", np.exp), ("log(a(x))", np.log), ("a(x) ** b(x)", np.power)]
-)
-def test_elementary_functions(value: str, function: np.ufunc, compiler: str) -> None:
-    """Within 5e-6 of what double precision gives, wherever that is a float; the ends are those of the C library."""
-    columns = floats(np.random.default_rng(1))[: function.nin]
-    got = computed(compiler, *pointwise(value, ["float32"] * function.nin, 16), *columns)
-    with np.errstate(all="ignore"):
-        exact = function(*(c.astype(np.float64) for c in columns))
-        expected = exact.astype(np.float32)
-    ends = ~np.isfinite(expected)
-    if function is np.power:  # signs of infinities are a matter of signed zeros, and of odd powers
-        got, expected = np.where(ends, np.abs(got), got), np.where(ends, np.abs(expected), expected)
-    np.testing.assert_array_equal(got[ends], expected[ends])
-    np.testing.assert_allclose(got[~ends].astype(np.float64), exact[~ends], rtol=5e-6, atol=2e-45)
-
-
-def test_strict_functions_are_those_of_the_c_library() -> None:
-    _, source = pointwise("exp(a(x))", ["float32"], 16, strict=True)
-    assert "expf(a[3])" in source.code
 
 
 @pytest.mark.parametrize("compiler", FLAGS)
@@ -109,11 +81,6 @@ def values_of(type_: str) -> np.ndarray:
     ends = [info.min, info.min + 1, info.max - 1, info.max, 0, 1, 2, 7, info.max // 2, info.max // 2 + 1]
     some = np.random.default_rng(3).integers(info.min, info.max, 50, dtype=type_, endpoint=True)
     return np.concatenate([np.array(ends, type_), some])
-
-
-OLDEST = ("-march=x86-64",) if platform.machine() == "x86_64" else ()
-MACHINES = [(64, ()), (32, ()), (16, ()), (16, OLDEST)]
-"""The bytes of a vector, and flags for what has less than others with such vectors."""
 
 
 @pytest.mark.parametrize(("size", "flags"), MACHINES)
@@ -174,6 +141,36 @@ def test_integers_become_wider(size: int, flags: tuple[str, ...], compiler: str)
     assert status == 0
     for a, b in wider:
         np.testing.assert_array_equal(got[f"{a}_{b}"][0], columns[a].astype(b), err_msg=f"{a} to {b}")
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(("size", "flags"), MACHINES)
+def test_values_become_float64(size: int, flags: tuple[str, ...], compiler: str) -> None:
+    """Every type that has no digits that are lost, and what a comparison gives."""
+    names = [*(f"{kind}{bits}" for bits in (8, 16, 32) for kind in ("int", "uint")), "float32"]
+    values = {n: f"float64({n[0]}{n[-2:]}(x))" for n in names} | {"bool": "float64(i32(x) > 0) + float64(f32(x) > 1)"}
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "double",
+            "inputs": [{"name": n[0] + n[-2:], "type": n, "dims": ["x"]} for n in names],
+            "stages": [{"name": f"of_{n}", "dims": ["x"], "value": v} for n, v in values.items()],
+            "outputs": [f"of_{n}" for n in values],
+            "estimates": {f"of_{n}": [[0, 4096]] for n in values},
+        }
+    )
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", size // 8), (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("double", "by hand", groups), machine(vector_bytes=size))
+    assert not re.search(r"[ab]_\d+\[\d+\]", source.code), "lane by lane"
+    rng = np.random.default_rng(7)
+    columns = {n: floats(rng)[0] if n == "float32" else values_of(n) for n in names}
+    inputs = {n[0] + n[-2:]: Image(np.resize(c, 1500), (0,)) for n, c in columns.items()}
+    regions = dict.fromkeys(pipeline.outputs, ((0, 1500),))
+    expected = interpret(pipeline, inputs, {}, regions)
+    status, got = call(build(source, ("-O1", *flags), compiler, size), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for output in pipeline.outputs:
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=output)
 
 
 def test_random_numbers_are_the_same_in_vectors() -> None:

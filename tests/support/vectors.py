@@ -1,0 +1,19 @@
+"""Machines and compilers that functions of whole vectors are tested with, and values for them."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+
+FLAGS = {"gcc": ("-O2",), "clang": ("-O1",)}
+"""Compilers, with flags."""
+
+OLDEST = ("-march=x86-64",) if platform.machine() == "x86_64" else ()
+MACHINES = [(64, ()), (32, ()), (16, ()), (16, OLDEST)]
+"""The bytes of a vector, and flags for what has less than others with such vectors."""
+
+
+def pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair of values, in two columns."""
+    return np.repeat(values, len(values)), np.tile(values, len(values))
