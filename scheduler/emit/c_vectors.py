@@ -10,6 +10,7 @@ import re
 from string import Template
 
 from scheduler.emit import (
+    c_circular,
     c_elementary,
     c_exponentials,
     c_gathers,
@@ -57,6 +58,7 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     **c_memory.FUNCTIONS,
     **c_elementary.FUNCTIONS,
     **c_exponentials.FUNCTIONS,
+    **c_circular.FUNCTIONS,
 }
 """C text and callees by name, in an order in which they can be defined."""
 
@@ -149,7 +151,7 @@ def _defined(name: str, t: ScalarType, lanes: int, doubles: int, architecture: s
     words |= {"I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes), "F": vector("float", 32, lanes)}
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
     words["halves"] = c_exponentials.halves(lanes, doubles) if name == "pow" else ""
-    words |= c_elementary.words(t, lanes, architecture)
+    words |= c_elementary.words(t, lanes, architecture) | c_circular.words(lanes)
     words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
     test, store = c_memory.STREAMING_STORES.get(t.bytes * lanes, ("0", "store"))
     words |= {"whole": test, "store": f"__builtin_ia32_{store}"}

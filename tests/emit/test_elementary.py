@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.machines import machine
-from support.native import build, call, source_of
+from support.native import WARNINGS, build, call, source_of
+from support.tools import require_tool
 from support.vectors import FLAGS, MACHINES, pairs
 
+from scheduler.emit import c_neon
+from scheduler.emit.c import FLAGS as FLAGS_OF_FILES
+from scheduler.emit.c import RELAXED
+from scheduler.emit.c_operands import Operands
+from scheduler.emit.c_types import Symbols
 from scheduler.lang.document import load
 from scheduler.lang.interpret import Image
 from scheduler.lang.pipeline import Pipeline
+from scheduler.lang.types import FLOAT32, INT32, UINT32
 from scheduler.schedule import Group, Schedule, Vector
 
 SPECIAL = np.array(
@@ -46,6 +55,13 @@ def powers(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return base, np.nan_to_num(np.concatenate([*exponents, rng.uniform(0, 3, 20000), whole]))
 
 
+def circular(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Angles near and far, and those near multiples of pi / 2."""
+    multiples = rng.integers(-80000, 80000, 50000) * (np.pi / 2)
+    # the far ones are apart from the others, whose vectors they would share
+    return multiples, rng.uniform(-10, 10, 50000), magnitudes(rng, -30, 17), magnitudes(rng, 17, 127)
+
+
 CASES = {
     "exp(a(x))": Case(np.exp, 4, lambda rng: (rng.uniform(-104, 89, 50000),)),
     "log(a(x))": Case(np.log, 3, lambda rng: (np.abs(magnitudes(rng, -149, 128)), rng.uniform(0.5, 2, 50000))),
@@ -54,6 +70,14 @@ CASES = {
         lambda a: np.power(a, np.float64(np.float32(2.2))), 4, lambda rng: (rng.random(50000),)
     ),
     "a(x) ** -3": Case(lambda a: a**-3.0, 4, lambda rng: (magnitudes(rng, -40, 40),)),
+    "sin(a(x))": Case(np.sin, 4, circular),
+    "cos(a(x))": Case(np.cos, 4, circular),
+    "tan(a(x))": Case(np.tan, 4, circular),
+    "asin(a(x))": Case(np.arcsin, 4, lambda rng: (rng.uniform(-1, 1, 50000), magnitudes(rng, -30, 0.1))),
+    "acos(a(x))": Case(np.arccos, 4, lambda rng: (rng.uniform(-1, 1, 50000), magnitudes(rng, -30, 0.1))),
+    "atan(a(x))": Case(np.arctan, 4, lambda rng: (magnitudes(rng, -60, 60), magnitudes(rng, -3, 3))),
+    "atan2(a(x), b(x))": Case(np.arctan2, 4, lambda rng: (magnitudes(rng, -9, 9), magnitudes(rng, -9, 9))),
+    "tanh(a(x))": Case(np.tanh, 4, lambda rng: (magnitudes(rng, -30, 5), rng.uniform(-2, 2, 50000))),
 }
 
 
@@ -121,6 +145,84 @@ def test_functions_of_vectors(size: int, flags: tuple[str, ...], compiler: str) 
         with np.errstate(all="ignore"):
             exact = case.exact(*(a.astype(np.float64) for a in arguments))
         assert_near(got[output][0], exact, case.ulps, arguments, name)
+
+
+HEAD = """\
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define TILESMITH_INLINE static inline __attribute__((unused))
+"""
+
+PROGRAM = """\
+{declarations}
+int main(int count, char **words) {{
+    f32x4 a, b, r;
+    const int function = count > 1 ? atoi(words[1]) : 0;
+    while (fread(&a, sizeof a, 1, stdin) == 1 && fread(&b, sizeof b, 1, stdin) == 1) {{
+        switch (function) {{
+{cases}        default: return 1;
+        }}
+        fwrite(&r, sizeof r, 1, stdout);
+    }}
+    return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+def test_functions_of_aarch64(compiler: str, tmp_path: Path) -> None:
+    """All functions, in QEMU."""
+    named = {name: case for name, case in CASES.items() if "float32(" not in name and "-3" not in name}
+    operands, texts = Operands(Symbols({}), strict=False, register_bytes=16, architecture=c_neon.ARCHITECTURE), []
+    for n, name in enumerate(named):
+        function = "pow" if "**" in name else name.partition("(")[0]
+        more = ", b" if "b(" in name else f", {operands.numbers(FLOAT32, 4)}" if function == "exp" else ""
+        texts.append(f"        case {n}: r = {operands.function(function, FLOAT32, 4)}(a{more}); break;\n")
+    text = PROGRAM.format(declarations=operands.declarations(), cases="".join(texts))
+    program = linked(HEAD + text, compiler, tmp_path)
+    for n, (name, case) in enumerate(named.items()):
+        both = [c[: len(c) // 4 * 4] for c in columns_of(case, "b(" in name)]
+        rows = np.concatenate([c.reshape(-1, 4) for c in both], axis=1)
+        got = np.frombuffer(run(*program, n, given=rows.tobytes()), np.float32)
+        arguments = tuple(both[: 2 if "b(" in name else 1])
+        with np.errstate(all="ignore"):
+            exact = case.exact(*(a.astype(np.float64) for a in arguments))
+        assert_near(got, exact, case.ulps, arguments, name)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+def test_conversions_of_aarch64(compiler: str, tmp_path: Path) -> None:
+    """To double precision, in QEMU."""
+    operands, texts = Operands(Symbols({}), strict=False, register_bytes=16, architecture=c_neon.ARCHITECTURE), []
+    for t in (INT32, UINT32, FLOAT32):
+        ends = "2.5f, -3e38f" if t.is_float else f"{t.min}, {t.max}" if t == UINT32 else "INT32_MIN, INT32_MAX"
+        texts.append(
+            f"    const {operands.of(t, 2)} a_{t.name} = {{{ends}}};\n"
+            f"    const f64x2 b_{t.name} = {operands.function('to_f64', t, 2)}(a_{t.name});\n"
+            f"    if (b_{t.name}[0] != a_{t.name}[0] || b_{t.name}[1] != a_{t.name}[1]) return 1;\n"
+        )
+    text = f"{operands.declarations()}\nint main(void) {{\n{''.join(texts)}    return 0;\n}}\n"
+    assert text.count(f"#if defined {c_neon.MACRO} && ") == 3, "not an instruction"
+    run(*linked(HEAD + text, compiler, tmp_path))
+
+
+def linked(text: str, compiler: str, folder: Path) -> tuple[object, ...]:
+    """The command that runs a program for AArch64."""
+    linker, emulator = require_tool("aarch64-linux-gnu-gcc"), require_tool("qemu-aarch64")
+    source, compiled, program = folder / "program.c", folder / "program.o", folder / "program"
+    source.write_text(text)
+    command = [linker] if compiler == "gcc" else [require_tool("clang"), "--target=aarch64-linux-gnu"]
+    run(*command, *FLAGS_OF_FILES, *RELAXED, *WARNINGS, *FLAGS[compiler], "-c", source, "-o", compiled)
+    run(linker, compiled, "-o", program, "-lm")
+    return emulator, "-L", "/usr/aarch64-linux-gnu", program
+
+
+def run(*command: object, given: bytes = b"") -> bytes:
+    done = subprocess.run(list(map(str, command)), input=given, capture_output=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stderr.decode()[-3000:]}"
+    return done.stdout
 
 
 def test_strict_functions_are_those_of_the_c_library() -> None:
