@@ -22,11 +22,12 @@ they decide. Ordinary cores differ in these by a third."""
 CALL = 50.0
 """Cycles of a function that is a polynomial, or a call."""
 FUNCTIONS: Mapping[str, float] = {
-    "exp": 56.0, "log": 65.0, "pow": 150.0, "sqrt": QUOTIENT, "floor": 8.0, "ceil": 8.0, "round": 8.0, "trunc": 8.0,
+    "exp": 56.0, "log": 65.0, "pow": 150.0, "sin": 48.0, "cos": 52.0, "tan": 76.0, "asin": 65.0, "acos": 70.0,
+    "atan": 70.0, "atan2": 82.0, "tanh": 84.0, "sqrt": QUOTIENT, "floor": 8.0, "ceil": 8.0, "round": 8.0, "trunc": 8.0,
     "min": CHOICE, "max": CHOICE, "clamp": 2 * CHOICE, "abs": INTEGER, "absd": 2 * FLOAT, "lerp": 2 * FLOAT,
     "mux": CHOICE,
 }  # fmt: skip
-"""Cycles of calls: the longest chains of `emit.c_elementary`."""
+"""Cycles of calls: the longest chains of `emit.c_exponentials` and `emit.c_circular`."""
 WRITTEN = 64
 """Terms of a reduction that are written out, one after the other; loops over more have several chains."""
 

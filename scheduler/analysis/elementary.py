@@ -1,7 +1,8 @@
-"""Operations of elementary functions, as code generation makes them of vectors (`emit.c_elementary`).
+"""Operations of elementary functions, as code generation makes them of vectors (`emit.c_exponentials`,
+`emit.c_circular`).
 
-Square roots take what quotients do, roundings what conversions do. Of single precision `exp`, `log` and `pow` are
-polynomials; all others are calls of the C library for each lane, counted in units of a sine.
+Square roots take what quotients do, roundings what conversions do. All others are polynomials in single precision, and
+calls of the C library for each lane in double precision, counted in units of a sine.
 """
 
 from __future__ import annotations
@@ -16,17 +17,24 @@ Parts = Mapping[str, Operations]
 """Operations by element type."""
 
 _LOG_PARTS = Operations(add=7, multiply=1, select=2, convert=1)
-_EXP_SCALED = Operations(add=10, multiply=7, convert=1)
-_POLYNOMIALS: Mapping[str, Parts] = {
-    "exp": {"f32": Operations(add=4, multiply=3, select=2, convert=2) + _EXP_SCALED},
-    "log": {"f32": _LOG_PARTS + Operations(add=13, multiply=13, select=7)},
-    "pow": {
-        "f32": _LOG_PARTS + Operations(add=6, multiply=1, select=18, convert=2) + _EXP_SCALED,
-        # the logarithm, its product with the exponent, and what of that is whole
-        "f64": Operations(add=14, multiply=11, divide=1, select=4, convert=6),
-    },
+_SCALED = Operations(add=6, multiply=1, convert=1)
+_EXP = Operations(add=8, multiply=9, select=2, convert=2) + _SCALED
+_LOG2 = Operations(add=18, multiply=14, divide=1)
+_POLYNOMIALS: Mapping[str, Operations] = {
+    "exp": _EXP,
+    "log": _LOG_PARTS + Operations(add=13, multiply=13, select=7),
+    # beside the logarithm its product with the exponent, the power of 2, and what is special
+    "pow": _LOG_PARTS + _LOG2 + Operations(add=28, multiply=9, select=22, convert=2) + _SCALED,
+    "sin": Operations(add=15, multiply=10, select=1),
+    "cos": Operations(add=15, multiply=10, select=1),
+    "tan": Operations(add=18, multiply=14, divide=1, select=2),
+    "asin": Operations(add=11, multiply=9, divide=1, select=4),
+    "acos": Operations(add=13, multiply=9, divide=1, select=5),
+    "atan": Operations(add=14, multiply=11, divide=1, select=3),
+    "atan2": Operations(add=16, multiply=11, divide=1, select=8),
+    "tanh": _EXP + Operations(add=10, multiply=8, divide=1, select=2),
 }
-"""Operations of single precision, the halves of `pow` in double precision apart."""
+"""Operations of single precision, with fused multiplications: `pow` takes more without."""
 
 _INSTRUCTIONS = {
     "sqrt": Operations(divide=1),
@@ -46,5 +54,5 @@ def executed(function: str, t: ScalarType, args: int) -> Parts:
     if function in _INSTRUCTIONS:
         return {name: _INSTRUCTIONS[function]}
     if name == "f32" and function in _POLYNOMIALS:
-        return _POLYNOMIALS[function]
+        return {name: _POLYNOMIALS[function]}
     return {name: Operations(function=_CALLS.get(function, 1.0))}

@@ -29,7 +29,7 @@ from scheduler.analysis.members import effective, members_of
 from scheduler.analysis.regions import estimated_regions
 from scheduler.lang.document import load
 from scheduler.lang.expr import Binary, Call, Cast, Compare, Const, Select, Unary, Var
-from scheduler.lang.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16
+from scheduler.lang.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
 
 f, g = F("f"), F("g", INT32)
 
@@ -180,8 +180,9 @@ def _mux(*choices: E) -> E:
         (E(Binary("//", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
         (E(Binary("%", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
         (E(Binary("//", g(x, y).e, Const(6, INT32), INT32)), Operations(divide_by_constant=1)),
-        (E(Call("sin", (f(x, y).e,), FLOAT32)), Operations(function=1)),
-        (E(Call("atan2", (f(x, y).e, f(y, x).e), FLOAT32)), Operations(function=4.5)),
+        (E(Call("sin", (f(x, y).e,), FLOAT64)), Operations(function=1)),
+        (E(Call("atan2", (f(x, y).e, f(y, x).e), FLOAT64)), Operations(function=4.5)),
+        (E(Call("sin", (f(x, y).e,), FLOAT32)), Operations(add=15, multiply=10, select=1)),
         (E(Call("sqrt", (f(x, y).e,), FLOAT32)), Operations(divide=1)),
         (E(Call("floor", (f(x, y).e,), FLOAT32)), Operations(convert=1)),
         (E(Binary("**", f(x, y).e, Const(3.0, FLOAT32), FLOAT32)), Operations(multiply=2)),
@@ -193,11 +194,12 @@ def test_operations_that_are_executed_along_a_row(value: E, expected: Operations
     assert all_types(typed_operations(stage("out", "xyc", value), in_row=True)) == expected
 
 
-def test_powers_are_partly_computed_in_double_precision() -> None:
-    power = E(Binary("**", f(x, y).e, f(y, x).e, FLOAT32))
-    typed = dict(typed_operations(stage("out", "xy", power), in_row=True))
-    assert typed["f64"].divide == 1
-    assert typed["f32"].function == typed["f64"].function == 0
+@pytest.mark.parametrize(("t", "functions"), [(FLOAT32, 0), (FLOAT64, 3.0)])
+def test_powers_are_calls_in_double_precision_alone(t: ScalarType, functions: float) -> None:
+    power = E(Binary("**", f(x, y).e, f(y, x).e, t))
+    counted = all_types(typed_operations(stage("out", "xy", power), in_row=True))
+    assert counted.function == functions
+    assert (counted.divide == 1) == (functions == 0)
 
 
 def test_reads_that_a_mux_skips() -> None:
