@@ -28,8 +28,8 @@ FUNCTIONS: Mapping[str, float] = {
     "mux": CHOICE,
 }  # fmt: skip
 """Cycles of calls: the longest chains of `emit.c_exponentials` and `emit.c_circular`."""
-WRITTEN = 64
-"""Terms of a reduction that are written out, one after the other; loops over more have several chains."""
+SIDE_BY_SIDE = 4
+"""Chains that compilers make of a longer sum."""
 
 
 @once_per_stage
@@ -58,13 +58,20 @@ def _from_parts(e: Expr, known: dict[int, float], after: int) -> float:
         for r in e.domain:
             terms *= constant_trips(r)
         parts = (e.body, *(() if e.where is None else (e.where,)))
-        joins = 1 if after or terms > WRITTEN else terms
-        return max(_chain(p, known, after) for p in parts) + joins * _simple(e)
-    parts = _summands(e) if after else parts_of(e)
+        return max(_chain(p, known, after) for p in parts) + _joins(terms, after) * _simple(e)
+    parts = _summands(e)
+    if len(parts) > 2:
+        before = max(_chain(p, known, after) for p in parts)
+        return before + _joins(len(parts) - 1, after) * _simple(e) if before else 0.0
     before = max((_chain(p, known, after) for p in parts), default=0.0)
     if isinstance(e, Access):
         return before + GATHER if before else LOAD
     return before + _latency(e) if before else 0.0
+
+
+def _joins(terms: int, after: int) -> float:
+    """Operations one after the other that join so many terms to one, or after the last of them only."""
+    return 1.0 if after else min(terms, SIDE_BY_SIDE - 1 + terms / SIDE_BY_SIDE)
 
 
 def _summands(e: Expr) -> tuple[Expr, ...]:
