@@ -36,7 +36,7 @@ SHORT = 64
 NEGLIGIBLE = 0.005
 """A group that takes less of the time of all is not looked into further."""
 CLOSE = 1.25
-"""The cost of one kind of shape over that of the best up to which it is worked out, too."""
+"""The cost of shapes with fused rows over that of the best up to which they are worked out, too."""
 SAME = 0.01
 """Relative difference of predicted times up to which the largest tile size is taken."""
 KEPT = 8
@@ -288,11 +288,11 @@ class Planner:
 
 
 def _leading(plans: Sequence[Plan]) -> list[Plan]:
-    """The best of some plans with tiles, best first; and where it is close the best of those whose rows are fused where
-    its own are not, or the other way round: how memory is asked and written may turn that."""
+    """The best of some plans with tiles; and where its rows are not fused the best of those that are, if it is close:
+    how memory is asked and written may turn that, and loops apart take more than is predicted rather than less."""
     sized = [p for p in plans if p.sized is not None]
-    other = (p for p in sized if p.kind.fused != sized[0].kind.fused and p.total < CLOSE * sized[0].total)
-    return [*sized[:1], *islice(other, 1)]
+    fused = (p for p in sized if p.kind.fused and not sized[0].kind.fused and p.total < CLOSE * sized[0].total)
+    return [*sized[:1], *islice(fused, 1)]
 
 
 @dataclass(frozen=True, slots=True)
