@@ -15,39 +15,53 @@ $permutation
 #endif
 """
 
+_APART = """\
+/* Elements of a row at places of their own, out of the way of what is as a rule. */
+static __attribute__((noinline, cold, unused)) $T $apart(const $E *row, $J at) {
+    return ($T){$elements};
+}
+"""
+
 _RUN = """\
 /* Elements of a row, at neighbours that are clamped; `whole` if it is a vector long, the last of which is at `last`. */
 TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
 #if TILESMITH_REGISTER >= $bytes && ($permutes)
-    if (whole) {
-        const int64_t start = at[0] < last ? at[0] : last;
-        $T found;
-        memcpy(&found, row + start, sizeof found);
-        return $permuted(found, __builtin_convertvector(at - (int32_t)start, $I));
-    }
-#endif
+    if (__builtin_expect(!whole, 0)) return $apart(row, at);
+    const int64_t start = at[0] < last ? at[0] : last;
+    $T found;
+    memcpy(&found, row + start, sizeof found);
+    return $permuted(found, __builtin_convertvector(at - (int32_t)start, $I));
+#else
     (void)whole, (void)last;
     return ($T){$elements};
+#endif
+}
+"""
+
+_CLOSEST = """\
+/* Elements of a row from `at` on, each the nearest of `first` to `last`, out of the way of what is as a rule. */
+static __attribute__((noinline, cold, unused)) $T $closest(const $E *row, int64_t at, int64_t first, int64_t last) {
+    $E lanes[$last + 1];
+    for (int n = 0; n <= $last; n++) lanes[n] = row[tilesmith_max(tilesmith_min(at + n, last), first)];
+    $T found;
+    memcpy(&found, lanes, sizeof found);
+    return found;
 }
 """
 
 _NEAR = """\
 /* Elements of a row from `at` on, of which `first` to `last` exist: lanes beyond have any of these. */
 TILESMITH_INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
-    if (last - first >= $last) {
-        const int64_t start = tilesmith_max(tilesmith_min(at, last - $last), first);
-        $T found;
-        memcpy(&found, row + start, sizeof found);
-        if (at == start) return found;
-#if TILESMITH_REGISTER >= $bytes && ($permutes)
-        return $permuted(found, (($I){$iota} + ($i)(at - start)) & $last);
-#endif
-    }
-    $E lanes[$last + 1];
-    for (int n = 0; n <= $last; n++) lanes[n] = row[tilesmith_max(tilesmith_min(at + n, last), first)];
+    if (__builtin_expect(last - first < $last, 0)) return $closest(row, at, first, last);
+    const int64_t start = tilesmith_max(tilesmith_min(at, last - $last), first);
     $T found;
-    memcpy(&found, lanes, sizeof found);
-    return found;
+    memcpy(&found, row + start, sizeof found);
+    if (at == start) return found;
+#if TILESMITH_REGISTER >= $bytes && ($permutes)
+    return $permuted(found, (($I){$iota} + ($i)(at - start)) & $last);
+#else
+    return $closest(row, at, first, last);
+#endif
 }
 """
 
@@ -173,8 +187,10 @@ TILESMITH_INLINE uint64_t $pair(const $E *at) {
 
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "permuted": (_PERMUTED, ()),
-    "run": (_RUN, ("permuted",)),
-    "near": (_NEAR, ("permuted",)),
+    "apart": (_APART, ()),
+    "run": (_RUN, ("permuted", "apart")),
+    "closest": (_CLOSEST, ()),
+    "near": (_NEAR, ("permuted", "closest")),
     "part": (_PART, ()),
     "held": (_HELD, ()),
     "into_line": (_INTO_LINE, ()),

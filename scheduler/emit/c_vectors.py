@@ -84,7 +84,7 @@ class Functions:
             return []
         self._asked.add((name, t, lanes))
         types = [(kind, t.bits, lanes) for kind in ("int", "uint", *(["float"] if t.is_float else []))]
-        if name == "run":
+        if name in ("run", "apart"):
             types.append(("int", 32, lanes))
         if t.is_integer and is_integer_function(name):
             return [*types, *types_of(name, t, lanes)]
