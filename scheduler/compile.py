@@ -21,7 +21,7 @@ from scheduler.lower import lower
 from scheduler.schedule import Schedule
 from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
 
-SCHEDULER_VERSION = "18"
+SCHEDULER_VERSION = "19"
 """Part of every key: raised when the same question gets another answer."""
 
 Clock = Callable[[], float]

@@ -7,11 +7,26 @@ and latency, it is the latency that limits (`cost_models.ecm`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
+from typing import TypeGuard
 
 from scheduler.analysis.arithmetic import constant_trips
 from scheduler.analysis.remember import once_per_stage
-from scheduler.lang.expr import Access, Binary, Call, Cast, Compare, Const, Expr, Logical, Reduce, Select, Unary, Var
-from scheduler.lang.expr import children as parts_of
+from scheduler.lang.expr import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Logical,
+    Reduce,
+    Select,
+    Unary,
+    Var,
+    children,
+)
 from scheduler.lang.pipeline import Stage
 
 LOAD, GATHER = 5.0, 20.0
@@ -54,16 +69,14 @@ def _from_parts(e: Expr, known: dict[int, float], after: int) -> float:
     if isinstance(e, Var | Const):
         return 0.0
     if isinstance(e, Reduce):
-        terms = 1
-        for r in e.domain:
-            terms *= constant_trips(r)
+        trips = prod(constant_trips(r) for r in e.domain)
         parts = (e.body, *(() if e.where is None else (e.where,)))
-        return max(_chain(p, known, after) for p in parts) + _joins(terms, after) * _simple(e)
-    parts = _summands(e)
-    if len(parts) > 2:
-        before = max(_chain(p, known, after) for p in parts)
-        return before + _joins(len(parts) - 1, after) * _simple(e) if before else 0.0
-    before = max((_chain(p, known, after) for p in parts), default=0.0)
+        return max(_chain(p, known, after) for p in parts) + _joins(trips, after) * _simple(e)
+    if _is_sum(e):
+        terms = _terms(e)
+        before = max(_chain(p, known, after) for p in terms)
+        return before + _joins(len(terms) - 1, after) * _simple(e) if before else 0.0
+    before = max((_chain(p, known, after) for p in children(e)), default=0.0)
     if isinstance(e, Access):
         return before + GATHER if before else LOAD
     return before + _latency(e) if before else 0.0
@@ -74,15 +87,17 @@ def _joins(terms: int, after: int) -> float:
     return 1.0 if after else min(terms, SIDE_BY_SIDE - 1 + terms / SIDE_BY_SIDE)
 
 
-def _summands(e: Expr) -> tuple[Expr, ...]:
-    """The parts of a sum of any number of them; of all else those that it is made of."""
-    if not (isinstance(e, Binary) and e.op in ("+", "-")):
-        return parts_of(e)
+def _is_sum(e: Expr) -> TypeGuard[Binary]:
+    return isinstance(e, Binary) and e.op in ("+", "-")
+
+
+def _terms(e: Binary) -> list[Expr]:
+    """The terms of a sum, the last one first."""
     found, left = [e.right], e.left
-    while isinstance(left, Binary) and left.op in ("+", "-"):
+    while _is_sum(left):
         found.append(left.right)
         left = left.left
-    return (left, *found)
+    return [*found, left]
 
 
 def _simple(e: Expr) -> float:

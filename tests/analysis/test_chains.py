@@ -1,0 +1,46 @@
+"""Chains of dependent operations."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.analysis.chains import CHOICE, FLOAT, GATHER, LOAD, QUOTIENT, chain
+from scheduler.lang.document import load
+
+INPUTS = [{"name": "f", "type": "float32", "dims": ["x", "y", "c"]}, {"name": "g", "type": "float32", "dims": ["x"]}]
+
+
+@pytest.mark.parametrize(
+    ("value", "whole", "after"),
+    [
+        ("f(x, y, c)", LOAD, LOAD),
+        ("f(x, y, c) * 2.0 + 1.0", LOAD + 2 * FLOAT, LOAD + 2 * FLOAT),
+        ("f(x, y, c) + g(x)", LOAD + FLOAT, LOAD + FLOAT),
+        ("f(x, y, 0) + f(x, y, 1) + f(x, y, 2)", LOAD + 2 * FLOAT, LOAD + FLOAT),
+        ("f(x, y, 0) * f(x, y, 1) * f(x, y, 2)", LOAD + 2 * FLOAT, LOAD + 2 * FLOAT),
+        ("clamp(f(x, y, c), 0.0, 1.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
+        ("select(f(x, y, c) > 0.0, f(x, y, c), 0.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
+        ("sqrt(f(x, y, c))", LOAD + QUOTIENT, LOAD + QUOTIENT),
+        ("sum(f(x + i, y, c) for i in range(3))", LOAD + 3 * FLOAT, LOAD + FLOAT),
+        ("sum(f(x + i, y, c) for i in range(16))", LOAD + 7 * FLOAT, LOAD + FLOAT),  # four chains, and their sums
+        ("g(clamp(int32(f(x, y, c)), 0, 9))", None, None),
+        ("float32(x) * 2.0", 0.0, 0.0),
+    ],
+)
+def test_chains_are_what_waits_for_loads(value: str, whole: float | None, after: float | None) -> None:
+    stages = [{"name": "out", "dims": ["x", "y", "c"], "value": value}]
+    estimates = {"out": [[0, 64], [0, 64], [0, 3]]}
+    document = {
+        "format": 1,
+        "name": "p",
+        "inputs": INPUTS,
+        "stages": stages,
+        "outputs": ["out"],
+        "estimates": estimates,
+    }
+    of = load(document)
+    found = chain(of.stages[0])
+    if whole is None:
+        assert found[0] == found[1] > LOAD + GATHER
+    else:
+        assert found == (whole, after)
