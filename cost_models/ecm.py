@@ -49,7 +49,8 @@ RUN_BYTES = 2048.0
 LATE_BYTES = 256.0
 """Bytes of a row of which half are lines that no prefetcher has asked for: some misses come before it follows."""
 LATE_STORE_BYTES = 4096.0
-"""The same of stores, which leave a core in order and so wait for each other: prefetchers stop where a page ends."""
+"""Bytes of a row of which half are stored late: stores leave a core in order and so wait for each other, and
+prefetchers stop where a page ends."""
 USABLE = 0.7
 """Share of a cache that one working set has to itself: the rest are other programs', and lines in its way."""
 SHARP = 0.3
@@ -150,9 +151,9 @@ class _Lines(NamedTuple):
 
 
 def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
-    """What comes beyond the end of a row is of use where the next tile goes on with it, and what is touched before that
-    stays in the cache that prefetchers fill; or in the last level, which is nearer than memory. Of stages that share
-    the loop of the output its rows are followed."""
+    """Lines of every stage. What comes beyond the end of a row is of use where the next tile goes on with it, and what
+    is touched before that stays in the cache that prefetchers fill; or in the last level, which is nearer than memory.
+    Of stages that share the loop of the output its rows are followed."""
     streams = [w.streams * t for w, t in zip(works, times, strict=True)]
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
     several = len(m.inside) > 1
@@ -183,8 +184,8 @@ def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
 
 
 class _Cache(NamedTuple):
-    """What stays in one cache while a group runs: the part of each of its working sets that does, as far as any stage
-    has them as states, and the parts that do not of what comes from outside and of what goes there."""
+    """One cache while a group runs, as what stays in it: the part of each of its working sets that does, as far as any
+    stage has them as states, and the parts that do not of what comes from outside and of what goes there."""
 
     size: float
     stays: list[Amount]
@@ -315,7 +316,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
 
 
 def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
-    """How many times longer the steps of the stages that share a loop take for waiting for one another."""
+    """Factor by which the steps of the stages that share a loop are longer for waiting for one another."""
     arithmetic = transfers = instructions = 0.0
     for w, s, n in zip(works, steps, times, strict=True):
         if w.in_output and w.lanes > 1:
@@ -354,6 +355,6 @@ def _times(work: Work, works: list[Work]) -> float:
 
 
 def _start(work: GroupWork, m: Machine, share: Amount, threads: int) -> Amount:
-    """What it takes to begin a group and its tiles."""
+    """Time to begin a group and its tiles."""
     forked = chosen(work.parallel > 1, m.parameters.fork_join_ns, 0.0) if threads > 1 else 0.0
     return forked * 1e-3 + work.tiles * share * m.parameters.tile_start_ns * 1e-3

@@ -1,4 +1,4 @@
-"""What one step of the innermost loop of a stage takes in the core, were all data in the first level."""
+"""Cycles of one step of the innermost loop of a stage in the core, were all data in the first level."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@
  * GROUP is core, reach, caches, memory or system. A line of JSON on standard output for every figure and round:
  * {"name": ..., "ns": ..., "clock_ghz": ...}. `ns` is per operation on a vector, per byte, per load, or per event
  * (of memory.hidden and memory.hidden_ahead it is a share, of window a number), the least of as many tries as SAMPLE_US
- * microseconds allow, one at least; `clock_ghz` was measured just after. Working sets are of one thread: of every level of cache, innermost first, then of memory; for `reach` any number of them, the
- * largest last, of all threads together.
+ * microseconds allow, one at least; `clock_ghz` was measured just after. Working sets are of one thread: of every level
+ * of cache, innermost first, then of memory; for `reach` any number of them, the largest last, of all threads together.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

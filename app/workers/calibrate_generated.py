@@ -21,7 +21,7 @@ from scheduler.schedule import Schedule
 from scheduler.search import root_schedule
 
 FUNCTIONS = ("sin(a(x, y))", "cos(b(x, y))")
-"""Those that are the unit of functions that the C library computes."""
+"""Functions whose time is the unit of those that the C library computes."""
 _NAMES = {"i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f32": "float32", "f64": "float64"}
 _COMPILE_S = 120.0
 _WIDE, _HIGH = 1024, 16

@@ -200,7 +200,7 @@ class WorkCounter:
         return found
 
     def _chain_of_loop(self, stages: Sequence[StageCounts]) -> float:
-        """The same of all stages that are computed in one step."""
+        """Chain through all stages that are computed in one step."""
         ends: dict[str, float] = {}
         for s in stages:
             if s.work is not None and s.stage in self.one_loop:
@@ -271,7 +271,7 @@ class WorkCounter:
         return _Code(then, updated, updated, Before(run.before, first, loads, stores))
 
     def _reads_before(self, name: str) -> bool:
-        """Whether all that a stage reads of others is read before its updates."""
+        """True where all that a stage reads of others is read before its updates."""
         found = accesses(self.counter.members.facts.definitions[name])
         return all(a.producer == name or a.definition == 0 for a in found)
 

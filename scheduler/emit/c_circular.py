@@ -193,5 +193,5 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def words(lanes: int) -> dict[str, str]:
-    """What the texts above say of every lane."""
+    """Functions of vectors that the texts above define for every lane."""
     return {f"lanes_{f}": ", ".join(f"{f}f(a[{n}])" for n in range(lanes)) for f in _EACH_OF}

@@ -1,4 +1,4 @@
-"""What elementary functions of vectors in C files are made of, conversions of floats, and the C library's functions.
+"""Parts of the elementary functions of vectors in C files, conversions of floats, and the C library's functions.
 
 See `c_exponentials` and `c_circular` for those that are computed in whole vectors. They stand for the C library's where
 floats are relaxed.

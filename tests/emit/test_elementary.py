@@ -106,7 +106,7 @@ def row(values: list[str], types: dict[str, str]) -> Pipeline:
 
 
 def ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """How many floats what we got is from a value in double precision that is no special one."""
+    """Distance in floats of what we got from a value in double precision that is no special one."""
     with np.errstate(all="ignore"):
         return np.abs(got.astype(np.float64) - exact) / np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
 

@@ -363,7 +363,7 @@ def test_places_that_differ_by_what_lanes_have_in_common_share_a_vector(
 
 
 def test_edges_that_grow_with_a_loop_are_vectors() -> None:
-    """Of the loop around a row its middle is looked at: the edges of most rows are wide."""
+    """Loops around a row are looked at in their middle: the edges of most rows are wide."""
     document = {
         "format": 1,
         "name": "disparities",
