@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from app.workers.calibrate import LEAST_VECTOR_BYTES, measure
-from app.workers.samples import Measured
+from app.profiler.calibrate import LEAST_VECTOR_BYTES, measure
+from app.profiler.samples import Measured
 from benchmarks import machine, report
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem
-from cost_models.counts import Operations
+from cost_models.operations import Operations
 from platforms.detect import host
-from scheduler.analysis.facts import gather
+from scheduler.features.pipeline_features import gather
 
 KINDS = ("add", "multiply", "divide_by_constant", "select", "convert")
 """Operations that count as one of the simplest of their type each; those in indices are left out."""

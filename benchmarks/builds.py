@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.platforms.measuring import asked, measured_once
+from app.profiler.first_use import asked, measured_once
 from benchmarks import report
 from platforms.detect import host
 from platforms.isa import ISAS

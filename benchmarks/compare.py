@@ -24,8 +24,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from app import tuning
-from app.workers.compile import BuiltLibrary, build
+from app.profiler import tuning
+from app.runtime.build import BuiltLibrary, build
 from benchmarks import contest, halide_peers, machine, report
 from benchmarks.bound import bound, rates
 from benchmarks.builds import COMPILERS, NATIVE, instruction_sets, isa_of, machine_of
@@ -39,12 +39,12 @@ from benchmarks.summary import table as summary_table
 from platforms import load_text, to_document
 from platforms.detect import host
 from platforms.model import CpuPlatform
-from scheduler.compile import Options, compile_pipeline, generate
-from scheduler.emit.csource import CSource
-from scheduler.emit.loopnest import to_text
-from scheduler.lang.arguments import Image
-from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Schedule
+from scheduler.codegen.artifact import CSource
+from scheduler.codegen.loopnest import to_text
+from scheduler.compiler import Options, compile_pipeline, generate
+from scheduler.ir.pipeline.arguments import Image
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import Schedule
 from scheduler.search import METHODS, root_schedule
 
 PIPELINES = (

@@ -8,11 +8,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from app.workers.compile import build, find_toolchain
+from app.runtime.build import build, find_toolchain
 from benchmarks.figures import Figure, main, median
 from platforms.detect import host
 from scheduler import pipelines
-from scheduler.compile import compile_pipeline
+from scheduler.compiler import compile_pipeline
 
 REPEATS = 1
 LIMIT_S = 20.0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.drawing import drawn
 from scheduler import pipelines
-from scheduler.lang.document import load_text
-from scheduler.lang.pipeline import Pipeline
+from scheduler.frontends.document.document import load_text
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 DRAWN = re.compile(r"drawn_(?P<seed>\d+)")
 NEAR = 0.75

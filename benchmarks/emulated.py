@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import platforms
-from app.tuning import has_floats
+from app.profiler.tuning import has_floats
 from benchmarks import emulated_findings
 from benchmarks.contest import ContenderError, agreement
 from benchmarks.documents import drawn_name, pipeline_of

@@ -30,7 +30,7 @@ from typing import Any
 import cost_models
 import platforms
 import scheduler
-from app.workers.compile import build
+from app.runtime.build import build
 from benchmarks import builds, findings, report
 from benchmarks.arguments import LAYOUTS
 from benchmarks.builds import COMPILERS, instruction_sets, platform_of
@@ -41,12 +41,12 @@ from cost_models import Ecm
 from platforms import to_document
 from platforms.model import CpuPlatform
 from scheduler import pipelines
-from scheduler.analysis.schedule_counts import predict
-from scheduler.compile import generate
-from scheduler.lang.document import canonical_json
-from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Schedule
-from scheduler.schedule_document import to_document as schedule_document
+from scheduler.compiler import generate
+from scheduler.features.schedule_features import predict
+from scheduler.frontends.document.document import canonical_json
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.document import to_document as schedule_document
+from scheduler.ir.schedule.schedule import Schedule
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 
 ROUNDS = 8

@@ -32,7 +32,7 @@ from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from platforms.detect import host
 from platforms.isa import ISAS
-from scheduler.lang.pipeline import Pipeline
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
     import halide as hl

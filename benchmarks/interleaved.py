@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.tuning import has_floats
+from app.profiler.tuning import has_floats
 from benchmarks.arguments import LAYOUTS, Arguments
 from benchmarks.contender import private_stdout
 from benchmarks.contest import ATTEMPTS, QUIET_SHARE, SETTLE_S, ContenderError, agreement, harness, others_cpu_s

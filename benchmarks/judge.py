@@ -15,7 +15,7 @@ from benchmarks.contender import allocate, layout
 from benchmarks.contest import storage_order
 from benchmarks.problem import Region
 from benchmarks.to_halide import HalidePipeline, to_halide
-from scheduler.lang.pipeline import Pipeline
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 
 class Judge:

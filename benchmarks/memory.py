@@ -18,11 +18,11 @@ LIMIT = 1.2
 
 def measure(repeats: int = REPEATS) -> list[Figure]:
     """One figure per shipped pipeline: the ratio."""
-    from app.workers.compile import build
-    from app.workers.run import run
+    from app.runtime.build import build
+    from app.runtime.run import run
     from platforms.detect import host
-    from scheduler.compile import Options, compile_pipeline
-    from scheduler.lang.interpret import Image
+    from scheduler.compiler import Options, compile_pipeline
+    from scheduler.interpreter.interpreter import Image
 
     platform = host()
     found = []

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from scipy.stats import spearmanr
 
 from app.cli.sources import load_platform
-from app.workers.compile import build
+from app.runtime.build import build
 from benchmarks import machine, report
 from benchmarks.arguments import Arguments
 from benchmarks.contest import BUILD
@@ -34,13 +34,13 @@ from benchmarks.sampling import samples
 from cost_models import CostModel, Ecm, Taco2019
 from platforms.detect import host
 from platforms.model import CpuPlatform
-from scheduler.analysis.schedule_counts import predict
-from scheduler.compile import generate
-from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Schedule
-from scheduler.schedule_document import from_document, to_document
+from scheduler.compiler import generate
+from scheduler.features.schedule_features import predict
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.document import from_document, to_document
+from scheduler.ir.schedule.schedule import Schedule
 from scheduler.search import METHODS, SearchOptions, autoschedule
-from scheduler.search.final import root_schedule
+from scheduler.search.vectorize_and_parallelize import root_schedule
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "camera_pipe", "bilateral_grid", "nl_means", "max_filter",

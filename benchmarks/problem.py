@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.estimates import largest_weight
-from scheduler.analysis.required import required_regions
-from scheduler.lang.expr import Cast
-from scheduler.lang.pipeline import Input, Pipeline
-from scheduler.lang.types import ScalarType
+from app.runtime.estimates import largest_weight
+from scheduler.features.required_regions import required_regions
+from scheduler.ir.pipeline.expressions import Cast
+from scheduler.ir.pipeline.pipeline import Input, Pipeline
+from scheduler.ir.pipeline.types import ScalarType
 
 Region = tuple[tuple[int, int], ...]
 """(min, extent) per dim, in the order of the document."""

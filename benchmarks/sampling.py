@@ -14,24 +14,31 @@ import numpy as np
 
 from cost_models.taco2019 import Taco2019, arithmetic_cost
 from platforms.model import Platform
-from scheduler.analysis.counts import Levels
-from scheduler.analysis.facts import Facts, gather
-from scheduler.analysis.members import Members, members_of
-from scheduler.analysis.schedule_counts import counts_of
 from scheduler.errors import IllegalSchedule, ScheduleError
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.schedule import Group, Schedule, Vector
-from scheduler.search.factoring import factor_reductions
-from scheduler.search.final import finished, root_group
-from scheduler.search.grouping import Segment, forced_outputs, is_special, segments, shared_stages, trivial_shared
-from scheduler.search.inlining import bounded, inline_trivial
-from scheduler.search.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
-from scheduler.search.separating import Separated, separate
-from scheduler.search.shapes import fuse_rows, inline_by_cost
-from scheduler.search.sizing import Axes, Sized, Sizing, Tiling, shape_of
-from scheduler.search.tiling import few_iterations, keeps_apart, orders
-from scheduler.search.varying import ahead_bytes
+from scheduler.features.fusion_group import Members, members_of
+from scheduler.features.group_counts import Levels
+from scheduler.features.pipeline_features import Facts, gather
+from scheduler.features.schedule_features import counts_of
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import Group, Schedule, Vector
+from scheduler.legality.verifier import check
+from scheduler.search.ecm.loop_structures import fuse_rows, inline_by_cost
+from scheduler.search.ecm.moves import ahead_bytes
+from scheduler.search.rfactor_choice import factor_reductions
+from scheduler.search.separable_choice import Separated, separate
+from scheduler.search.taco2019.grouping import (
+    Segment,
+    forced_outputs,
+    is_special,
+    segments,
+    shared_stages,
+    trivial_shared,
+)
+from scheduler.search.taco2019.inlining import bounded, inline_trivial
+from scheduler.search.taco2019.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
+from scheduler.search.taco2019.tiling import few_iterations, keeps_apart, orders
+from scheduler.search.tile_sizes import Axes, Sized, Sizing, Tiling, shape_of
+from scheduler.search.vectorize_and_parallelize import finished, root_group
 
 ATTEMPTS = 400
 MOST_WORK = 4.0

@@ -19,9 +19,9 @@ from app.garbage import collect_rarely
 from benchmarks.figures import Figure, main, median
 from platforms.detect import host
 from scheduler import pipelines
-from scheduler.compile import Options, compile_pipeline
-from scheduler.lang.document import load
-from scheduler.lang.pipeline import Pipeline
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.search import SearchOptions, autoschedule
 
 REPEATS = 15

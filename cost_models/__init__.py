@@ -1,9 +1,10 @@
 """Counts in, cost out, with units: one file per model, one interface."""
 
 from cost_models.amounts import Amount
-from cost_models.counts import GroupCounts, LoadCounts, Operations, StageCounts
+from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from cost_models.ecm import Ecm
 from cost_models.model import Breakdown, CostModel, StageCost, Term, combined
+from cost_models.operations import Operations
 from cost_models.taco2019 import Taco2019
 from cost_models.work import GroupWork, Transfer, Work
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cost_models.counts import Operations
 from cost_models.machine import Machine
+from cost_models.operations import Operations
 from cost_models.work import Before, Transfer, Work
 from platforms.ecm import EcmParameters, TypeCycles
 

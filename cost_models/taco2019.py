@@ -16,8 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cost_models.amounts import Amount
-from cost_models.counts import GroupCounts, LoadCounts, Operations, StageCounts
+from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from cost_models.model import Breakdown, StageCost, Term
+from cost_models.operations import Operations
 from platforms.model import Platform
 
 OPERATION_COST = Operations(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from cost_models.amounts import Amount
-from cost_models.counts import Operations
+from cost_models.operations import Operations
 
 Way = Literal[
     "aligned", "unaligned", "uniform", "strided", "gathered", "pairs", "pixels", "table", "shuffled", "shared"

@@ -7,13 +7,11 @@ Calibration measures them on the host; `derived` makes them from the platform's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from collections.abc import Sequence
+from typing import Annotated, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
-
-if TYPE_CHECKING:
-    from platforms.model import CpuPlatform
 
 Cycles = Annotated[float, Field(strict=True, ge=0, le=100_000, allow_inf_nan=False)]
 Nanoseconds = Annotated[float, Field(strict=True, ge=0, le=1e9, allow_inf_nan=False)]
@@ -124,7 +122,43 @@ def lane_cycles(load_cycles: float, shuffle_cycles: float) -> float:
     return load_cycles + 2 * shuffle_cycles
 
 
-def derived(platform: CpuPlatform) -> EcmParameters:
+class CacheFigures(Protocol):
+    """What every description says of a level of cache."""
+
+    @property
+    def level(self) -> int: ...
+    @property
+    def bandwidth_bytes_per_cycle(self) -> float: ...
+    @property
+    def shared_by_threads(self) -> int: ...
+
+
+class Figures(Protocol):
+    """What every description says of a processor (`platforms.model.CpuPlatform`)."""
+
+    @property
+    def vector_bytes(self) -> int: ...
+    @property
+    def caches(self) -> Sequence[CacheFigures]: ...
+    @property
+    def cores(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def threads_per_core(self) -> int: ...
+    @property
+    def prefetcher(self) -> bool: ...
+    @property
+    def memory_bandwidth_gb_s(self) -> float: ...
+    @property
+    def memory_latency_ns(self) -> float: ...
+    @property
+    def line_bytes(self) -> int: ...
+    @property
+    def triple(self) -> str: ...
+
+
+def derived(platform: Figures) -> EcmParameters:
     """Parameters from the figures that every platform has; what these do not say is that of an ordinary core of today:
 
     - two vector instructions, two loads and one store a cycle; without vectors those are scalar ones;

@@ -13,10 +13,10 @@ import numpy as np
 
 from app.cli.report import UsageError
 from app.cli.sources import suggestion
-from app.images import ImageError, check_writable
+from app.runtime.images import ImageError, check_writable
 
 if TYPE_CHECKING:
-    from scheduler.lang.pipeline import Param, Pipeline
+    from scheduler.ir.pipeline.pipeline import Param, Pipeline
 
 Region = tuple[tuple[int, int], ...]
 Scalar = int | float | bool

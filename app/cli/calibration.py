@@ -11,8 +11,8 @@ import typer
 
 from app.cli.report import UsageError, print_warning
 from app.cli.sources import detected, measured
-from app.platforms.calibrated import calibrated, to_yaml, warnings, write
-from app.workers.calibrate import measure
+from app.profiler.calibrate import measure
+from app.profiler.calibrated_platform import calibrated, to_yaml, warnings, write
 from platforms import Platform
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from app.tuning import Tuned
+    from app.profiler.tuning import Tuned
     from scheduler.search import Candidate
 
 
 def table(candidates: Sequence[Candidate], tuned: Tuned | None = None) -> str:
     """A line a candidate, under a head; `*` marks those that no other beats in everything, `>` the fastest timed."""
-    from scheduler.ranking import ranked
+    from scheduler.search.candidate_table import ranked
 
     unit = candidates[0].predicted.unit
     measured = {} if tuned is None else {s.rank: s for s in tuned.samples}
@@ -35,8 +35,8 @@ def table(candidates: Sequence[Candidate], tuned: Tuned | None = None) -> str:
 
 def documents(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """The candidates as data, each with its schedule as `schedule.json` has it."""
-    from scheduler.ranking import to_document
-    from scheduler.schedule_document import to_document as schedule_document
+    from scheduler.ir.schedule.document import to_document as schedule_document
+    from scheduler.search.candidate_table import to_document
 
     figures = to_document(candidates)
     return [{**d, "schedule": schedule_document(c.schedule)} for d, c in zip(figures, candidates, strict=True)]

@@ -11,8 +11,8 @@ from app.cli.sources import load_document
 from scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
-    from scheduler.fixed import Fixed
-    from scheduler.lang.pipeline import Pipeline
+    from scheduler.ir.pipeline.pipeline import Pipeline
+    from scheduler.search.constraints.constraints import Fixed
 
 LISTS = ("order", "loops", "unroll")
 WORDS: dict[str, bool | None] = {"whole": None, "null": None, "true": True, "false": False}
@@ -24,7 +24,7 @@ def fixed(texts: Sequence[str], pipeline: Pipeline, strict: bool) -> Fixed:
     Raises UsageError where one is neither a file nor STAGE.KEY=VALUE, BadDocument for what is wrong with them, and
     FixedContradiction for decisions that no schedule has together.
     """
-    from scheduler.fixed_document import load
+    from scheduler.search.constraints.document import load
 
     document: dict[str, Any] = {}
     for text in texts:

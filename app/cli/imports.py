@@ -17,13 +17,13 @@ from app.cli.report import UsageError
 from app.cli.sources import suggestion
 
 if TYPE_CHECKING:
-    from scheduler.interchange import Imported
+    from scheduler.frontends.halide import Imported
 
 
 def halide(source: str, output: Path | None) -> None:
     """Prints or writes the document of the pipeline that FILE.py:function returns. Raises UsageError."""
-    from scheduler.interchange import HalideMissing, NotExpressible, from_halide
-    from scheduler.interchange.live import import_halide
+    from scheduler.frontends.halide import HalideMissing, NotExpressible, from_halide
+    from scheduler.frontends.halide.live import import_halide
 
     try:
         import_halide()
@@ -89,7 +89,7 @@ def _guarded(run: Callable[[], Any], what: str) -> Any:
 def _write(imported: Imported, output: Path | None) -> None:
     import yaml
 
-    from scheduler.lang.document import to_document
+    from scheduler.frontends.document.document import to_document
 
     document = to_document(imported.pipeline)
     if output is not None and output.suffix.lower() == ".json":

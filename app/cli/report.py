@@ -49,7 +49,7 @@ class UsageError(TilesmithError):
 
 def exit_status(error: TilesmithError) -> int:
     """The exit status of an error: 2 usage or document, 3 no schedule, 4 compile failure, 5 run failure, 1 a defect."""
-    from app.workers.errors import CompileError, RunError
+    from app.runtime.errors import CompileError, RunError
 
     match error:
         case ScheduleError():

@@ -13,19 +13,19 @@ import platformdirs
 import psutil
 import typer
 
-from app import estimates, images
 from app.cli import schedules
 from app.cli.arguments import Arguments, Region, parse
 from app.cli.report import UsageError, print_json, progress
 from app.cli.sources import load_pipeline
-from app.workers.errors import RunError
-from app.workers.regions import largest_regions
-from scheduler.analysis.required import required_regions
-from scheduler.joinings import apart
-from scheduler.lang.arguments import Image
+from app.runtime import estimates, images
+from app.runtime.errors import RunError
+from app.runtime.regions import largest_regions
+from scheduler.features.required_regions import required_regions
+from scheduler.ir.pipeline.arguments import Image
+from scheduler.rewrites.fuse_outputs import apart
 
 if TYPE_CHECKING:
-    from scheduler.lang.pipeline import Pipeline
+    from scheduler.ir.pipeline.pipeline import Pipeline
 
 Outputs = Mapping[str, tuple[images.Array, ...]]
 
@@ -58,8 +58,8 @@ class Job:
 
 def run(request: schedules.Request, files: Files, threads: int | None, repeat: int, as_json: bool) -> None:
     """Schedules, compiles and runs; writes the outputs; prints times, each of the kernel alone."""
-    from app.workers import compile as compilation
-    from app.workers import run as execution
+    from app.runtime import build as compilation
+    from app.runtime import run as execution
 
     job = _job(request.doc, files)
     result = schedules.answer_for(job.pipeline, replace(request, params=job.arguments.params))
@@ -91,7 +91,7 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
 
 def interpret(doc: str, files: Files, as_json: bool) -> None:
     """Computes the outputs by the reference interpreter and writes them."""
-    from scheduler.lang.interpret import interpret as by_interpreter
+    from scheduler.interpreter.interpreter import interpret as by_interpreter
 
     job = _job(doc, files)
     _check_memory(job)

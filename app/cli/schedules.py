@@ -18,14 +18,14 @@ from app.cli.report import BadDocument, UsageError, print_error, print_json, pro
 from app.cli.sources import load_pipeline, load_platform, load_schedule, suggestion
 
 if TYPE_CHECKING:
-    from app.tuning import Tuned
+    from app.profiler.tuning import Tuned
     from cost_models.model import Breakdown
     from platforms import Platform
-    from scheduler.compile import Options
-    from scheduler.emit.csource import CSource
-    from scheduler.lang.arguments import Scalar
-    from scheduler.lang.pipeline import Pipeline
-    from scheduler.schedule import Schedule
+    from scheduler.codegen.artifact import CSource
+    from scheduler.compiler import Options
+    from scheduler.ir.pipeline.arguments import Scalar
+    from scheduler.ir.pipeline.pipeline import Pipeline
+    from scheduler.ir.schedule.schedule import Schedule
     from scheduler.search import Candidate, Trace
 
 
@@ -65,7 +65,7 @@ class Result:
 
 def answer(request: Request) -> Result:
     """The request answered; its timings are parse, analysis, search, lower, emit and total."""
-    import scheduler.compile
+    import scheduler.compiler
     import scheduler.pipelines  # noqa: F401  (so that starting up is not counted as parsing)
 
     started = time.perf_counter()
@@ -78,7 +78,7 @@ def answer(request: Request) -> Result:
 
 def answer_for(pipeline: Pipeline, request: Request) -> Result:
     """A pipeline that is already read, scheduled as requested."""
-    from scheduler.compile import METHODS, Options, compile_pipeline
+    from scheduler.compiler import METHODS, Options, compile_pipeline
 
     if request.method not in METHODS:
         hint = suggestion(request.method, METHODS, "methods")
@@ -115,8 +115,8 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
 
 def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, path: str) -> Result:
     """The C of the schedule in a file. Its key is a hash of the question and of that schedule."""
-    from scheduler.compile import generate, schedule_key
-    from scheduler.schedule_document import to_document
+    from scheduler.compiler import generate, schedule_key
+    from scheduler.ir.schedule.document import to_document
 
     written = load_schedule(path)
     started = time.perf_counter()
@@ -129,7 +129,7 @@ def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, p
 
 def schedule(request: Request, out: Path | None, as_json: bool) -> None:
     """Prints the schedule; with `out` writes the C and every other form into that directory."""
-    from scheduler.emit.loopnest import to_text
+    from scheduler.codegen.loopnest import to_text
 
     result = answer(request)
     written = [] if out is None else _write_forms(result, out)
@@ -178,7 +178,7 @@ def validate(doc: str, as_json: bool) -> None:
 
 def description(result: Result) -> dict[str, Any]:
     """A schedule as JSON: what was decided and what it is predicted to cost."""
-    from scheduler import schedule_document
+    from scheduler.ir.schedule import document
 
     return {
         "id": result.key,
@@ -186,7 +186,7 @@ def description(result: Result) -> dict[str, Any]:
         "platform": result.platform.name,
         "method": result.schedule.method,
         "degraded": result.schedule.degraded,
-        **schedule_document.decisions(result.schedule),
+        **document.decisions(result.schedule),
         "predicted": result.predicted and result.predicted.to_document(),
         "candidates": candidates.documents(result.candidates),
         **({"tuning": result.tuned.to_document()} if result.tuned is not None else {}),
@@ -202,7 +202,7 @@ def _problem(problem: Any) -> dict[str, Any]:
 
 
 def _explained(result: Result) -> str:
-    from scheduler.explain import to_text
+    from scheduler.search.explain import to_text
 
     if result.trace is None:
         return f"{result.pipeline.name}: the schedule was written by hand\n"
@@ -212,8 +212,9 @@ def _explained(result: Result) -> str:
 
 def _write_forms(result: Result, out: Path) -> list[str]:
     """Writes the C, the header and every form of the schedule; the names of the files."""
-    from scheduler.emit import halide, loopnest
-    from scheduler.schedule_document import to_document
+    from scheduler.codegen import loopnest
+    from scheduler.codegen.halide import source as halide
+    from scheduler.ir.schedule.document import to_document
 
     stem = Path(result.source.header_name).stem
     forms = {

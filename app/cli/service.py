@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.cli.report import UsageError
 from app.cli.sources import detected
-from app.settings import RefusedAddress, Settings
+from app.service.settings import RefusedAddress, Settings
 
 
 def serve(host: str | None, port: int | None, database: str | None, calibrate: bool) -> None:
@@ -21,7 +21,7 @@ def serve(host: str | None, port: int | None, database: str | None, calibrate: b
     detected()
     _check_free(settings.host, settings.port)
 
-    from app.main import serve as serve_until_stopped
+    from app.service.main import serve as serve_until_stopped
 
     try:
         serve_until_stopped(settings=settings)

@@ -16,8 +16,8 @@ from scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
     from platforms.model import Platform
-    from scheduler.lang.pipeline import Pipeline
-    from scheduler.schedule import Schedule
+    from scheduler.ir.pipeline.pipeline import Pipeline
+    from scheduler.ir.schedule.schedule import Schedule
 
 STDIN = "-"
 HOST = "host"
@@ -38,7 +38,7 @@ def load_pipeline(doc: str) -> Pipeline:
     Raises UsageError where there is no such thing, BadDocument where it is wrong.
     """
     from scheduler import pipelines
-    from scheduler.lang.document import load_text
+    from scheduler.frontends.document.document import load_text
 
     if doc in pipelines.names():
         return pipelines.load(doc)
@@ -54,8 +54,8 @@ def load_platform(name: str, calibrate: bool = True) -> Platform:
     """The platform of --platform: `host` (which the environment may give a document; else measured on first use, to
     `calibrate`), a name of the catalog, or a JSON or YAML file."""
     import platforms
-    from app.platforms.host import VARIABLE, document_in_environment
-    from app.platforms.measuring import asked
+    from app.profiler.first_use import asked
+    from app.profiler.host import VARIABLE, document_in_environment
 
     if name == HOST and (document := document_in_environment()) is not None:
         if not document.is_file():
@@ -84,14 +84,14 @@ def detected() -> Platform:
 
 def measured(host: Platform, again: bool = False) -> Platform:
     """The host with the figures of its first use, which are measured now where there are none, or `again`."""
-    from app.platforms.measuring import measured_once
+    from app.profiler.first_use import measured_once
 
     return measured_once(host, lambda text: typer.echo(text, err=True), print_warning, again)
 
 
 def load_schedule(path: str) -> Schedule:
     """The hand-written schedule of --schedule: a JSON or YAML file. Whether it is legal is not looked at here."""
-    from scheduler.schedule_document import from_document
+    from scheduler.ir.schedule.document import from_document
 
     text = _read(path, "schedule", (), "named schedules")
     try:
@@ -107,7 +107,7 @@ def load_document(path: str) -> Any:
 
 def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
     """The bytes of a document; UsageError where there is none, or more than a document may have."""
-    from scheduler.lang.limits import Limits
+    from scheduler.frontends.document.limits import Limits
 
     limit = Limits().document_bytes
     path = Path(name)

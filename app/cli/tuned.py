@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app import estimates
 from app.cli.report import progress
 from app.cli.runs import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
-from app.tuning import Arguments, Contender, tune
-from app.workers.compile import build
-from app.workers.run import cpus
-from scheduler.compile import generate
-from scheduler.lang.arguments import Scalar
+from app.profiler.tuning import Arguments, Contender, tune
+from app.runtime import estimates
+from app.runtime.build import build
+from app.runtime.run import cpus
+from scheduler.compiler import generate
+from scheduler.ir.pipeline.arguments import Scalar
 
 if TYPE_CHECKING:
     from app.cli.schedules import Result

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from scheduler.analysis.required import required_regions
-from scheduler.lang.arguments import Region
-from scheduler.lang.expr import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
-from scheduler.lang.pipeline import Pipeline
+from scheduler.features.required_regions import required_regions
+from scheduler.ir.pipeline.arguments import Region
+from scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 FUNCTION = 12
 """Parts that a function as `exp` counts as."""

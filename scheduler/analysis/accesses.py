@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler.analysis.remember import once_per_stage
-from scheduler.analysis.spans import UNKNOWN, Span, constant, span_of, variable
-from scheduler.lang.expr import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
-from scheduler.lang.pipeline import Stage
+from scheduler.analysis.access_functions import UNKNOWN, Span, constant, span_of, variable
+from scheduler.analysis.memoize import once_per_stage
+from scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
+from scheduler.ir.pipeline.pipeline import Stage
 
 _LEAVES = (Const, Var)
 

@@ -19,9 +19,8 @@ from itertools import chain
 from math import gcd
 from typing import Literal, TypeAlias
 
-from scheduler.analysis.remember import once_per_stage
-from scheduler.lang.bounds import AT_RUN_TIME, Interval, Leaf, interval, leaf_interval
-from scheduler.lang.expr import (
+from scheduler.analysis.memoize import once_per_stage
+from scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
@@ -36,8 +35,9 @@ from scheduler.lang.expr import (
     children,
     walk,
 )
-from scheduler.lang.pipeline import Stage, Update
-from scheduler.lang.types import INT32, INT64
+from scheduler.ir.pipeline.pipeline import Stage, Update
+from scheduler.ir.pipeline.types import INT32, INT64
+from scheduler.ir.pipeline.value_bounds import AT_RUN_TIME, Interval, Leaf, interval, leaf_interval
 
 Sign: TypeAlias = Literal[-1, 0, 1]
 Range: TypeAlias = tuple[int | None, int | None]

@@ -9,9 +9,9 @@ from itertools import product
 from math import gcd, lcm
 from typing import Final
 
-from scheduler.analysis.sums import ONE
-from scheduler.lang.expr import Expr
-from scheduler.lang.printing import to_text
+from scheduler.analysis.linear_combinations import ONE
+from scheduler.ir.pipeline.expressions import Expr
+from scheduler.ir.pipeline.printer import to_text
 
 _PLAIN: Final = 64
 """Numbers that are multiples of one another, up to so many times, are kept as whole numbers and a factor."""

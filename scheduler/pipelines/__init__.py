@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from scheduler.lang.document import load as load_document
-from scheduler.lang.pipeline import Pipeline
+from scheduler.frontends.document.document import load as load_document
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 
 def names() -> tuple[str, ...]:

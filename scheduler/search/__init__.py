@@ -1,9 +1,9 @@
 """Decisions: levels, inlining, tiling, grouping."""
 
-from scheduler.search.autoschedule import METHODS, SearchOptions, SearchResult, autoschedule
 from scheduler.search.candidates import Candidate, pareto
-from scheduler.search.final import root_schedule
+from scheduler.search.driver import METHODS, SearchOptions, SearchResult, autoschedule
 from scheduler.search.trace import Decision, Infeasible, Rejected, Trace
+from scheduler.search.vectorize_and_parallelize import root_schedule
 
 __all__ = [
     "METHODS",

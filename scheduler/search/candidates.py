@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.model import Breakdown
 from cost_models.taco2019 import arithmetic_cost
-from scheduler.analysis.facts import Facts
-from scheduler.schedule import Group, Schedule, dim_of, outer
+from scheduler.features.pipeline_features import Facts
+from scheduler.ir.schedule.schedule import Group, Schedule, dim_of, outer
 
 MATTERS = 0.02
 """Share of the pipeline's work from which on a group counts for the parallelism of a schedule."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.analysis.facts import gather
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.regions import estimated_regions
-from scheduler.lang.document import load
-from scheduler.lang.pipeline import Pipeline
+from scheduler.analysis.estimated_bounds import estimated_regions
+from scheduler.features.pipeline_features import gather
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior")
 

@@ -21,11 +21,24 @@ from scheduler.analysis.dependence import (
     pure_dims,
     written_box,
 )
-from scheduler.lang.document import load
-from scheduler.lang.expr import Access, Binary, Call, Cast, Const, Expr, InputBound, ParamRef, Reduce, RVar, Var, walk
-from scheduler.lang.pipeline import Pipeline, Stage, Update
-from scheduler.lang.printing import to_text
-from scheduler.lang.types import INT32, INT64, UINT8
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    InputBound,
+    ParamRef,
+    Reduce,
+    RVar,
+    Var,
+    walk,
+)
+from scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
+from scheduler.ir.pipeline.printer import to_text
+from scheduler.ir.pipeline.types import INT32, INT64, UINT8
 
 # Random updates, and what they do, iteration by iteration
 

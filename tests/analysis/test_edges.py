@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.required import required_regions
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 
 
 def pyramid(half: str, levels: int, kind: str = "repeat_edge") -> Pipeline:

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from scheduler.analysis.dependence import pure_dims
-from scheduler.analysis.graph import is_plain
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.required import required_regions
+from scheduler.analysis.stage_graph import is_plain
 from scheduler.errors import IllegalSchedule
-from scheduler.factors import factored, reductions
-from scheduler.lang.document import load
-from scheduler.lang.expr import Access, walk
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule import Factor
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.expressions import Access, walk
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import Factor
+from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.rfactor import factored, reductions
 
 PHOTO = {"name": "photo", "type": "uint8", "dims": ["x", "y"]}
 REALS = {"name": "reals", "type": "float32", "dims": ["x", "y"]}

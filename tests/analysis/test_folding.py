@@ -7,14 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from scheduler.analysis.folding import folded, substituted
-from scheduler.analysis.graph import is_plain
-from scheduler.analysis.normalise import normalise
-from scheduler.lang.document import load
-from scheduler.lang.expr import Access, Binary, Const, Reduce, RVar, Var, walk
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline, Stage
-from scheduler.lang.types import INT32
+from scheduler.analysis.stage_graph import is_plain
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.expressions import Access, Binary, Const, Reduce, RVar, Var, walk
+from scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from scheduler.ir.pipeline.substitution import substituted
+from scheduler.ir.pipeline.types import INT32
+from scheduler.rewrites.fold_updates import folded
+from scheduler.rewrites.normalize import normalise
 
 ROW = {"name": "input", "type": "uint8", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}
 REALS = {"name": "reals", "type": "float32", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.analysis.graph import expressions
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.remember import PIPELINES
-from scheduler.lang.document import load
-from scheduler.lang.expr import Access, walk
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
+from scheduler.analysis.memoize import PIPELINES
+from scheduler.analysis.stage_graph import expressions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.expressions import Access, walk
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.analysis.normalise import normalise
-from scheduler.lang.document import load
-from scheduler.lang.expr import Reduce, walk
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.expressions import Reduce, walk
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 
 X, Y = "for r in range(20)", "for s in range(input.extent.y)"
 

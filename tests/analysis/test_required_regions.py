@@ -11,16 +11,16 @@ import pytest
 from support.random_indices import Indices, number, value_of
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.analysis.bounds import interval_of, required_boxes
-from scheduler.analysis.index import Index, const, sym
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.required import required_regions
-from scheduler.lang import interpret as interpreter
-from scheduler.lang.document import load
-from scheduler.lang.expr import Access, Binary, Cast, Const, Expr, Unary, Var
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lang.types import INT32, UINT8, UINT16
-from scheduler.separations import put_in
+from scheduler.analysis.bounds_inference import interval_of, required_boxes
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter import interpreter
+from scheduler.ir.index import Index, const, sym
+from scheduler.ir.pipeline.expressions import Access, Binary, Cast, Const, Expr, Unary, Var
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.pipeline.types import INT32, UINT8, UINT16
+from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.split_separable import put_in
 
 R = range(-2, 3)
 Ends = tuple[int, int]

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.facts import gather
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.required import required_regions
-from scheduler.analysis.separable import windows
+from scheduler.analysis.separability import windows
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lang.printing import to_text
-from scheduler.schedule import Separation
-from scheduler.search.separating import separate
-from scheduler.separations import separated
+from scheduler.features.pipeline_features import gather
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.pipeline.printer import to_text
+from scheduler.ir.schedule.schedule import Separation
+from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.split_separable import separated
+from scheduler.search.separable_choice import separate
 
 BOUNDARIES = (None, "repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 LAPLACIAN = "image(x - 1, y) + image(x + 1, y) + image(x, y - 1) + image(x, y + 1) - 4 * image(x, y)"

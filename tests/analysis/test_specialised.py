@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.normalise import normalise
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret, required_regions
-from scheduler.lang.pipeline import Pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret, required_regions
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 
 STEP = "max(f(x, r, t - 1), f(x, r + clamp(1 << (t - 1), 0, 8), t - 1))"
 ROWS: list[object] = ["input.min.y - 2", "input.extent.y + 1"]

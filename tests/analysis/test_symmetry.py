@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.facts import gather
-from scheduler.analysis.normalise import normalise
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lang.printing import to_text
+from scheduler.features.pipeline_features import gather
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.pipeline.printer import to_text
+from scheduler.rewrites.normalize import normalise
 
 DIMS = ["x", "y", "dx", "dy"]
 SQUARE = "(image(x, y) - image(x + dx, y + dy)) ** 2"

@@ -7,11 +7,11 @@ from itertools import product
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.index import const
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.unread import halves
-from scheduler.lang.document import load
-from scheduler.lang.pipeline import Pipeline
+from scheduler.analysis.dead_points import halves
+from scheduler.frontends.document.document import load
+from scheduler.ir.index import const
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 
 
 def pipeline_of(out: str, more: str = "pairs(x, 0, 0)", outputs: tuple[str, ...] = ("out",)) -> Pipeline:

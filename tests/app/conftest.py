@@ -16,12 +16,12 @@ import httpx
 import pytest
 import uvicorn
 
-from app import logs
-from app.context import Context
-from app.db import Database, upgrade
-from app.errors import ApiError
-from app.main import create_app
-from app.schedules.answers import (
+from app.service import logs
+from app.service.context import Context
+from app.service.db import Database, upgrade
+from app.service.errors import ApiError
+from app.service.main import create_app
+from app.service.schedules.answers import (
     DERIVED_FORMS,
     MEDIA_TYPES,
     Answer,
@@ -30,8 +30,8 @@ from app.schedules.answers import (
     candidate_form,
     content_hash,
 )
-from app.schedules.examples import BLUR
-from app.settings import Settings
+from app.service.schedules.examples import BLUR
+from app.service.settings import Settings
 from scheduler.errors import Problem
 
 GROUP = {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inner", "placements": []}
@@ -39,7 +39,7 @@ GROUP = {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inn
 
 @dataclass
 class FakeScheduling:
-    """A stand-in for app.schedules.work. `meanwhile` is called while a schedule is made."""
+    """A stand-in for app.service.schedules.work. `meanwhile` is called while a schedule is made."""
 
     answered: list[Question] = field(default_factory=list)
     meanwhile: Callable[[], None] = lambda: None

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from app.builds.states import STATES
-from app.errors import CODES
-from app.main import create_app
-from app.metrics import Metrics
-from app.settings import Settings
-from app.tokens.service import SCOPES
-from scheduler.lang.limits import Limits
+from app.service.errors import CODES
+from app.service.jobs.states import STATES
+from app.service.main import create_app
+from app.service.metrics import Metrics
+from app.service.settings import Settings
+from app.service.tokens.service import SCOPES
+from scheduler.frontends.document.limits import Limits
 
 DOCS = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from app.errors import ApiError
-from app.schedules.engine import Engine
-from app.settings import Settings
+from app.service.errors import ApiError
+from app.service.schedules.engine import Engine
+from app.service.settings import Settings
 
 
 @pytest.fixture

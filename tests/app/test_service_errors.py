@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from app.builds.states import FINISHED
-from app.db import now_us
-from app.errors import CODES, RETRY_AFTER_S, ApiError, from_core, from_os, from_pydantic, problem_document
-from app.schedules.answers import PipelineIdentity
-from app.tables import jobs, metadata
-from app.workers.errors import CompileError, RunError
+from app.runtime.errors import CompileError, RunError
+from app.service.db import now_us
+from app.service.errors import CODES, RETRY_AFTER_S, ApiError, from_core, from_os, from_pydantic, problem_document
+from app.service.jobs.states import FINISHED
+from app.service.schedules.answers import PipelineIdentity
+from app.service.tables import jobs, metadata
 from scheduler.errors import DocumentError, IllegalSchedule, InternalError, Problem
-from scheduler.lang.arguments import ArgumentError, RegionError
+from scheduler.ir.pipeline.arguments import ArgumentError, RegionError
 
 JSON = {"Content-Type": "application/json"}
 
@@ -257,7 +257,7 @@ def test_a_disk_without_space_is_no_fault_of_the_client(start, monkeypatch):
     def no_space(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.builds.endpoints.shutil.copyfileobj", no_space)
+    monkeypatch.setattr("app.service.jobs.endpoints.shutil.copyfileobj", no_space)
     answer = service.client.post(f"/v1/schedules/{service.schedule()}/runs", files={"input": b"x"})
     assert (answer.status_code, answer.json()["code"]) == (503, "store_full")
     assert list(service.context.jobs.files.root.glob("*")) == []

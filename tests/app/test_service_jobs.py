@@ -11,11 +11,11 @@ import httpx
 import numpy as np
 import pytest
 
-from app.builds import repository
-from app.builds.states import FINISHED
-from app.db import now_us
-from app.errors import ApiError
-from app.tables import jobs
+from app.service.db import now_us
+from app.service.errors import ApiError
+from app.service.jobs import repository
+from app.service.jobs.states import FINISHED
+from app.service.tables import jobs
 
 
 class Job:
@@ -35,7 +35,7 @@ class Job:
         return self.result
 
     def wait(self):
-        from app.workers.sandbox import cancel_event
+        from app.runtime.sandbox import cancel_event
 
         cancelled = cancel_event.get()
         while not self.proceed.wait(0.01):

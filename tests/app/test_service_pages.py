@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from app.dashboard.charts import Point, scatter
-from app.dashboard.highlight import MAX_BYTES, c_html, style_sheet
+from app.service.dashboard.charts import Point, scatter
+from app.service.dashboard.highlight import MAX_BYTES, c_html, style_sheet
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from app.schedules.service import DOCUMENTS, FORMS
-from app.tables import schedules
+from app.service.schedules.service import DOCUMENTS, FORMS
+from app.service.tables import schedules
 
 Start = Callable[..., "object"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from app.settings import Settings
+from app.service.settings import Settings
 
 
 def test_the_environment_sets_them(monkeypatch, tmp_path):

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from app.builds import repository
-from app.builds.states import FINISHED, STATES, TRANSITIONS, WrongTransition, check
-from app.db import Database, upgrade
-from app.tables import jobs, schedules
+from app.service.db import Database, upgrade
+from app.service.jobs import repository
+from app.service.jobs.states import FINISHED, STATES, TRANSITIONS, WrongTransition, check
+from app.service.tables import jobs, schedules
 
 ALLOWED = {
     ("queued", "running"),

@@ -17,8 +17,8 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 from support.tools import require_tool
 
-from app.db import Database, downgrade, is_current, upgrade
-from app.tables import metadata, pipelines
+from app.service.db import Database, downgrade, is_current, upgrade
+from app.service.tables import metadata, pipelines
 
 
 @pytest.fixture
@@ -147,8 +147,8 @@ def test_names_that_no_store_has_are_not_found_or_refused(start, postgres):
 
 
 def test_the_migrations_are_in_the_package():
-    import app.migrations
+    import app.service.migrations
 
-    folder = Path(app.migrations.__file__).parent
+    folder = Path(app.service.migrations.__file__).parent
     assert (folder / "env.py").is_file()
     assert list((folder / "versions").glob("0001_*.py"))

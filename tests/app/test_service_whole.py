@@ -12,15 +12,15 @@ import pytest
 from support.tools import require_tool
 
 import platforms
-from app.builds.states import FINISHED
-from app.errors import ApiError
-from app.schedules import work
-from app.schedules.answers import Question
-from app.schedules.schemas import Method
+from app.service.errors import ApiError
+from app.service.jobs.states import FINISHED
+from app.service.schedules import work
+from app.service.schedules.answers import Question
+from app.service.schedules.schemas import Method
 from scheduler import pipelines
-from scheduler.compile import METHODS
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
+from scheduler.compiler import METHODS
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_what_the_machine_cannot_hold_is_refused(monkeypatch, error, code):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("app.schedules.work.compile_pipeline", fails)
+    monkeypatch.setattr("app.service.schedules.work.compile_pipeline", fails)
     machine = platforms.to_document(platforms.get("i7-6700"))
     found = work.answer(Question(pipelines.document("blur"), machine, "taco2019", False, None))
     assert isinstance(found, ApiError)

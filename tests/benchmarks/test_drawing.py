@@ -16,10 +16,10 @@ from benchmarks.drawing import drawn
 from benchmarks.drawing.compose import MOST_WORK, STAGES
 from benchmarks.drawing.work import work
 from benchmarks.problem import at_estimates
-from scheduler.lang.arguments import Image
-from scheduler.lang.document import canonical_json, load
-from scheduler.lang.interpret import interpret
-from scheduler.legality import check
+from scheduler.frontends.document.document import canonical_json, load
+from scheduler.interpreter.interpreter import interpret
+from scheduler.ir.pipeline.arguments import Image
+from scheduler.legality.verifier import check
 from scheduler.search import autoschedule
 
 SEEDS = range(60)
@@ -37,7 +37,7 @@ def test_every_seed_gives_a_bounded_pipeline(seed: int) -> None:
 
 def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
     told = [canonical_json(drawn(seed)) for seed in range(8)]
-    code = "from benchmarks.drawing import drawn\nfrom scheduler.lang.document import canonical_json\n"
+    code = "from benchmarks.drawing import drawn\nfrom scheduler.frontends.document.document import canonical_json\n"
     code += "print(*(canonical_json(drawn(n)) for n in range(8)), sep='\\n')"
     environment = os.environ | {"PYTHONHASHSEED": "7"}
     done = subprocess.run(

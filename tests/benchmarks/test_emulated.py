@@ -17,9 +17,9 @@ from benchmarks.emulated import Counted, Emulated, machines, with_fewer_rows, wo
 from benchmarks.emulated_findings import CONTENDERS, Finding, finding, tables
 from benchmarks.everywhere import Contenders
 from benchmarks.findings import DEFAULT, PAPER, ROOT
-from scheduler.lang.document import load
-from scheduler.lang.pipeline import Pipeline
-from scheduler.schedule_document import to_document
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.document import to_document
 from scheduler.search import root_schedule
 
 

@@ -19,7 +19,7 @@ from benchmarks.interleaved import Library, Loop, agree, in_turns
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.verdicts import verdict
 from platforms.detect import host
-from scheduler.lang.document import canonical_json, load
+from scheduler.frontends.document.document import canonical_json, load
 
 JOB = Job("small", NATIVE, "gcc", 1)
 

@@ -7,7 +7,7 @@ from support.machines import machine
 from support.shipped import loaded
 
 from benchmarks.sampling import samples
-from scheduler.legality import check
+from scheduler.legality.verifier import check
 
 
 @pytest.mark.parametrize("name", ["blur", "harris"])

@@ -7,9 +7,9 @@ import pytest
 
 from app.cli.arguments import InputFile, parse
 from app.cli.report import UsageError
-from scheduler.lang.expr import Const
-from scheduler.lang.pipeline import Input, Param, Pipeline, Stage
-from scheduler.lang.types import FLOAT32, INT32, TYPES, UINT8
+from scheduler.ir.pipeline.expressions import Const
+from scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage
+from scheduler.ir.pipeline.types import FLOAT32, INT32, TYPES, UINT8
 
 
 def pipeline():

@@ -12,14 +12,13 @@ from typer.testing import CliRunner
 
 import platforms
 from app.cli import app, calibration
-from app.db import Database
-from app.main import create_app
-from app.platforms import measuring
-from app.platforms.service import Platforms
-from app.settings import Settings
-from app.workers import calibrate
-from app.workers.calibrate import QUICK
-from app.workers.errors import CompileError
+from app.profiler import calibrate, first_use
+from app.profiler.calibrate import QUICK
+from app.runtime.errors import CompileError
+from app.service.db import Database
+from app.service.main import create_app
+from app.service.platforms.service import Platforms
+from app.service.settings import Settings
 
 
 def tilesmith(*arguments, status=0):
@@ -47,7 +46,7 @@ def first(tmp_path, monkeypatch):
         return quick_calibration()
 
     monkeypatch.setattr(calibrate, "measure", measure)
-    monkeypatch.setattr(measuring.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    monkeypatch.setattr(first_use.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
     monkeypatch.delenv("TILESMITH_CALIBRATE")
     return made
 
@@ -112,7 +111,7 @@ def test_what_was_disturbed_is_measured_again_after_an_hour(first, monkeypatch):
     quiet = quick_calibration()
     monkeypatch.setattr(calibrate, "measure", lambda *_, **__: first.append(()) or replace(quiet, busy=1.5))
     clock = [1e9]
-    monkeypatch.setattr(measuring.time, "time", lambda: clock[0])
+    monkeypatch.setattr(first_use.time, "time", lambda: clock[0])
     show()
     clock[0] += 3500
     show()
@@ -130,16 +129,16 @@ def test_what_was_disturbed_is_measured_again_after_an_hour(first, monkeypatch):
 def test_another_machine_or_instruction_set_is_measured_for_itself(first, tmp_path, monkeypatch):
     host = platforms.load("host")
     for detected in (host, host.model_copy(update={"threads": 7}), host.model_copy(update={"vector_bytes": 8})):
-        measuring.measured_once(detected, str, str)
+        first_use.measured_once(detected, str, str)
     assert len(first) == 3
-    measuring.measured_once(host.model_copy(update={"clock_ghz": 1.0}), str, str)  # told otherwise every time
+    first_use.measured_once(host.model_copy(update={"clock_ghz": 1.0}), str, str)  # told otherwise every time
     assert len(first) == 3
 
 
 def test_first_uses_at_the_same_time_measure_once(first):
     with ThreadPoolExecutor(4) as pool:
         host, said = platforms.load("host"), []
-        found = list(pool.map(lambda _: measuring.measured_once(host, said.append, said.append), range(4)))
+        found = list(pool.map(lambda _: first_use.measured_once(host, said.append, said.append), range(4)))
     assert len(first) == len(said) == 1
     assert all(f == found[0] for f in found)
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.cli.decisions import fixed
 from scheduler import pipelines
-from scheduler.fixed_document import to_document
+from scheduler.search.constraints.document import to_document
 
 
 def tilesmith(*arguments, status=0):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from app import estimates
+from app.runtime import estimates
 from scheduler import pipelines
-from scheduler.lang.document import load
+from scheduler.frontends.document.document import load
 
 
 def document(value, type_="uint8", boundary=None, **sizes):

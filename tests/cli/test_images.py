@@ -9,10 +9,10 @@ import pytest
 import tifffile
 from PIL import Image
 
-from app import images
-from app.images import ImageError
-from scheduler.lang.pipeline import Input
-from scheduler.lang.types import TYPES
+from app.runtime import images
+from app.runtime.images import ImageError
+from scheduler.ir.pipeline.pipeline import Input
+from scheduler.ir.pipeline.types import TYPES
 
 RNG = np.random.default_rng(5)
 

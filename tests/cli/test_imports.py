@@ -8,7 +8,7 @@ from support.modules import require_module
 from typer.testing import CliRunner
 
 from app.cli import app
-from scheduler.lang.document import load, load_text
+from scheduler.frontends.document.document import load, load_text
 
 FILE = """
 import halide as hl

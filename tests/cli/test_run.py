@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import platforms
 from app.cli import app
-from app.workers.errors import RunError
+from app.runtime.errors import RunError
 from scheduler import pipelines
 
 
@@ -197,7 +197,7 @@ def test_a_run_that_fails(monkeypatch):
     def fail(*_, **__):
         raise RunError("run_timeout", "the run took longer than 120 s", "killed")
 
-    monkeypatch.setattr("app.workers.run.run", fail)
+    monkeypatch.setattr("app.runtime.run.run", fail)
     result = tilesmith("run", "sobel", "--estimates", status=5)
     assert result.stderr == "error: the run took longer than 120 s\n  killed\n"
 
@@ -208,7 +208,7 @@ def test_a_search_without_a_result(monkeypatch):
     def fail(*_, **__):
         raise ScheduleError("no tile fits the caches")
 
-    monkeypatch.setattr("scheduler.compile.compile_pipeline", fail)
+    monkeypatch.setattr("scheduler.compiler.compile_pipeline", fail)
     assert tilesmith("schedule", "sobel", status=3).stderr == "error: no tile fits the caches\n"
 
 

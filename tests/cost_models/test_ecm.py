@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cost_models.counts import GroupCounts, Operations, StageCounts
+from cost_models.counts import GroupCounts, StageCounts
 from cost_models.ecm import Ecm
 from cost_models.machine import machine_of
+from cost_models.operations import Operations
 from cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
 from platforms import catalog
 from platforms.model import CpuPlatform

@@ -5,22 +5,12 @@ import pytest
 from support.small_pipelines import F, pipeline, stage, x, y
 
 import platforms
-from cost_models import (
-    Breakdown,
-    GroupCounts,
-    LoadCounts,
-    Operations,
-    StageCost,
-    StageCounts,
-    Taco2019,
-    Term,
-    combined,
-)
+from cost_models import Breakdown, GroupCounts, LoadCounts, Operations, StageCost, StageCounts, Taco2019, Term, combined
 from cost_models.taco2019 import arithmetic_cost, load_cost
-from scheduler.analysis.counts import Levels, group_counts
-from scheduler.analysis.facts import gather
-from scheduler.analysis.members import effective, members_of
-from scheduler.analysis.nest import Nest, axis
+from scheduler.features.fusion_group import effective, members_of
+from scheduler.features.group_counts import Levels, group_counts
+from scheduler.features.loop_nest import Nest, axis
+from scheduler.features.pipeline_features import gather
 
 B_X, B_Y = 1024, 512
 ROWS = ("x.inner", "y.inner", "x.outer", "y.outer")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scheduler import pipelines
-from scheduler.lang.document import load_text
+from scheduler.frontends.document.document import load_text
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")

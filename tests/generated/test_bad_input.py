@@ -12,13 +12,13 @@ from support.machines import here
 from support.native import build, call, source_of
 from support.random_schedules import random_schedule
 
-from scheduler.compile import Options, compile_pipeline
-from scheduler.emit.csource import CSource
-from scheduler.lang.arguments import ArgumentError, RegionError
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
+from scheduler.codegen.artifact import CSource
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.arguments import ArgumentError, RegionError
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.legality.verifier import check
 
 N = 37
 

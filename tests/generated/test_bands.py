@@ -9,9 +9,9 @@ from support.shipped import assert_right, loaded
 from support.threads import threads
 
 from benchmarks.problem import at_regions
-from scheduler.lang.interpret import Image, interpret
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.legality.verifier import check
 
 SLIDING = {
     "blur": ("blur_y", ["blur_x"], []),

@@ -12,12 +12,12 @@ from support.machines import here
 from support.native import Buffer, Region, build
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.analysis.required import required_regions
-from scheduler.compile import compile_pipeline
-from scheduler.emit.csource import CSource
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
+from scheduler.codegen.artifact import CSource
+from scheduler.compiler import compile_pipeline
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 
 def compiled(pipeline: Pipeline) -> tuple[ctypes.CDLL, CSource]:

@@ -17,9 +17,9 @@ from support.tools import require_compiler, require_tool
 
 import platforms
 from scheduler import pipelines
-from scheduler.compile import compile_pipeline
-from scheduler.emit.c_types import element, literal
-from scheduler.emit.csource import CSource
+from scheduler.codegen.artifact import CSource
+from scheduler.codegen.c.types import element, literal
+from scheduler.compiler import compile_pipeline
 
 NAMES = [name for name in pipelines.names() if name not in LONG]
 SIZES = ("1x1", "7x3", "shifted")

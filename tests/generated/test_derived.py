@@ -9,11 +9,11 @@ import pytest
 from support.machines import here
 from support.native import build, call, source_of
 
-from scheduler.analysis.normalise import normalise
-from scheduler.analysis.required import required_regions
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.normalize import normalise
 from scheduler.search import SearchOptions, autoschedule
 
 RADIUS = "int32(min(float32(n) * scale, 9.5))"

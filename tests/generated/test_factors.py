@@ -10,13 +10,13 @@ from support.machines import here
 from support.native import build, call, source_of
 from support.threads import threads
 
-from scheduler.factors import factored
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Factor, Group, Placement, Schedule, UpdateLoops, Vector
-from scheduler.search.final import root_schedule
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import INLINE, Factor, Group, Placement, Schedule, UpdateLoops, Vector
+from scheduler.legality.verifier import check
+from scheduler.rewrites.rfactor import factored
+from scheduler.search.vectorize_and_parallelize import root_schedule
 
 INPUT = {"name": "input", "type": "uint8", "dims": ["x", "y"]}
 LOOPS = "for r in range(input.min.x, input.min.x + input.extent.x) for s in range(input.min.y, input.min.y + input.extent.y)"  # fmt: skip  # noqa: E501

@@ -13,24 +13,24 @@ from support.native import source_of
 from support.random_cases import case_of, judge
 from support.tools import require_tool
 
-from app.workers.compile import build
-from app.workers.regions import largest_regions
-from app.workers.run import run
-from scheduler.compile import Options, compile_pipeline
-from scheduler.differences import differences
-from scheduler.emit.halide import to_cpp, to_python
-from scheduler.emit.loopnest import to_text
+from app.runtime.build import build
+from app.runtime.regions import largest_regions
+from app.runtime.run import run
+from scheduler.codegen.halide.source import to_cpp, to_python
+from scheduler.codegen.loopnest import to_text
+from scheduler.compiler import Options, compile_pipeline
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.arguments import ArgumentError
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.prepare import prepared
-from scheduler.schedule import Group, Joining, Schedule
-from scheduler.schedule_document import from_document, to_document
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image
+from scheduler.ir.pipeline.arguments import ArgumentError
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.difference import differences
+from scheduler.ir.schedule.document import from_document, to_document
+from scheduler.ir.schedule.schedule import Group, Joining, Schedule
+from scheduler.legality.verifier import check
+from scheduler.rewrites.prepare import prepared
 from scheduler.search import SearchOptions, autoschedule, root_schedule
-from scheduler.search.joining import together
+from scheduler.search.output_fusion import together
 
 GRADIENT = {
     "smooth": ["x", "y", "(img(x - 1, y) + 2 * int32(img(x, y)) + img(x + 1, y)) * 0.25"],

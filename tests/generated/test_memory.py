@@ -19,9 +19,9 @@ from support.native import call, source_of
 from support.shipped import assert_right, loaded, problem
 from support.tools import require_compiler
 
-from scheduler.compile import Options, compile_pipeline
-from scheduler.emit.csource import CSource
-from scheduler.lang.document import load
+from scheduler.codegen.artifact import CSource
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document.document import load
 from scheduler.search import root_schedule
 
 COUNTED = Path(__file__).parents[1] / "support" / "counted_memory.c"

@@ -7,11 +7,11 @@ import pytest
 from support.machines import here
 from support.native import build, call
 
-from scheduler.compile import compile_pipeline
-from scheduler.emit.c_prelude import HELPERS
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lower.builder import Builder
+from scheduler.codegen.c.prelude import HELPERS
+from scheduler.compiler import compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.loop.builder import Builder
 
 NAMES = (
     "int", "main", "printf", "NULL", "restrict", "memory", "status", "query", "linux", "unix", "errno",

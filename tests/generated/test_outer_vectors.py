@@ -11,10 +11,10 @@ from support.native import build, call, source_of
 from support.random_schedules import random_schedule
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.legality import check
-from scheduler.schedule import Group, Placement, Schedule, Vector, inner
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector, inner
+from scheduler.legality.verifier import check
 
 STRICT_FLAGS = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")
 

@@ -10,13 +10,13 @@ import pytest
 from support.machines import here, machine
 from support.native import build, call, source_of
 
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.lower.lower import lower
-from scheduler.lower.program import Accumulator, If, Loop, Statement
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Vector
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.loop.program import Accumulator, If, Loop, Statement
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from scheduler.legality.verifier import check
+from scheduler.lowering.lower import lower
 
 BYTES = {"name": "bytes", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
 REALS = {"name": "reals", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}

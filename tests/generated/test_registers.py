@@ -15,10 +15,10 @@ from support.shipped import SIZES, assert_right, loaded, problem
 from support.threads import threads
 
 from benchmarks.problem import at_regions
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.legality.verifier import check
 
 
 def registers(stage: str, lanes: int = 16) -> Placement:

@@ -12,10 +12,10 @@ from support.shipped import assert_right, loaded
 from support.threads import threads
 
 from benchmarks.problem import at_regions
-from scheduler.analysis.schedule_counts import counts_of
-from scheduler.lang.interpret import Image, interpret
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.features.schedule_features import counts_of
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.legality.verifier import check
 
 ROWS = 4
 

@@ -10,20 +10,20 @@ from support.machines import here
 from support.native import build, call, source_of
 from support.shipped import loaded
 
-from scheduler.analysis.facts import gather
-from scheduler.analysis.required import required_regions
-from scheduler.emit.halide import to_cpp
-from scheduler.emit.loopnest import to_text
+from scheduler.codegen.halide.source import to_cpp
+from scheduler.codegen.loopnest import to_text
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.prepare import prepared
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Separation, Tile, Vector
-from scheduler.schedule_document import from_document, to_document
+from scheduler.features.pipeline_features import gather
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.document import from_document, to_document
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Separation, Tile, Vector
+from scheduler.legality.verifier import check
+from scheduler.rewrites.prepare import prepared
 from scheduler.search import autoschedule, root_schedule
-from scheduler.search.separating import separate
+from scheduler.search.separable_choice import separate
 
 MORPHOLOGY = load(
     {

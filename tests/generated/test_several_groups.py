@@ -7,11 +7,11 @@ import pytest
 from support.machines import here
 from support.native import build, call, source_of
 
-from scheduler.emit.halide import to_cpp
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.codegen.halide.source import to_cpp
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.legality.verifier import check
 
 DETAIL = load(
     {

@@ -13,9 +13,9 @@ from support.shipped import assert_right, cases, loaded, problem
 from support.threads import threads
 
 from scheduler import pipelines
-from scheduler.compile import METHODS, Options, compile_pipeline
-from scheduler.emit.csource import CSource
-from scheduler.legality import check
+from scheduler.codegen.artifact import CSource
+from scheduler.compiler import METHODS, Options, compile_pipeline
+from scheduler.legality.verifier import check
 from scheduler.search import root_schedule
 
 NAMES = pipelines.names()

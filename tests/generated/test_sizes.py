@@ -14,13 +14,13 @@ from support.odd_sizes import DOCUMENTS
 from support.random_schedules import random_schedule
 from support.shipped import assert_right, loaded, random_array
 
-from scheduler.analysis.required import required_regions
-from scheduler.compile import compile_pipeline
-from scheduler.emit.csource import CSource
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
+from scheduler.codegen.artifact import CSource
+from scheduler.compiler import compile_pipeline
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.legality.verifier import check
 
 SMALL = ("blur", "harris", "machado_blur", "sobel", "unsharp")
 LARGE = (

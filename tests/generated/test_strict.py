@@ -12,10 +12,10 @@ from support.random_schedules import random_schedule
 from support.random_stencils import sliding_schedule
 from support.shipped import loaded, problem
 
-from scheduler.compile import Options, compile_pipeline
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image
-from scheduler.schedule import Schedule
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image
+from scheduler.ir.schedule.schedule import Schedule
 from scheduler.search import root_schedule
 
 FLAGS = ("-O2",)

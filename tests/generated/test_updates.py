@@ -10,12 +10,12 @@ from support.machines import here, machine
 from support.native import build, call, source_of
 from support.threads import threads
 
-from scheduler.analysis.required import required_regions
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.legality.verifier import check
 
 INPUT = {"name": "input", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")

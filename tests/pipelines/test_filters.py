@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from scheduler import pipelines
-from scheduler.analysis.required import required_regions
-from scheduler.lang.document import load_text
-from scheduler.lang.interpret import Image, interpret
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load_text
+from scheduler.interpreter.interpreter import Image, interpret
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = [(1, 1), (7, 3), (20, 33)]

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from scheduler import pipelines
-from scheduler.lang.document import load, load_text, to_document
-from scheduler.lang.interpret import Image, interpret
+from scheduler.frontends.document.document import load, load_text, to_document
+from scheduler.interpreter.interpreter import Image, interpret
 
 SIZES = [(1, 1), (7, 3), (13, 20), (64, 41)]
 PLANES = {

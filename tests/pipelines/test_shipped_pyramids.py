@@ -6,9 +6,9 @@ from scipy.signal import correlate
 from support.networks import vdsr, weights
 
 from scheduler import pipelines
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.semantics import random_float
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.semantics import random_float
 
 SIZES = [(1, 1), (7, 3), (13, 20), (64, 41)]
 

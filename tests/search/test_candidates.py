@@ -10,11 +10,11 @@ from support.small_pipelines import F, blur, pipeline, stage, x, y
 import scheduler.pipelines
 from cost_models.model import Breakdown, StageCost, Term, combined
 from cost_models.taco2019 import Taco2019
-from scheduler.analysis.facts import gather
-from scheduler.schedule import Schedule
+from scheduler.features.pipeline_features import gather
+from scheduler.ir.schedule.schedule import Schedule
 from scheduler.search import Candidate, SearchOptions, autoschedule, pareto, root_schedule
 from scheduler.search.candidates import candidate
-from scheduler.search.final import root_counts
+from scheduler.search.vectorize_and_parallelize import root_counts
 
 
 def _made(cost: float, memory: int, recompute: float, parallelism: float) -> Candidate:

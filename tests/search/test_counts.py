@@ -8,12 +8,12 @@ from support.enumerated import Found, Walk
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, total, unsharp, x, y
 
 from cost_models.counts import GroupCounts
-from scheduler.analysis.counts import Levels, group_counts
-from scheduler.analysis.facts import gather
-from scheduler.analysis.members import effective, members_of
-from scheduler.analysis.nest import Nest, axis
-from scheduler.lang.pipeline import Pipeline
-from scheduler.search.levels import fusion_space
+from scheduler.features.fusion_group import effective, members_of
+from scheduler.features.group_counts import Levels, group_counts
+from scheduler.features.loop_nest import Nest, axis
+from scheduler.features.pipeline_features import gather
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.search.taco2019.levels import fusion_space
 
 ORDERS = (
     ("x.inner", "y.inner", "x.outer", "y.outer"),

@@ -5,14 +5,14 @@ from support.machines import machine
 from support.small_pipelines import blur, harris, unsharp
 
 import scheduler.pipelines
-from scheduler.analysis.facts import gather
 from scheduler.errors import FixedContradiction
-from scheduler.fixed_document import load
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Schedule
+from scheduler.features.pipeline_features import gather
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import INLINE, Schedule
+from scheduler.legality.verifier import check
 from scheduler.search import SearchOptions, SearchResult, autoschedule
-from scheduler.search.deciding import bounded
+from scheduler.search.constraints.constrained_search import bounded
+from scheduler.search.constraints.document import load
 
 
 def _decided(of: Pipeline, document: object, top: int = 1) -> SearchResult:

@@ -12,22 +12,22 @@ from support.small_pipelines import chain, pyramid
 
 from cost_models import Ecm
 from scheduler import pipelines
-from scheduler.analysis.schedule_counts import predict
-from scheduler.compile import generate
-from scheduler.lang.document import load
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.lower import rows
-from scheduler.lower.builder import Builder
-from scheduler.lower.evaluate import Sources
-from scheduler.lower.fused import RowLoop, fused_row
-from scheduler.schedule import Schedule
-from scheduler.schedule_document import from_document, to_document
+from scheduler.compiler import generate
+from scheduler.features.schedule_features import predict
+from scheduler.frontends.document.document import load
+from scheduler.ir.loop.builder import Builder
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.document import from_document, to_document
+from scheduler.ir.schedule.schedule import Schedule
+from scheduler.legality.verifier import check
+from scheduler.lowering import row_loops
+from scheduler.lowering.expressions import Sources
+from scheduler.lowering.rotating_windows import RowLoop, fused_row
 from scheduler.search import SearchOptions, autoschedule, root_schedule
-from scheduler.search.grouping import Segment
-from scheduler.search.planning import Plan
-from scheduler.search.ranking import best_combinations
-from scheduler.search.varying import PAYS, ahead_bytes
+from scheduler.search.ecm.group_candidates import Plan
+from scheduler.search.ecm.moves import PAYS, ahead_bytes
+from scheduler.search.k_best import best_combinations
+from scheduler.search.taco2019.grouping import Segment
 
 
 def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:
@@ -200,9 +200,9 @@ def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.Monkey
     def apart(*_: object) -> None:
         pytest.fail("a ring is computed apart")
 
-    monkeypatch.setattr(rows, "fused_row", counted)
-    found = rows._single_row
-    monkeypatch.setattr(rows, "_single_row", lambda *a: found(*a) or apart())
+    monkeypatch.setattr(row_loops, "fused_row", counted)
+    found = row_loops._single_row
+    monkeypatch.setattr(row_loops, "_single_row", lambda *a: found(*a) or apart())
     for c in autoschedule(pipeline, machine(), SearchOptions("default", top=4)).candidates:
         generate(pipeline, c.schedule, machine())
     assert fused or name in written  # where nothing is fused nothing can be apart

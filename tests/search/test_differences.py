@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import scheduler.pipelines
 from platforms import load
-from scheduler.differences import differences, in_a_line
-from scheduler.ranking import ranked, to_document
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.ir.schedule.difference import differences, in_a_line
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.search import SearchOptions, autoschedule
+from scheduler.search.candidate_table import ranked, to_document
 
 ROW = Placement("a", "y.inner", "x.outer", True, "memory", ("x", "y"), Vector("x", 8))
 GROUP = Group("b", ("x.inner", "y.inner", "x.outer"), (Tile("x", 64),), "x.outer", Vector("x", 8), (), (ROW,))

@@ -20,16 +20,16 @@ from support.small_pipelines import (
     y,
 )
 
-from cost_models.counts import Operations
-from scheduler.analysis.arithmetic import element_bytes_used, operations, typed_operations, work_apart
-from scheduler.analysis.arithmetic import total as all_types
-from scheduler.analysis.facts import gather
-from scheduler.analysis.graph import stage_graph
-from scheduler.analysis.members import effective, members_of
-from scheduler.analysis.regions import estimated_regions
-from scheduler.lang.document import load
-from scheduler.lang.expr import Binary, Call, Cast, Compare, Const, Select, Unary, Var
-from scheduler.lang.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
+from cost_models.operations import Operations
+from scheduler.analysis.estimated_bounds import estimated_regions
+from scheduler.analysis.stage_graph import stage_graph
+from scheduler.features.fusion_group import effective, members_of
+from scheduler.features.operation_counts import element_bytes_used, operations, typed_operations, work_apart
+from scheduler.features.operation_counts import total as all_types
+from scheduler.features.pipeline_features import gather
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Select, Unary, Var
+from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
 
 f, g = F("f"), F("g", INT32)
 

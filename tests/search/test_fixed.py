@@ -7,12 +7,12 @@ from support.machines import machine
 from support.small_pipelines import F, blur, harris, pipeline, stage, x, y
 
 import scheduler.pipelines
-from scheduler.compile import Options, schedule_key
+from scheduler.compiler import Options, schedule_key
 from scheduler.errors import DocumentError, FixedContradiction, ScheduleError
-from scheduler.fixed import Fixed
-from scheduler.fixed_document import from_document, load, to_document
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.search import SearchOptions, autoschedule
+from scheduler.search.constraints.constraints import Fixed
+from scheduler.search.constraints.document import from_document, load, to_document
 
 WHOLE = {
     "blur_x": {"compute": "y.inner", "store": "x.outer", "storage": "memory", "order": ["x", "y"], "vector": 16},

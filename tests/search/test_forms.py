@@ -10,12 +10,12 @@ from support.random_schedules import random_schedule
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, unsharp, x, y
 
 import scheduler.pipelines
-from scheduler import explain
-from scheduler.emit import halide, loopnest
+from scheduler.codegen import loopnest
+from scheduler.codegen.halide import source
 from scheduler.errors import DocumentError
-from scheduler.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.schedule_document import from_document, to_document
-from scheduler.search import Trace, autoschedule
+from scheduler.ir.schedule.document import from_document, to_document
+from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from scheduler.search import Trace, autoschedule, explain
 
 Golden = Callable[[str, str], None]
 
@@ -25,8 +25,8 @@ def test_forms_of_shipped_pipelines(name: str, golden: Golden) -> None:
     of = scheduler.pipelines.load(name)
     result = autoschedule(of, machine(), PAPER)
     golden(f"{name}.loopnest.txt", loopnest.to_text(of, result.schedule))
-    golden(f"{name}.schedule.h", halide.to_cpp(of, result.schedule))
-    golden(f"{name}.schedule.py.txt", halide.to_python(of, result.schedule))
+    golden(f"{name}.schedule.h", source.to_cpp(of, result.schedule))
+    golden(f"{name}.schedule.py.txt", source.to_python(of, result.schedule))
     golden(f"{name}.explain.txt", explain.to_text(result.schedule, result.trace, result.predicted))
     golden(f"{name}.schedule.json", json.dumps(to_document(result.schedule), indent=2) + "\n")
 
@@ -43,7 +43,7 @@ def test_a_loop_nest_with_everything_in_it(golden: Golden) -> None:
     )
     schedule = Schedule("blur", "hand", (group,), degraded="a reason\nof two lines")
     golden("registers.loopnest.txt", loopnest.to_text(blur(), schedule))
-    golden("registers.schedule.h", halide.to_cpp(blur(), schedule))
+    golden("registers.schedule.h", source.to_cpp(blur(), schedule))
 
 
 @pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
@@ -52,12 +52,12 @@ def test_any_schedule_has_all_forms(of) -> None:
     for seed in range(20):
         schedule = random_schedule(built, seed, registers=True)
         assert from_document(json.loads(json.dumps(to_document(schedule)))) == schedule
-        nest, code = loopnest.to_text(built, schedule), halide.to_cpp(built, schedule)
+        nest, code = loopnest.to_text(built, schedule), source.to_cpp(built, schedule)
         scheduled = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
         for s in built.stages:  # but for those that separations have put into their readers
             assert s.name in nest or s.name not in scheduled
             assert f'"{s.name}"' in code or s.name not in scheduled
-        compile(halide.to_python(built, schedule), "schedule.py", "exec")
+        compile(source.to_python(built, schedule), "schedule.py", "exec")
 
 
 def test_halide_names_never_clash() -> None:
@@ -66,7 +66,7 @@ def test_halide_names_never_clash() -> None:
         [stage("int", "xy", F("input")(x, y)), stage("y_inner", "xy", F("int")(x, y - 1) + F("int")(x, y + 1))],
         {"y_inner": (64, 64)},
     )
-    text = halide.to_cpp(odd, autoschedule(odd, machine(), PAPER).schedule)
+    text = source.to_cpp(odd, autoschedule(odd, machine(), PAPER).schedule)
     assert 'funcs.at("int")' in text
     assert "Halide::Var v_x(" in text
 

@@ -7,9 +7,9 @@ from support.machines import machine
 from support.methods import PAPER
 
 from platforms.model import CpuPlatform
-from scheduler.lang.document import load
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Schedule
+from scheduler.frontends.document.document import load
+from scheduler.ir.schedule.schedule import INLINE, Schedule
+from scheduler.legality.verifier import check
 from scheduler.search import SearchOptions, autoschedule
 
 

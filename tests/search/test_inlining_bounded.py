@@ -6,11 +6,11 @@ import pytest
 from machines import machine
 from support.methods import PAPER_OPTIONS
 
-from scheduler.compile import compile_pipeline
+from scheduler.compiler import compile_pipeline
 from scheduler.errors import IllegalSchedule, ScheduleError
-from scheduler.lang.document import load
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Vector
+from scheduler.frontends.document.document import load
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from scheduler.legality.verifier import check
 
 
 def chain(stages: int, value: str) -> dict:

@@ -9,10 +9,10 @@ from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, u
 
 from scheduler import pipelines
 from scheduler.errors import IllegalSchedule
-from scheduler.lang.document import load
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.legality.verifier import check
 from scheduler.search import autoschedule
 
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")

@@ -25,21 +25,21 @@ from support.small_pipelines import (
 )
 
 import scheduler.pipelines
-from scheduler.analysis.counts import Levels
-from scheduler.analysis.facts import gather
-from scheduler.analysis.members import Members, effective, members_of
 from scheduler.errors import ScheduleError
-from scheduler.lang.document import load
-from scheduler.lang.expr import Cast, Const, RVar, Var
-from scheduler.lang.pipeline import Pipeline, Update
-from scheduler.lang.types import FLOAT32, INT32, UINT8, UINT16
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.features.fusion_group import Members, effective, members_of
+from scheduler.features.group_counts import Levels
+from scheduler.features.pipeline_features import gather
+from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.expressions import Cast, Const, RVar, Var
+from scheduler.ir.pipeline.pipeline import Pipeline, Update
+from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from scheduler.legality.verifier import check
 from scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
-from scheduler.search.inlining import inline_trivial
-from scheduler.search.levels import LoopOrder, choose_levels, largest_overlaps
-from scheduler.search.sizing import tile_sizes
-from scheduler.search.tiling import few_iterations
+from scheduler.search.taco2019.inlining import inline_trivial
+from scheduler.search.taco2019.levels import LoopOrder, choose_levels, largest_overlaps
+from scheduler.search.taco2019.tiling import few_iterations
+from scheduler.search.tile_sizes import tile_sizes
 
 ROWS = LoopOrder(("x.inner", "y.inner", "x.outer", "y.outer"), 0)
 COLUMNS = LoopOrder(("y.inner", "x.inner", "y.outer", "x.outer"), 0)
@@ -417,7 +417,7 @@ def test_the_deadline_ends_the_search_and_says_so() -> None:
 
 
 def test_without_any_valid_candidate_everything_is_at_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.search.grouping.tile_group", lambda *_: Infeasible("nothing fits"))
+    monkeypatch.setattr("scheduler.search.taco2019.grouping.tile_group", lambda *_: Infeasible("nothing fits"))
     result = autoschedule(harris(), machine(), PAPER)
     check(harris(), result.schedule)
     assert result.schedule.groups == root_schedule(harris(), machine()).groups

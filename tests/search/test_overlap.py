@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 from support.small_pipelines import F, blur, clamp, pipeline, stage, x
 
+from scheduler.analysis.access_functions import Span
 from scheduler.analysis.accesses import accesses
-from scheduler.analysis.facts import gather
-from scheduler.analysis.nest import line
-from scheduler.analysis.overlap import FULL, overlap, overlap_in
-from scheduler.analysis.spans import Span
+from scheduler.analysis.reuse import FULL, overlap, overlap_in
+from scheduler.features.loop_nest import line
+from scheduler.features.pipeline_features import gather
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.machines import machine
 
-from scheduler import explain, pipelines
-from scheduler.search import METHODS, SearchOptions, autoschedule
+from scheduler import pipelines
+from scheduler.search import METHODS, SearchOptions, autoschedule, explain
 
 
 def told(name: str, **options: object) -> list[str]:

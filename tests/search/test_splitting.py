@@ -10,13 +10,13 @@ from support.small_pipelines import F, chain, clamp, pipeline, stage, summed, x,
 
 import scheduler.pipelines
 from cost_models.taco2019 import Taco2019
-from scheduler.analysis.facts import gather
-from scheduler.lang.expr import Var
-from scheduler.lang.pipeline import Pipeline, Stage
-from scheduler.legality import check
+from scheduler.features.pipeline_features import gather
+from scheduler.ir.pipeline.expressions import Var
+from scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from scheduler.legality.verifier import check
 from scheduler.search import Infeasible, autoschedule
-from scheduler.search.grouping import Grouping, Segment
-from scheduler.search.sizing import Tiling
+from scheduler.search.taco2019.grouping import Grouping, Segment
+from scheduler.search.tile_sizes import Tiling
 
 CHANNELS = 16
 

@@ -8,20 +8,20 @@ from support.machines import machine
 from support.methods import PAPER
 from support.small_pipelines import E, F, clamp, exp, k, pipeline, stage, summed, x, y
 
-from cost_models.counts import Operations
-from scheduler import explain, pipelines
-from scheduler.analysis.counts import Levels, group_counts
-from scheduler.analysis.facts import gather
-from scheduler.analysis.members import effective, members_of
-from scheduler.analysis.neighbours import points_together
-from scheduler.analysis.nest import Nest, axis
-from scheduler.emit import loopnest
-from scheduler.lang.expr import Cast, Const, InputBound, RVar, Var
-from scheduler.lang.pipeline import Pipeline, Update
-from scheduler.lang.types import FLOAT32, INT32, UINT8
-from scheduler.legality import check
-from scheduler.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
-from scheduler.search import SearchOptions, autoschedule, root_schedule
+from cost_models.operations import Operations
+from scheduler import pipelines
+from scheduler.codegen import loopnest
+from scheduler.features.fusion_group import effective, members_of
+from scheduler.features.group_counts import Levels, group_counts
+from scheduler.features.loop_nest import Nest, axis
+from scheduler.features.pipeline_features import gather
+from scheduler.features.unroll_and_jam import points_together
+from scheduler.ir.pipeline.expressions import Cast, Const, InputBound, RVar, Var
+from scheduler.ir.pipeline.pipeline import Pipeline, Update
+from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
+from scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
+from scheduler.legality.verifier import check
+from scheduler.search import SearchOptions, autoschedule, explain, root_schedule
 
 i, r, s, z = (E(Var(n)) for n in "irsz")
 WIDTH, HEIGHT = E(InputBound("input", "extent", "x")), E(InputBound("input", "extent", "y"))

@@ -14,24 +14,24 @@ from cost_models.counts import GroupCounts
 from cost_models.work import Chain, Work
 from platforms import catalog
 from scheduler import pipelines
-from scheduler.analysis import traffic
-from scheduler.analysis.chains import FLOAT, LOAD, QUOTIENT
-from scheduler.analysis.counts import Levels
-from scheduler.analysis.facts import gather
-from scheduler.analysis.members import effective, members_of
-from scheduler.analysis.nest import Nest, axis
-from scheduler.analysis.pixels import fours
-from scheduler.analysis.running import Run, Running
-from scheduler.analysis.schedule_counts import counts_of, predict
-from scheduler.analysis.work import worked_counts
-from scheduler.compile import generate
-from scheduler.lang.document import load, load_text
-from scheduler.lang.expr import Call, Const
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lang.types import FLOAT32, INT32
-from scheduler.schedule import Group, Placement, Schedule, Tile, Vector
+from scheduler.compiler import generate
+from scheduler.features import cache_traffic
+from scheduler.features.dependence_chains import FLOAT, LOAD, QUOTIENT
+from scheduler.features.execution_mode import Run, Running
+from scheduler.features.fusion_group import effective, members_of
+from scheduler.features.group_counts import Levels
+from scheduler.features.interleaved_channels import fours
+from scheduler.features.loop_nest import Nest, axis
+from scheduler.features.pipeline_features import gather
+from scheduler.features.schedule_features import counts_of, predict
+from scheduler.features.simd_work import worked_counts
+from scheduler.frontends.document.document import load, load_text
+from scheduler.ir.pipeline.expressions import Call, Const
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.pipeline.types import FLOAT32, INT32
+from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 from scheduler.search import SearchOptions, autoschedule
-from scheduler.search.final import root_schedule
+from scheduler.search.vectorize_and_parallelize import root_schedule
 
 ORDERS = (
     ("x.inner", "y.inner", "x.outer", "y.outer"),
@@ -96,7 +96,7 @@ def test_what_a_stencil_loads_at_every_level(
     loops: tuple[str, ...], tiles: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loaded are the boxes that each execution of the loops inside a level reads."""
-    monkeypatch.setattr(traffic, "LINE", 1)
+    monkeypatch.setattr(cache_traffic, "LINE", 1)
     extents = {"x": 20, "y": 13}
     reads = [F("input")(x + a, y + b) for a in (-1, 0, 1) for b in (0, 2)]
     of = pipeline("stencil", [stage("out", "xy", total(reads))], {"out": (20, 13)})
@@ -138,7 +138,7 @@ def test_a_row_that_reads_two_rows_far_apart_loads_two() -> None:
 
 
 def test_a_ring_is_the_same_memory_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traffic, "LINE", 1)
+    monkeypatch.setattr(cache_traffic, "LINE", 1)
     found = works(blur(20, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, {"x": 10, "y": 13}, 1)
     ring = 3 * 10 * 4
     assert found["blur_x"].stored[-3:] == (2 * ring, ring, ring)  # inside x.outer, inside y.outer, the whole
@@ -225,7 +225,7 @@ def scan_and_reader() -> Pipeline:
 
 
 def test_rows_that_read_a_scan_touch_what_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traffic, "LINE", 1)
+    monkeypatch.setattr(cache_traffic, "LINE", 1)
     of = scan_and_reader()
     facts = gather(of)
     members = members_of(facts, "out", facts.graph.stages)
@@ -392,7 +392,7 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
 
 def test_an_iteration_touches_what_is_new_and_what_is_read_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not all 32 rows of `low` that a row of the output is made of."""
-    monkeypatch.setattr(traffic, "LINE", 1)
+    monkeypatch.setattr(cache_traffic, "LINE", 1)
     high = stage("high", "xy", F("low")(x, y - 1) + F("low")(x, y + 1))
     out = stage("out", "xy", F("high")(x, y + 30) + F("low")(x, y))
     of = pipeline("lag", [stage("low", "xy", F("input")(x, y) * 2), high, out], {"out": (256, 64)})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from support.tools import require_tool
 
-from app.workers.calibrate import Effort, measure
-from app.workers.samples import Measured
+from app.profiler.calibrate import Effort, measure
+from app.profiler.samples import Measured
 from platforms.detect import host
 
 TRY = Effort(turns=1, rounds=1, sample_us=20, memory_bytes=1 << 20, calls=2, again_s=0.0)

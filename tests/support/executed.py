@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler.analysis.bounds import bound_symbol
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lower.program import (
+from scheduler.analysis.bounds_inference import bound_symbol
+from scheduler.ir.loop.program import (
     Allocate,
     Bind,
     Comment,
@@ -29,6 +28,7 @@ from scheduler.lower.program import (
     Store,
     VectorSplit,
 )
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 
 @dataclass

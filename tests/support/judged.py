@@ -9,10 +9,10 @@ import numpy as np
 from support.machines import here
 from support.native import Region, build, call, source_of
 
-from scheduler.compile import Options, compile_pipeline
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image
-from scheduler.legality import check
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image
+from scheduler.legality.verifier import check
 from scheduler.search import root_schedule
 
 METHODS = ("root", "taco2019", "default")

@@ -1,6 +1,6 @@
 """The method of the paper, for tests of what it decides."""
 
-from scheduler.compile import Options
+from scheduler.compiler import Options
 from scheduler.search import SearchOptions
 
 PAPER = SearchOptions("taco2019")

@@ -17,12 +17,12 @@ from support.builds import HOST_BYTES, for_vectors
 from support.tools import require_compiler
 
 from platforms.model import Platform
-from scheduler.emit.c import emit_c
-from scheduler.emit.csource import CSource
-from scheduler.lang.interpret import Image
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lower import lower
-from scheduler.schedule import Schedule
+from scheduler.codegen.artifact import CSource
+from scheduler.codegen.c.emitter import emit_c
+from scheduler.interpreter.interpreter import Image
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import Schedule
+from scheduler.lowering import lower
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
 Region = tuple[tuple[int, int], ...]

@@ -31,13 +31,13 @@ from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
 from support.random_updates import random_updates
 
-from scheduler.analysis.required import required_regions
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.legality import check
-from scheduler.schedule import Schedule
-from scheduler.schedule_document import from_document
+from scheduler.features.required_regions import required_regions
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.document import from_document
+from scheduler.ir.schedule.schedule import Schedule
+from scheduler.legality.verifier import check
 from scheduler.search import SearchOptions, autoschedule
 
 LARGEST_CODE = 600_000

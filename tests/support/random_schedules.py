@@ -9,16 +9,13 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
-from scheduler.analysis.graph import StageGraph, expressions, is_plain, stage_graph
-from scheduler.analysis.separable import windows
-from scheduler.analysis.windows import shifted_along
+from scheduler.analysis.separability import windows
+from scheduler.analysis.sliding_windows import shifted_along
+from scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
 from scheduler.errors import IllegalSchedule
-from scheduler.factors import factored, reductions
-from scheduler.lang.expr import Access, walk
-from scheduler.lang.pipeline import Pipeline, Stage
-from scheduler.legality import MAX_UNROLL, check
-from scheduler.prepare import prepared
-from scheduler.schedule import (
+from scheduler.ir.pipeline.expressions import Access, walk
+from scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from scheduler.ir.schedule.schedule import (
     INLINE,
     Factor,
     Group,
@@ -32,8 +29,11 @@ from scheduler.schedule import (
     inner,
     outer,
 )
-from scheduler.search.joining import together
-from scheduler.separations import put_in, split
+from scheduler.legality.verifier import MAX_UNROLL, check
+from scheduler.rewrites.prepare import prepared
+from scheduler.rewrites.rfactor import factored, reductions
+from scheduler.rewrites.split_separable import put_in, split
+from scheduler.search.output_fusion import together
 
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
 LANES = (2, 4, 8, 16)

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 from support.native import Region
 
-from app.estimates import largest_weight
+from app.runtime.estimates import largest_weight
 from scheduler import pipelines
-from scheduler.analysis.required import required_regions
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
-from scheduler.lang.types import ScalarType
+from scheduler.features.required_regions import required_regions
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.pipeline.types import ScalarType
 
 TOLERANCE = 1e-5  # of the output's largest magnitude
 

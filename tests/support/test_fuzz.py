@@ -12,9 +12,9 @@ import pytest
 from support.random_cases import Verdict, random_case
 from support.tools import require_tool
 
-from scheduler.lang.document import load
-from scheduler.legality import check
-from scheduler.schedule_document import from_document
+from scheduler.frontends.document.document import load
+from scheduler.ir.schedule.document import from_document
+from scheduler.legality.verifier import check
 
 
 def test_a_short_run(tmp_path: Path) -> None:

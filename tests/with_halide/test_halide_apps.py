@@ -14,8 +14,8 @@ import pytest
 from support.modules import require_module
 
 from scheduler import pipelines
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.semantics import random_float
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.semantics import random_float
 
 require_module("halide")
 

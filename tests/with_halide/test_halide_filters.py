@@ -16,8 +16,8 @@ import pytest
 from support.modules import require_module
 
 from scheduler import pipelines
-from scheduler.analysis.required import required_regions
-from scheduler.lang.interpret import Image, interpret
+from scheduler.features.required_regions import required_regions
+from scheduler.interpreter.interpreter import Image, interpret
 
 require_module("halide")
 

@@ -13,14 +13,14 @@ from support.random_pipelines import disagreement, random_inputs, random_params,
 from support.shipped import HEAVY, LIGHT, WITHIN, assert_right
 from support.tools import require_tool
 
-from app.workers.compile import BuiltLibrary, build
-from app.workers.run import run
+from app.runtime.build import BuiltLibrary, build
+from app.runtime.run import run
 from platforms.detect import host
 from scheduler import pipelines
-from scheduler.compile import Options, compile_pipeline
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
-from scheduler.lang.pipeline import Pipeline
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
 
 require_module("halide")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.modules import require_module
 
-from scheduler.lang.document import load
-from scheduler.lang.interpret import Image, interpret
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
 
 require_module("halide")
 

@@ -1,0 +1,66 @@
+"""Context of endpoints, one an application, and the scopes that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from app.service.db import Database
+from app.service.jobs.runner import JobRunner
+from app.service.jobs.service import Jobs
+from app.service.metrics import Metrics
+from app.service.pipelines.service import Pipelines
+from app.service.platforms.service import Platforms
+from app.service.schedules.engine import Engine
+from app.service.schedules.service import Schedules
+from app.service.settings import Settings
+from app.service.tokens.service import Scope, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The parts of one service."""
+
+    settings: Settings
+    db: Database
+    metrics: Metrics
+    tokens: Tokens
+    engine: Engine
+    pipelines: Pipelines
+    platforms: Platforms
+    schedules: Schedules
+    jobs: Jobs
+    runner: JobRunner
+
+
+def context(request: Request) -> Context:
+    """The Context of the application that serves `request`."""
+    found = request.app.state.context
+    assert isinstance(found, Context)
+    return found
+
+
+async def _services(request: Request) -> Context:
+    return context(request)
+
+
+Services = Annotated[Context, Depends(_services)]
+
+_bearer = HTTPBearer(auto_error=False, description="A token; not needed while none has been made")
+Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+def _holder_of(scope: Scope) -> Callable[..., None]:
+    def check(services: Services, bearer: Bearer) -> None:
+        services.tokens.check(bearer.credentials if bearer else None, scope)
+
+    return check
+
+
+Read: Any = Depends(_holder_of("read"))
+Submit: Any = Depends(_holder_of("submit"))
+Admin: Any = Depends(_holder_of("admin"))

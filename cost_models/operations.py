@@ -1,0 +1,49 @@
+"""Operations of a point of a stage, by kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Arithmetic of one point of a stage, by kind.
+
+    `add`: sums, differences, negation, bit operations, shifts; `multiply`; `divide_by_constant`, `divide`:
+    quotients and remainders; `select`: comparisons, minima, choices; `convert`: between types; `function`:
+    square roots, exponentials and the like; `index`: clamps and remainders in indices.
+    """
+
+    add: float = 0
+    multiply: float = 0
+    divide_by_constant: float = 0
+    divide: float = 0
+    select: float = 0
+    convert: float = 0
+    function: float = 0
+    index: float = 0
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(
+            self.add + other.add,
+            self.multiply + other.multiply,
+            self.divide_by_constant + other.divide_by_constant,
+            self.divide + other.divide,
+            self.select + other.select,
+            self.convert + other.convert,
+            self.function + other.function,
+            self.index + other.index,
+        )
+
+    def scaled(self, times: float) -> Operations:
+        """`times` as many."""
+        return Operations(
+            self.add * times,
+            self.multiply * times,
+            self.divide_by_constant * times,
+            self.divide * times,
+            self.select * times,
+            self.convert * times,
+            self.function * times,
+            self.index * times,
+        )

@@ -1,0 +1,124 @@
+"""The way of a document through the scheduler, whole: pipeline and platform in, schedule and C out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cost_models.model import Breakdown
+from platforms.model import Platform
+from scheduler.codegen.artifact import CSource
+from scheduler.codegen.c.emitter import emit_c
+from scheduler.codegen.loopnest import to_text
+from scheduler.frontends.document.document import canonical_json
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import Schedule
+from scheduler.legality.verifier import check
+from scheduler.lowering import lower
+from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
+from scheduler.search.constraints import document
+from scheduler.search.constraints.constraints import FREE, Fixed
+
+SCHEDULER_VERSION = "19"
+"""Part of every key: raised when the same question gets another answer."""
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a compilation: `strict` keeps floating-point operations as written, `deadline_ms` ends the search,
+    `fixed` are decisions that are the caller's. `tune`: the caller times so many candidates and keeps the fastest; here
+    it is part of the key, and nothing else."""
+
+    method: str = "default"
+    strict: bool = False
+    deadline_ms: int | None = None
+    fixed: Fixed = FREE
+    tune: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Everything there is to say about a pipeline on a platform. `key` identifies it by content."""
+
+    key: str
+    pipeline: Pipeline
+    platform: Platform
+    options: Options
+    schedule: Schedule
+    trace: Trace
+    predicted: Breakdown
+    candidates: tuple[Candidate, ...]
+    source: CSource
+    loopnest: str
+    timings_ms: dict[str, float]
+
+
+def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> str:
+    """A hash of the question: canonical pipeline and platform, options, and the version of the scheduler."""
+    question = {
+        "pipeline": canonical_json(pipeline),
+        "platform": platform.model_dump_json(),
+        "options": {
+            "method": options.method,
+            "strict": options.strict,
+            "deadline_ms": options.deadline_ms,
+            **({"fixed": document.to_document(options.fixed)} if options.fixed else {}),
+            **({"tune": options.tune} if options.tune else {}),
+        },
+        "scheduler": SCHEDULER_VERSION,
+    }
+    return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def compile_pipeline(
+    pipeline: Pipeline,
+    platform: Platform,
+    options: Options | None = None,
+    now: Clock | None = None,
+    top: int = 1,
+) -> Compiled:
+    """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
+    deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. Raises ScheduleError for
+    an unknown method, and what `fixed_document.check` does."""
+    options = options or Options()
+    document.check(options.fixed, pipeline, options.strict)
+    clock = now or (lambda: 0.0)
+    search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
+    found = autoschedule(pipeline, platform, search)
+    source, timings = _generate(pipeline, found.schedule, platform, clock)
+    return Compiled(
+        key=schedule_key(pipeline, platform, options),
+        pipeline=pipeline,
+        platform=platform,
+        options=options,
+        schedule=found.schedule,
+        trace=found.trace,
+        predicted=found.predicted,
+        candidates=found.candidates,
+        source=source,
+        loopnest=to_text(pipeline, found.schedule),
+        timings_ms={**found.timings_ms, **timings},
+    )
+
+
+def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
+    """The C of a hand-written schedule. Raises IllegalSchedule, naming the stage and the rule."""
+    check(pipeline, schedule)
+    return emit_c(lower(pipeline, schedule, platform))
+
+
+def _generate(
+    pipeline: Pipeline, schedule: Schedule, platform: Platform, clock: Clock
+) -> tuple[CSource, dict[str, float]]:
+    start = clock()
+    program = lower(pipeline, schedule, platform)
+    lowered = clock()
+    source = emit_c(program)
+    return source, {"lower": (lowered - start) * 1e3, "emit": (clock() - lowered) * 1e3}
+
+
+__all__ = ["METHODS", "Clock", "Compiled", "Options", "compile_pipeline", "generate", "schedule_key"]

@@ -1,0 +1,286 @@
+"""Redundant load elimination: what vectors from memory hold already is not loaded again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scheduler.ir.index import Index, const, divide, maximum, minimum, sym
+from scheduler.ir.loop.program import Accumulator, Assign, Buffer, Define, If, Let, Loop, Row, Statement, Store, Value
+
+Key = tuple[str, Index, Value, int]
+"""A row, a place in it, what is loaded (without a name), and a number that changes where the row may be written.
+Vectors with the same key differ in how many elements after that place they begin."""
+
+Loads = Mapping[Key, Mapping[int, Define]]
+"""The loads of a block by where they begin."""
+
+Rows = dict[str, Buffer]
+"""The buffers of the rows that are known."""
+
+MOST_CARRIED = 12
+"""Vectors that a loop keeps from one iteration for the next, at most."""
+
+
+SMALLEST_MOVED = 32
+"""Bits of the smallest elements that are moved by a lane with one from elsewhere: of smaller ones it takes several
+instructions where a machine cannot permute bytes."""
+
+
+def every_other(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """*Before*: every other element from x on is picked of two vectors, and every other from x + 1 on of two more.
+    *After*: both are picked of the same two. Those from x - 2 or x + 2 on are these, moved by a lane, with one element
+    of another load: most loads of such windows lie across two lines."""
+
+    def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
+        loads = _loads(statements, rows)
+        return _defined(statements, loads, _paired(statements, loads))
+
+    return _everywhere(body, {}, block)
+
+
+def carried(body: tuple[Statement, ...], line_bytes: int) -> tuple[Statement, ...]:
+    """*Before*: a loop over vectors that are as long as lines loads neighbours one by one, two lines for each. *After*:
+    of such in a row of at least three, every other one is a permutation of the first vector and of that of the next
+    iteration, which is kept for it: the units that load and those that permute share the work. The last iteration,
+    which has no next one, is as before.
+
+    Where a loop that moves its last vector back onto the row reads more such rows than it could keep vectors of, all
+    but the first neighbour are permutations of that one and the vector after it, which is loaded, too, as long as there
+    is a whole one: loads are most of what such a loop does.
+
+    *Legal when* iterations follow each other, the row stays the same, and its buffer is not written in the loop."""
+
+    def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
+        return tuple(x for s in statements for x in (_carrying(s, rows, line_bytes) if isinstance(s, Loop) else (s,)))
+
+    return _everywhere(body, {}, block)
+
+
+def _everywhere(
+    statements: tuple[Statement, ...],
+    rows: Rows,
+    change: Callable[[tuple[Statement, ...], Rows], tuple[Statement, ...]],
+) -> tuple[Statement, ...]:
+    """Changes every block, those inside of it first."""
+    found: list[Statement] = []
+    for s in statements:
+        match s:
+            case Row():
+                rows[s.result] = s.buffer
+                found.append(s)
+            case Loop():
+                found.append(replace(s, body=_everywhere(s.body, rows, change)))
+            case If():
+                inside, otherwise = (_everywhere(b, rows, change) for b in (s.body, s.otherwise))
+                found.append(replace(s, body=inside, otherwise=otherwise))
+            case _:
+                found.append(s)
+    return change(tuple(found), rows)
+
+
+def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
+    found: dict[Key, dict[int, Define]] = defaultdict(dict)
+    stores: dict[int, int] = defaultdict(int)
+    blocks = 0
+    for s in statements:
+        match s:
+            case Store():
+                stores[id(s.buffer)] += 1
+            case Loop() | If():
+                blocks += 1
+            case Define(op="load") if s.result.lanes > 1 and s.attrs[0] in rows:
+                at, row = s.args[0], str(s.attrs[0])
+                assert isinstance(at, Index)
+                key = (row, at - at.const, replace(s.result, name=""), blocks + stores[id(rows[row])])
+                found[key].setdefault(at.const, s)
+            case _:
+                pass
+    return found
+
+
+def _defined(statements: tuple[Statement, ...], loads: Loads, instead: Mapping[str, Define]) -> tuple[Statement, ...]:
+    """With the definitions `instead`: what they are made of comes before them."""
+    if not instead:
+        return statements
+    known = {d.result.name: d for starts in loads.values() for d in starts.values()} | dict(instead)
+    found: list[Statement] = []
+    done: set[str] = set()
+
+    def define(d: Define) -> None:
+        if d.result.name in done:
+            return
+        done.add(d.result.name)
+        for a in d.args:
+            if isinstance(a, Value) and a.name in known:
+                define(known[a.name])
+        found.append(d)
+
+    for s in statements:
+        if isinstance(s, Define):
+            define(instead.get(s.result.name, s))
+        else:
+            found.append(s)
+    return tuple(found)
+
+
+def _paired(statements: tuple[Statement, ...], loads: Loads) -> dict[str, Define]:
+    """The permutations that pick every other element: of two vectors for both halves; of these for their neighbours."""
+    place = {d.result.name: (key, at) for key, starts in loads.items() for at, d in starts.items()}
+    halves: dict[Key, dict[int, Define]] = defaultdict(dict)
+    for s in statements:
+        if isinstance(s, Define) and (found := _half(s, place)) is not None:
+            halves[found[0]].setdefault(found[1], s)
+    instead: dict[str, Define] = {}
+    for key, starts in halves.items():
+        pairs = _pairs(starts, sorted(starts), loads[key], key[2].lanes)
+        moved = _moved(starts, loads[key], key[2].lanes) if key[2].type.bits >= SMALLEST_MOVED else pairs
+        fewer = len(_taken(starts, moved, place)) < len(_taken(starts, pairs, place))
+        instead |= moved if fewer else pairs
+    return instead
+
+
+def _taken(starts: Mapping[int, Define], made: Mapping[str, Define], place: Mapping[str, object]) -> set[str]:
+    """The loads that the halves are made of."""
+    found = (made.get(d.result.name, d) for d in starts.values())
+    return {a.name for d in found for a in d.args if isinstance(a, Value) and a.name in place}
+
+
+def _pairs(
+    starts: Mapping[int, Define], order: Sequence[int], loads: Mapping[int, Define], n: int
+) -> dict[str, Define]:
+    """Halves that begin next to each other, made of the same two vectors; those that come first in `order`."""
+    found: dict[str, Define] = {}
+    for at in order:
+        low, high = loads.get(at), loads.get(at + n)
+        if at + 1 not in starts or starts[at].result.name in found or low is None or high is None:
+            continue
+        for odd in (0, 1):
+            result = starts[at + odd].result
+            picks = tuple(range(odd, 2 * n, 2))
+            found[result.name] = Define(result, "shuffle", (low.result, high.result), (picks,))
+    return found
+
+
+def _moved(starts: Mapping[int, Define], loads: Mapping[int, Define], n: int) -> dict[str, Define]:
+    """One such pair, and every other half made of the one that begins two elements nearer to it, and of a load that has
+    the element that this one lacks: the first one, or the last. The pair is the one whose vectors are likely to lie in
+    a line each, else that in the middle."""
+    pairs = [at for at in sorted(starts) if at + 1 in starts] or sorted(starts)
+    whole = [at for at in pairs if at % n == 0] or pairs
+    centre = whole[len(whole) // 2]
+    found = _pairs(starts, [centre], loads, n)
+    made = {at: found.get(starts[at].result.name, starts[at]) for at in (centre, centre + 1) if at in starts}
+    found |= {d.result.name: d for d in made.values()}
+    least, most = min(made), max(made)
+    for at in sorted(starts, key=lambda at: max(least - at, at - most)):
+        nearer, lacks = (at + 2, at) if at < least else (at - 2, at + 2 * n - 2)
+        other = next((begins for begins in sorted(loads) if begins <= lacks < begins + n), None)
+        if at in made or nearer not in made or other is None:
+            continue
+        lane = n + lacks - other
+        picks = (lane, *range(n - 1)) if at < least else (*range(1, n), lane)
+        args = (made[nearer].result, loads[other].result)
+        made[at] = found[starts[at].result.name] = Define(starts[at].result, "shuffle", args, (picks,))
+    return found
+
+
+def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | None:
+    """The first of the elements that `s` picks of two loads, if that is every other one."""
+    match s:
+        case Define(op="shuffle", args=(Value() as a, Value() as b), attrs=(tuple() as picks,)):
+            n = a.lanes
+            if a.name not in place or b.name not in place or s.result.lanes != n:
+                return None
+            (key, first), (other, second) = place[a.name], place[b.name]
+            elements = [first + p if p < n else second + p - n for p in picks]
+            if key == other and elements == list(range(elements[0], elements[0] + 2 * n, 2)):
+                return key, elements[0]
+        case _:
+            pass
+    return None
+
+
+def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
+    """`loop` but for its last iteration, with what iterations keep for the next; and that iteration."""
+    if loop.last is not None:
+        return _beside(loop, rows, line_bytes)
+    plain = loop.step == const(1) and loop.skip is None and loop.last is None and not (loop.first or loop.parallel)
+    if not plain or any(isinstance(s, Loop | If) for s in loop.body):
+        return (loop,)
+    begin: list[Statement] = []
+    ends: list[Statement] = []
+    instead: dict[str, list[Define]] = {}
+    for (_, at, kind, _), starts, near in _neighbours(loop, rows, line_bytes):
+        n, first = kind.lanes, starts[near[0]]
+        fixed = at - sym(loop.var).scaled(n)
+        if fixed.mentions(loop.var):
+            continue
+        kept, start, following = (
+            replace(first.result, name=f"{first.result.name}_{which}") for which in ("kept", "first", "next")
+        )
+        begin.append(Define(start, "load", (fixed + loop.lo.scaled(n) + near[0],), first.attrs))
+        begin.append(Accumulator(kept, start))
+        ends.append(Assign(kept, following))
+        hand = [Define(first.result, "copy", (kept,)), Define(following, "load", (at + n + near[0],), first.attrs)]
+        instead[first.result.name] = hand
+        for p in near[1::2]:
+            result = starts[p].result
+            picks = tuple(range(p - near[0], p - near[0] + n))
+            instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
+    if not begin or len(ends) > MOST_CARRIED:
+        return (loop,)
+    most = replace(loop, hi=loop.hi - 1, body=(*_instead(loop.body, instead), *ends))
+    final = replace(loop, lo=maximum(loop.lo, loop.hi), comment="the last of them")
+    return If((loop.hi - loop.lo - 1,), (*begin, most)), final
+
+
+def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, Mapping[int, Define], list[int]]]:
+    """The loads of a loop, of vectors as long as lines, from rows that stay and are not written, where three or more
+    begin within a vector; and where these do."""
+    own = {s.result for s in loop.body if isinstance(s, Row)}
+    written = {id(s.buffer) for s in loop.body if isinstance(s, Store)}
+    for key, starts in _loads(loop.body, rows).items():
+        row, _, kind, _ = key
+        near = [p for p in sorted(starts) if p <= min(starts) + kind.lanes]
+        stays = row not in own and id(rows[row]) not in written
+        if stays and not kind.mask_bits and kind.lanes * kind.type.bytes >= line_bytes and len(near) >= 3:
+            yield key, starts, near
+
+
+def _instead(statements: tuple[Statement, ...], instead: Mapping[str, list[Define]]) -> tuple[Statement, ...]:
+    """With those definitions in place of others, each once."""
+    found: list[Statement] = []
+    for s in statements:
+        made = instead.get(s.result.name, [s]) if isinstance(s, Define) else [s]
+        found += [x for x in made if x not in found]
+    return tuple(found)
+
+
+def _beside(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
+    """`loop` where a vector follows, with neighbours permuted, which moves nothing; and the rest of it."""
+    assert loop.last is not None
+    if loop.skip is not None or loop.parallel or any(isinstance(s, Loop | If) for s in loop.body):
+        return (loop,)
+    found = [x for x in _neighbours(loop, rows, line_bytes) if const(x[0][2].lanes) == loop.step]
+    if len(found) <= MOST_CARRIED:
+        return (loop,)
+    instead: dict[str, list[Define]] = {}
+    for (_, at, kind, _), starts, near in found:
+        first = starts[near[0]]
+        following = replace(first.result, name=f"{first.result.name}_next")
+        hand = [first, Define(following, "load", (at + kind.lanes + near[0],), first.attrs)]
+        instead[first.result.name] = hand
+        for p in near[1:]:
+            picks = tuple(range(p - near[0], p - near[0] + kind.lanes))
+            result = starts[p].result
+            instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
+    name, last = loop.last
+    lanes, start, end = loop.step.const, f"{loop.var}_whole", f"{loop.var}_rest"
+    begins = loop.lo + (minimum(const(1), sym(loop.first) - loop.lo).scaled(lanes) if loop.first else const(0))
+    whole = maximum(divide(sym(last) - sym(start), lanes), const(0)).scaled(lanes)
+    body = _instead(loop.body, instead)
+    most = replace(loop, lo=sym(start), hi=sym(end) - 1, last=(name, ""), first="", body=body)
+    rest = replace(loop, skip=(start, end), comment="where none follows")
+    return Let(start, begins), Let(end, sym(start) + whole), most, rest

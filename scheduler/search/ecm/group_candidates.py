@@ -1,0 +1,332 @@
+"""Plans: the ways in which the stages of one segment can be one group, priced and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from math import inf
+
+from cost_models.counts import GroupCounts
+from cost_models.model import Breakdown, CostModel
+from cost_models.taco2019 import arithmetic_cost
+from platforms.model import Platform
+from scheduler.features.column_walks import has_columns
+from scheduler.features.execution_mode import Running
+from scheduler.features.fusion_group import Members, members_of
+from scheduler.features.loop_nest import Nest
+from scheduler.features.pipeline_features import Facts, StageFacts
+from scheduler.features.schedule_features import counts_of_group, running_of
+from scheduler.features.simd_work import worked_counts
+from scheduler.ir.schedule.schedule import Group, Placement, dim_of
+from scheduler.search.ecm.loop_structures import KINDS, PAPER, Kind, shapes
+from scheduler.search.ecm.moves import STRIPS, WAYS, whole_rows
+from scheduler.search.taco2019.grouping import Segment, is_special
+from scheduler.search.taco2019.levels import LoopOrder, largest_overlaps
+from scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
+from scheduler.search.tile_sizes import NARROWEST, Axes, Shape, Sized, Sizing, Tiling, shape_of
+from scheduler.search.trace import Rejected
+from scheduler.search.update_loops import WORTH_THREADS
+from scheduler.search.vectorize_and_parallelize import finished, group_of, root_group
+
+SIZES = 256
+"""Combinations of tile sizes that are costed for one shape."""
+SHORT = 64
+"""Strips of so many rows are among the tile sizes."""
+NEGLIGIBLE = 0.005
+"""A group that takes less of the time of all is not looked into further."""
+CLOSE = 1.25
+"""The cost of shapes with fused rows over that of the best up to which they are worked out, too."""
+SAME = 0.01
+"""Relative difference of predicted times up to which the largest tile size is taken."""
+KEPT = 8
+"""Plans of a segment that are kept for the best k schedules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
+    at root, whole. `counts`, not as a whole, are those of a plan that was priced alone."""
+
+    segment: Segment
+    total: float
+    members: Members | None = None
+    sized: Sized | None = None
+    kind: Kind = PAPER
+    counts: GroupCounts | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def key(self) -> Hashable:
+        """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
+        if self.sized is None:
+            return None
+        shape = self.sized.shape
+        return (self.way, shape.stream, shape.prefetch, *self.sized.sizes.items())
+
+    @property
+    def way(self) -> Hashable:
+        """The key of the plan but for its numbers: equal for plans of a segment that differ in these alone: tile sizes,
+        how memory is written and asked."""
+        return None if self.sized is None else (self.sized.shape.order.loops, *self.sized.shape.levels.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A plan worked out: the group, its counts and its cost; `tiling` is None where it is computed at root."""
+
+    group: Group
+    counts: GroupCounts
+    cost: Breakdown
+    tiling: Tiling | None
+
+
+@dataclass
+class Planner:
+    """Plans segments, each once. `paper` has the tilings of the method `taco2019`, which are candidates too. Once the
+    deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and cannot be
+    otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
+    `planned` counts the stages of the segments that were looked at."""
+
+    facts: Facts
+    platform: Platform
+    model: CostModel
+    strict: bool
+    expired: Callable[[], bool]
+    paper: Mapping[Segment, Tiling] = field(default_factory=dict)
+    known: dict[Segment, tuple[Plan, ...]] = field(default_factory=dict)
+    sketches: dict[Segment, tuple[Plan, ...]] = field(default_factory=dict)
+    sizings: dict[int, Sizing] = field(default_factory=dict)
+    settled: dict[int, Settled] = field(default_factory=dict)
+    planned: int = 0
+    wanted: int = 1
+    kinds: tuple[Kind, ...] = KINDS
+
+    def keep_kinds(self, segments: Iterable[Segment]) -> None:
+        """From now on only the kinds of shape that lead in any of these segments are sketched."""
+        best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._sketched(s))}
+        self.kinds = tuple(k for k in KINDS if k in best) or KINDS
+
+    def plans(self, segment: Segment, least: float = 0.0) -> tuple[Plan, ...]:
+        """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group. If it
+        costs less than `least`, the first few."""
+        found = self.known.get(segment)
+        if found is None:
+            found = self.known[segment] = self._sized(segment, self.cost(segment) >= least)
+        return found
+
+    def cost(self, segment: Segment) -> float:
+        """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
+        return next((p.total for p in self._sketched(segment)), inf)
+
+    def paper_cost(self, segment: Segment) -> float:
+        """The cost of the paper's plan; that of the best plan, about, where there is none."""
+        return next((p.total for p in self._papers(segment)), self.cost(segment))
+
+    def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
+        """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
+        plan = self._sketched(segment)[0]
+        if plan.counts is None:
+            return
+        found = {s.stage: 1 - s.root_points / max(float(s.points), 1.0) for s in plan.counts.stages if not s.inlined}
+        if max(found.values()) * plan.total <= least:
+            return
+        for cost in self.model.price(plan.counts, self.platform).stages:
+            if cost.stage != segment.output and float(cost.total) * found[cost.stage] > least:
+                yield cost.stage
+
+    def settle(self, plan: Plan) -> Settled:
+        """The plan worked out."""
+        found = self.settled.get(id(plan))
+        if found is None:
+            found = self.settled[id(plan)] = self._settle(plan)
+        return found
+
+    def _settle(self, plan: Plan) -> Settled:
+        segment = plan.segment
+        if plan.sized is None or plan.members is None:
+            inlined = frozenset(segment.names[:-1])
+            group = root_group(self.facts, segment.output, self.platform, inlined, self.strict)
+            counts = counts_of_group(self.facts, group, self.platform.threads)
+            return Settled(group, counts, self.model.price(counts, self.platform), None)
+        output = self.facts.stages[segment.output]
+        others = (p for p in self.known.get(segment, ()) if p is not plan)
+        rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
+        tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
+        return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
+
+    def priced(
+        self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
+    ) -> Plan:
+        counts = self.sizing(members).counted(shape, sizes, False)
+        total = float(self.model.total(counts, self.platform))
+        return Plan(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
+
+    def sizing(self, members: Members) -> Sizing:
+        found = self.sizings.get(id(members))
+        if found is None:
+            found = self.sizings[id(members)] = self._new_sizing(members)
+        return found
+
+    def _new_sizing(self, members: Members) -> Sizing:
+        output = self.facts.stages[members.output]
+        strips = members.output in self.facts.strips
+        tiled, overlaps = tiled_dims(output), largest_overlaps(members)
+        reads = {name: self.facts.stages[name].reads for name in members.names}
+        least = 1 if has_columns(members, reads) else NARROWEST  # short rows of lines that are used up while they stay
+        axes = Axes(output, tiled, self.platform, overlaps, strips, SIZES, self._strips_of, least)
+        counting = TimedCounting(members, self.platform, self.strict)
+        return Sizing(members, self.platform, self.model, axes, counting, SAME, constrained=False)
+
+    def _sketched(self, segment: Segment) -> tuple[Plan, ...]:
+        """One plan a shape, in strips, best first."""
+        found = self.sketches.get(segment)
+        if found is None:
+            self.planned += len(segment.names)
+            plans = sorted(self._sketch(segment), key=lambda p: p.total)
+            found = self.sketches[segment] = tuple(plans)
+        return found
+
+    def _sketch(self, segment: Segment) -> Iterator[Plan]:
+        """All kinds of shape of the first order."""
+        output = self.facts.stages[segment.output]
+        alone = segment.shared.issuperset(segment.names[:-1])
+        if is_special(output) or (alone and (self.expired() or not tiled_dims(output))):
+            yield self._at_root(segment)
+        if is_special(output) or not tiled_dims(output) or (alone and self.expired()):
+            return
+        if self.expired():
+            yield from self._papers(segment)
+            return
+        paper = self.paper.get(segment)
+        parts = (segment.output, segment.names, segment.shared)
+        members = members_of(self.facts, *parts) if paper is None else paper.members
+        order = self._first_order(members, output)
+        sizes = self.strips(members, order)
+        for kind, shape in shapes(members, order, self.kinds, self.platform):
+            reads = {name: of.reads for name, of in shape.reads.items()}
+            yield self.priced(segment, members, shape, sizes, kind)
+            if has_columns(members, reads):
+                yield self.priced(segment, members, shape, self._short_rows(members, sizes), kind)
+
+    def _short_rows(self, members: Members, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The tile sizes with rows of one line: what is walked across stays until it is used up."""
+        axes = self.sizing(members).axes
+        return {d: min(n, axes.multiple) if axes.along_memory(d, d) else n for d, n in sizes.items()}
+
+    def _at_root(self, segment: Segment) -> Plan:
+        """The output of a segment at root, without tiles; the rest inline."""
+        settled = self._settle(Plan(segment, 0.0))
+        plan = Plan(segment, float(settled.cost.total))
+        self.settled[id(plan)] = settled
+        return plan
+
+    def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
+        """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
+        orders = list(self.orders(members, output))
+        stages = (self.facts.stages[n] for n in members.names[:-1])
+        updated = [s for s in stages if s.updates and s.dims]
+        for order in orders:
+            along = dim_of(order.loops[-1])
+            if all(any(members.followed(s.name, d) == along for d in s.dims) for s in updated):
+                return order
+        return orders[0]
+
+    def orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
+        few = few_iterations(output)
+        unrolled = unrolled_dims(members, few)
+        return few_orders(orders(output, tiled_dims(output), few, unrolled))
+
+    def _strips_of(self, extent: int) -> tuple[int, ...]:
+        """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
+        return -(-extent // (self.platform.threads * STRIPS)), -(-extent // self.platform.threads), min(extent, SHORT)
+
+    def strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
+        """A few strips for each thread along the outermost loop; the whole where that is little work."""
+        output, stages = self.facts.stages[members.output], self.facts.stages
+        sizes = {d: output.extent(d) for d in tiled_dims(output)}
+        work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
+        if work >= WORTH_THREADS:
+            dim = dim_of(order.loops[-1])
+            sizes[dim] = -(-sizes[dim] // (self.platform.threads * STRIPS))
+        return sizes
+
+    def _sized(self, segment: Segment, further: bool) -> tuple[Plan, ...]:
+        """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
+        have tiles in other orders, changed, and with the best of all tile sizes."""
+        plans = [*self._sketched(segment), *self._papers(segment)]
+        if len(segment.names) == 1 and all(p.sized for p in plans):
+            plans.append(self._at_root(segment))
+        for varied in WAYS if further else ():
+            for best in _leading(sorted(plans, key=lambda p: p.total)):
+                if self.expired():
+                    break
+                if best.sized is not None and best.members is not None:
+                    plans += varied(self, best, best.members, best.sized)
+        different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
+        kept = sorted(different.values(), key=lambda p: p.total)[:KEPT]
+        missing = self.wanted - len(kept) if further and not self.expired() else 0
+        return tuple(sorted([*kept, *islice(self._other_sizes(kept), max(0, missing))], key=lambda p: p.total))
+
+    def _other_sizes(self, plans: Sequence[Plan]) -> Iterator[Plan]:
+        """The best plan whose tile sizes are free with others, none cheaper."""
+        known = {p.key for p in plans}
+        plan = next((p for p in plans if p.sized is not None and not p.sized.shape.order.rows), None)
+        if plan is None or plan.sized is None or plan.members is None:
+            return
+        for sized in self.sizing(plan.members).dearer(plan.sized, 2 * self.wanted):
+            other = replace(plan, total=sized.total, sized=sized, counts=None)
+            if other.key not in known and (not sized.shape.prefetch or whole_rows(self, plan, sized)):
+                yield other
+
+    def _papers(self, segment: Segment) -> Iterator[Plan]:
+        """The paper's plan of the segment."""
+        paper = self.paper.get(segment)
+        if paper is not None:
+            members, sizes = paper.members, paper.best.sizes
+            shape = shape_of(members, paper.order, paper.choices)
+            yield self.priced(segment, members, shape, sizes)
+
+
+def _leading(plans: Sequence[Plan]) -> list[Plan]:
+    """The best of some plans with tiles; and where its rows are not fused the best of those that are, if it is close:
+    how memory is asked and written may turn that, and loops apart take more than is predicted rather than less."""
+    sized = [p for p in plans if p.sized is not None]
+    fused = (p for p in sized if p.kind.fused and not sized[0].kind.fused and p.total < CLOSE * sized[0].total)
+    return [*sized[:1], *islice(fused, 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCounting:
+    """Counts for models of time, with the execution mode of every stage. Threads share the outermost loop."""
+
+    members: Members
+    platform: Platform
+    strict: bool
+    running: dict[Hashable, Running] = field(default_factory=dict)
+    placed: dict[Hashable, Placement] = field(default_factory=dict)
+
+    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+        """See Counting."""
+        key = (shape.order, *shape.levels.items())
+        running = self.running.get(key)
+        if running is None:
+            group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
+            running = self.running[key] = running_of(self.members.facts, group)
+        running = running._replace(stream=shape.stream, prefetch=shape.prefetch)
+        return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
+
+    def key(self, shape: Shape) -> Hashable:
+        """See Counting."""
+        return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
+
+
+def few_orders(listed: Sequence[LoopOrder]) -> Iterator[LoopOrder]:
+    """The orders of a group to search: those with vectors, and of these one for each order of the intra-tile loops and
+    each outermost loop: the others move nothing but the order in which tiles are visited."""
+    seen: set[tuple[tuple[str, ...], str]] = set()
+    vectorised = [order for order in listed if order.vectorised]
+    for order in vectorised or listed:
+        key = (order.intra_loops, dim_of(order.loops[-1]))
+        if key not in seen:
+            seen.add(key)
+            yield order

@@ -1,0 +1,61 @@
+"""The method `taco2019`: Fig. 9 of the paper."""
+
+from __future__ import annotations
+
+from cost_models.counts import GroupCounts
+from cost_models.model import CostModel, combined
+from platforms.model import Platform
+from scheduler.ir.schedule.schedule import Group, Schedule
+from scheduler.search.candidates import Candidate, candidate
+from scheduler.search.deadline import Deadline
+from scheduler.search.group_trace import at_root_explained, factor_explained, tiling_explained
+from scheduler.search.rfactor_choice import Factored
+from scheduler.search.taco2019.grouping import AtRoot, Grouping
+from scheduler.search.tile_sizes import Tiling
+from scheduler.search.trace import Infeasible, Trace
+from scheduler.search.vectorize_and_parallelize import finished, root_counts, root_group
+
+
+def taco2019(
+    factored: Factored, platform: Platform, model: CostModel, strict: bool, deadline: Deadline
+) -> tuple[tuple[Candidate, ...], Trace]:
+    """The method of the paper. It has one candidate: the others that it costs are of parts."""
+    facts = factored.facts
+    grouping = Grouping(facts, platform, model, deadline.expired)
+    found = grouping.group()
+    groups: list[Group] = []
+    counts: list[GroupCounts] = []
+    at_root: dict[str, list[str]] = {}
+    decisions = [*map(factor_explained, factored.factors), *grouping.decisions]
+    tilings = [t for t in found.values() if isinstance(t, Tiling)]
+    inside = {name for t in tilings for name in t.members.names}
+    inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
+    shared = frozenset(name for t in tilings for name in t.members.shared)
+    for name in facts.graph.stages:
+        here = found.get(name)
+        if isinstance(here, Tiling):
+            group = finished(here, platform, strict)
+            groups.append(group)
+            counts.append(here.counts)
+            decisions += tiling_explained(here, group)
+        elif here is not None or name not in inside:
+            inlined = shared | here.inlined if isinstance(here, AtRoot) else shared
+            group = root_group(facts, name, platform, inlined, strict)
+            groups.append(group)
+            counts.append(root_counts(facts, group, platform))
+            decisions += at_root_explained(name, here, group)
+            if isinstance(here, Infeasible):
+                at_root.setdefault(here.reason, []).append(name)
+    degraded = degraded_by(at_root, deadline)
+    schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), strict, degraded, factored.factors)
+    predicted = combined(model.price(c, platform) for c in counts)
+    return (candidate(facts, schedule, counts, predicted),), Trace("taco2019", model.unit, tuple(decisions))
+
+
+def degraded_by(at_root: dict[str, list[str]], deadline: Deadline) -> str | None:
+    """Why the schedule is not what the method would give; None where it is."""
+    reasons = [f"the deadline of {deadline.ms:g} ms ended the search"] if deadline.expired() else []
+    for reason, names in at_root.items():
+        listed = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        reasons.append(f"computed at root, with what only they read: {listed} ({reason})")
+    return "; ".join(reasons) or None

@@ -1,0 +1,168 @@
+"""The text of generated C: the same bytes for the same question, nothing of where or when it was made."""
+
+from __future__ import annotations
+
+import ctypes
+import datetime
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.machines import here, machine
+from support.methods import PAPER_OPTIONS
+from support.native import build, source_of
+
+from scheduler import pipelines
+from scheduler.compiler import compile_pipeline
+from scheduler.frontends.document.document import load
+from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+
+Golden = Callable[[str, str], None]
+ROOT = Path(__file__).parents[2]
+
+BLUR = Group(
+    "blur_y",
+    ("x.inner", "y.inner", "x.outer", "y.outer"),
+    (Tile("x", None), Tile("y", 128)),
+    "y.outer",
+    Vector("x", 32),
+    (),
+    (Placement("blur_x", "y.inner", "x.outer", order=("x", "y"), vector=Vector("x", 32)),),
+)
+
+
+def test_blur(golden: Golden) -> None:
+    """By a schedule written by hand, so that the text changes only with lowering and emission."""
+    source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), machine())
+    golden("blur.c", source.code)
+    golden("blur.h", source.header)
+
+
+def test_updates(golden: Golden) -> None:
+    """A histogram, summed up, and what it makes of an image: tuples, updates, data that says places."""
+    document = {
+        "format": 1,
+        "name": "equalise",
+        "doc": "Grey values spread over the whole range.",
+        "params": [{"name": "gain", "type": "float32", "default": 1.0}],
+        "inputs": [{"name": "input", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [
+            {
+                "name": "histogram",
+                "dims": ["i"],
+                "value": "uint32(0)",
+                "updates": [
+                    {
+                        "domain": {"rx": [0, "input.extent.x"], "ry": [0, "input.extent.y"]},
+                        "where": "input(rx, ry) > 0",
+                        "at": ["int32(input(rx, ry))"],
+                        "value": "histogram(int32(input(rx, ry))) + 1",
+                    },
+                    {"domain": {"r": [1, 255]}, "at": ["r"], "value": "histogram(r) + histogram(r - 1)"},
+                ],
+            },
+            {
+                "name": "output",
+                "dims": ["x", "y"],
+                "value": ["float32(histogram(int32(input(x, y)))) * gain", "input(x, y)"],
+            },
+        ],
+        "outputs": ["output"],
+        "estimates": {"output": [[0, 64], [0, 64]], "histogram": [[0, 256]]},
+    }
+    groups = (
+        Group("histogram", ("i.inner",), (), None, None, (), ()),
+        Group("output", ("x.inner", "y.inner"), (), None, None, (), ()),
+    )
+    source = source_of(load(document), Schedule("equalise", "hand", groups), machine())
+    golden("equalise.c", source.code)
+    golden("equalise.h", source.header)
+
+
+@pytest.mark.parametrize("name", pipelines.names())
+def test_the_same_question_has_the_same_bytes(name: str) -> None:
+    first, second = (compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS) for _ in range(2))
+    assert first.source == second.source
+    assert first.key == second.key
+    assert first.loopnest == second.loopnest
+
+
+TEXTS = """
+import hashlib, sys
+sys.path[:0] = sys.argv[1:]
+from support.machines import here, machine
+from support.native import build, source_of
+from support.random_cases import random_case
+from scheduler import pipelines
+from scheduler.compile import compile_pipeline
+
+texts = [repr(compile_pipeline(pipelines.load(n), machine()).source) for n in ("harris", "interpolate", "unsharp")]
+cases = [random_case(seed) for seed in range(30)]
+texts += [repr(source_of(c.pipeline, c.schedule, machine())) for c in cases]
+print(hashlib.sha256("".join(texts).encode()).hexdigest())
+"""
+
+
+def test_hashing_does_not_change_the_bytes() -> None:
+    found = set()
+    for seed in ("0", "1", "4242"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", TEXTS, str(ROOT / "tests"), str(ROOT)],
+            capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", pipelines.names())
+def test_nothing_of_the_place_or_the_time_is_in_it(name: str) -> None:
+    source = compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS).source
+    text = source.code + source.header
+    today = datetime.date.today()
+    assert socket.gethostname() not in text
+    for word in (str(ROOT), str(Path.home()), os.environ.get("USER", "/home/"), today.isoformat(), f"{today:%b %d}"):
+        assert word not in text
+    assert "__DATE__" not in text
+    assert "__FILE__" not in text
+    quoted = set(re.findall(r'#include "([^"]*)"', text))
+    assert quoted == {source.header_name}
+
+
+def test_lines_are_for_people() -> None:
+    """Every loop of a stage says which; no line has tabs, trailing blanks or text beyond ASCII."""
+    source = compile_pipeline(pipelines.load("harris"), machine(), PAPER_OPTIONS).source
+    for line in source.code.splitlines():
+        assert line == line.rstrip()
+        assert line.isascii()
+        assert "\t" not in line
+    for stage in ("gray", "Ix", "Iy"):
+        assert re.search(rf"/\* {stage}: ", source.code), stage
+    assert "TILESMITH_PARALLEL" in source.code
+    assert source.code.endswith("}\n")
+
+
+def test_only_the_helpers_that_are_used_are_there() -> None:
+    code = compile_pipeline(pipelines.load("blur"), machine(), PAPER_OPTIONS).source.code
+    assert "tilesmith_lerp" not in code
+    assert "tilesmith_mix" not in code
+
+
+def test_rows_of_rings_lie_apart_in_the_cache() -> None:
+    """Whole lines from row to row, no nearer to a multiple of 4 KiB than two below and four above, and little more."""
+    source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), here())
+    pitch = "int64_t pitch(int64_t elements, int64_t size) { return tilesmith_pitch(elements, size); }\n"
+    library = build(replace(source, code=source.code + pitch))
+    library.pitch.argtypes, library.pitch.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64
+    for size in (1, 2, 4, 8):
+        for elements in range(1, 40_000 // size, 7):
+            least, got = elements * size, library.pitch(elements, size) * size
+            assert got % 64 == 0
+            assert least <= got < least + 64 + 384
+            assert got < 2048 or 256 <= got % 4096 <= 4096 - 192

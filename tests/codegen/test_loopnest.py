@@ -1,0 +1,59 @@
+"""The loop nest of a schedule as text, where there are updates and factors in it."""
+
+from scheduler.codegen.loopnest import to_text
+from scheduler.frontends.document.document import load
+from scheduler.ir.schedule.schedule import Factor, Group, Schedule, Tile, UpdateLoops, Vector
+
+PIPELINE = load(
+    {
+        "format": 1,
+        "name": "columns",
+        "inputs": [{"name": "input", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [
+            {
+                "name": "f",
+                "dims": ["x", "y"],
+                "value": "input(x, y)",
+                "updates": [{"domain": {"r": [1, 99]}, "at": ["x", "r"], "value": "f(x, r - 1) + f(x, r)"}],
+            },
+            {"name": "total", "dims": [], "value": "sum(f(k, 9) for k in range(0, 64))"},
+        ],
+        "outputs": ["total"],
+        "estimates": {"total": [], "input": [[0, 64], [0, 100]]},
+    }
+)
+
+TEXT = """\
+# columns, method hand
+
+group f
+  allocate and produce f:
+    parallel for x.outer in tiles of 16:
+      for y.inner:
+        for x.inner in 16:
+          f(x, y) = ...
+      update f:
+        for r:
+          vectorised by 8 for x:
+            f(...) = ...
+
+group parts
+  allocate and produce parts:
+    for k.inner:
+      parts(k) = ...
+
+group total
+  produce total:
+    total() = ...
+"""
+
+
+def test_updates_and_factors() -> None:
+    groups = (
+        Group("f", ("x.inner", "y.inner", "x.outer"), (Tile("x", 16),), "x.outer", None, (), (),
+              (UpdateLoops(("x", "r"), Vector("x", 8)),)),
+        Group("parts", ("k.inner",), (), None, None, (), ()),
+        Group("total", (), (), None, None, (), ()),
+    )  # fmt: skip
+    factors = (Factor("total", 0, "k", 8, "parts"),)
+    assert to_text(PIPELINE, Schedule("columns", "hand", groups, factors=factors)) == TEXT

@@ -1,0 +1,54 @@
+"""Lanes across two registers of AVX-512: every distance, in every width of elements, is what the definition says."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.tools import require_tool
+
+from platforms.detect import host
+from scheduler.codegen.c.neighbours import definition, neighbours, types_of
+from scheduler.codegen.c.types import vector
+from scheduler.ir.pipeline.types import ScalarType
+
+REGISTER = 64
+FLAGS = ("-mavx512f", "-mavx512bw")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_every_distance(bits: int, tmp_path: Path) -> None:
+    compiler = require_tool("gcc")
+    if platform.machine() != "x86_64":
+        pytest.skip("its compiler knows no AVX-512")
+    type_, lanes = ScalarType("uint", bits), REGISTER * 8 // bits
+    own, words = vector("uint", bits, lanes), vector(*types_of()[0])
+    text = [
+        "#include <stdint.h>",
+        "#define TILESMITH_INLINE static inline",
+        f"typedef uint{bits}_t {own} __attribute__((vector_size({REGISTER})));",
+        f"typedef int32_t {words} __attribute__((vector_size({REGISTER})));",
+    ]
+    for first in range(1, lanes):
+        name = neighbours(tuple(range(first, first + lanes)), type_)
+        assert name is not None
+        text.append(definition(name, type_, lanes, f"f{first}"))
+    calls = "".join(f"    out[{n}] = f{n}(*a, *b);\n" for n in range(1, lanes))
+    text.append(f"void all(const {own} *a, const {own} *b, {own} *out) {{\n{calls}}}")
+    source, library = tmp_path / "all.c", tmp_path / "all.so"
+    source.write_text("\n".join(text))
+    subprocess.run([compiler, "-O2", *FLAGS, "-shared", "-fPIC", "-o", library, source], check=True)
+    if host().vector_bytes < REGISTER:
+        pytest.skip("compiled, but not run: this machine has no AVX-512")
+    memory = np.zeros(REGISTER * (lanes + 3), "uint8")
+    begin = -memory.ctypes.data % REGISTER
+    registers = memory[begin : begin + REGISTER * (lanes + 2)].view(f"uint{bits}").reshape(-1, lanes)
+    registers[:2] = np.random.default_rng(bits).integers(0, 2**bits, (2, lanes))
+    ctypes.CDLL(str(library)).all(*(ctypes.c_void_p(registers[n:].ctypes.data) for n in range(3)))
+    both = registers[:2].ravel()
+    for first in range(1, lanes):
+        np.testing.assert_array_equal(registers[2 + first], both[first : first + lanes])

@@ -1,0 +1,441 @@
+"""Functions of whole vectors: held to NumPy and the interpreter on all kinds of values, special ones among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from support.machines import here, machine
+from support.native import build, call, source_of
+from support.vectors import FLAGS, MACHINES, pairs
+
+from scheduler.codegen.artifact import CSource
+from scheduler.frontends.document.document import load
+from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.schedule.schedule import Group, Schedule, Vector
+
+SPECIAL = np.array(
+    [0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 255, -255.99, 88.7, 88.8, -87.4, -103.9, -105, 1e-45, 1e-40, 1e-38, 1e30, -1e30,
+     2**24, 2**31, -(2.0**31), 2**31 - 128, 2**32 - 256, 2**32, np.inf, -np.inf, np.nan], np.float32,
+)  # fmt: skip
+
+
+def pointwise(value: str, types: Sequence[str], lanes: int, strict: bool = False) -> tuple[Pipeline, CSource]:
+    """A row of `value` of inputs a, b, ... of these types, in vectors."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "pointwise",
+            "inputs": [{"name": n, "type": t, "dims": ["x"]} for n, t in zip("abc", types, strict=False)],
+            "stages": [{"name": "out", "dims": ["x"], "value": value}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 4096]]},
+        }
+    )
+    group = Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ())
+    return pipeline, source_of(pipeline, Schedule("pointwise", "by hand", (group,), strict), here())
+
+
+def computed(compiler: str, pipeline: Pipeline, source: CSource, *columns: np.ndarray) -> np.ndarray:
+    library = build(source, FLAGS[compiler], compiler)
+    inputs = {n: Image(c, (0,)) for n, c in zip("abc", columns, strict=False)}
+    status, got = call(library, source, pipeline, inputs, {}, {"out": ((0, len(columns[0])),)})
+    assert status == 0
+    return got["out"][0]
+
+
+def floats(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of special values, and ordinary ones of many magnitudes."""
+    a, b = pairs(SPECIAL)
+    size = np.exp(rng.uniform(-60, 60, 3000)) * rng.choice([-1, 1], 3000)
+    a = np.concatenate([a, size, rng.uniform(-100, 100, 3000), rng.uniform(0, 4, 3000)])
+    b = np.concatenate([b, rng.uniform(-1, 1, 3000), rng.uniform(-8, 8, 3000).round(), rng.uniform(-9, 9, 3000)])
+    return a.astype(np.float32), b.astype(np.float32)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("to", ["int32", "uint32", "uint16", "int8"])
+def test_floats_become_integers(to: str, compiler: str) -> None:
+    column, _ = floats(np.random.default_rng(2))
+    column = np.concatenate([column, np.float32(1 << 31) * np.linspace(-1.1, 2.2, 999, dtype=np.float32)])
+    pipeline, source = pointwise(f"{to}(a(x))", ["float32"], 16)
+    expected = interpret(pipeline, {"a": Image(column, (0,))}, {}, {"out": ((0, len(column)),)})["out"][0]
+    np.testing.assert_array_equal(computed(compiler, pipeline, source, column), expected)
+
+
+IDIOMS = (
+    "sat_add(a(x), b(x))", "sat_sub(a(x), b(x))", "halving_add(a(x), b(x))", "rounding_halving_add(a(x), b(x))",
+    "absd(a(x), b(x))", "sat_add(a(x), 5)", "min(a(x), b(x))", "max(b(x), a(x))",
+)  # fmt: skip
+SHIFTS = ("rounding_shift_right(a(x), 3)", "rounding_shift_right(a(x), 0)", "a(x) << 2", "a(x) >> 1")
+COUNTED = ("a(x) << b(x)", "a(x) >> b(x)")
+
+
+def values_of(type_: str) -> np.ndarray:
+    info = np.iinfo(type_)
+    if info.bits == 8:
+        return np.arange(info.min, info.max + 1).astype(type_)
+    ends = [info.min, info.min + 1, info.max - 1, info.max, 0, 1, 2, 7, info.max // 2, info.max // 2 + 1]
+    some = np.random.default_rng(3).integers(info.min, info.max, 50, dtype=type_, endpoint=True)
+    return np.concatenate([np.array(ends, type_), some])
+
+
+@pytest.mark.parametrize(("size", "flags"), MACHINES)
+@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64"])
+def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
+    """Every pair of bytes; of wider types those at the ends. All in one pipeline, as a tuple."""
+    values = IDIOMS + SHIFTS + (COUNTED if type_.startswith("u") else ())
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "idioms",
+            "inputs": [{"name": n, "type": type_, "dims": ["x"]} for n in "ab"],
+            "stages": [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(values)],
+            "outputs": [f"s{n}" for n in range(len(values))],
+            "estimates": {f"s{n}": [[0, 4096]] for n in range(len(values))},
+        }
+    )
+    lanes = Vector("x", size // np.dtype(type_).itemsize)
+    groups = tuple(Group(o, ("x.inner",), (), None, lanes, (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("idioms", "by hand", groups), machine(vector_bytes=size))
+    assert not re.search(r"[ab]_\d+\[\d+\]", source.code), "lane by lane"
+    a, b = pairs(values_of(type_))
+    inputs, regions = {"a": Image(a, (0,)), "b": Image(b, (0,))}, {o: ((0, len(a)),) for o in pipeline.outputs}
+    expected = interpret(pipeline, inputs, {}, regions)
+    status, got = call(build(source, ("-O1", *flags), vector_bytes=size), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for output, value in zip(pipeline.outputs, values, strict=True):
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(("size", "flags"), MACHINES)
+def test_integers_become_wider(size: int, flags: tuple[str, ...], compiler: str) -> None:
+    """Every two types of integers, all of them in one function, in vectors of one register."""
+    names = [f"{kind}{bits}" for bits in (8, 16, 32, 64) for kind in ("int", "uint")]
+    wider = [(a, b) for a in names for b in names if np.dtype(a).itemsize < np.dtype(b).itemsize]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "wider",
+            "inputs": [{"name": n[0] + n[-2:], "type": n, "dims": ["x"]} for n in names],
+            "stages": [
+                {"name": f"{a}_{b}", "dims": ["x"], "value": f"{b}({a[0] + a[-2:]}(x))"} for a, b in wider
+            ],
+            "outputs": [f"{a}_{b}" for a, b in wider],
+            "estimates": {f"{a}_{b}": [[0, 4096]] for a, b in wider},
+        }
+    )  # fmt: skip
+    groups = tuple(
+        Group(f"{a}_{b}", ("x.inner",), (), None, Vector("x", size // np.dtype(b).itemsize), (), ()) for a, b in wider
+    )
+    source = source_of(pipeline, Schedule("wider", "by hand", groups), machine(vector_bytes=size))
+    rng = np.random.default_rng(7)
+    columns = {n: np.frombuffer(rng.bytes(70 * np.dtype(n).itemsize), n) for n in names}
+    inputs = {n[0] + n[-2:]: Image(c, (0,)) for n, c in columns.items()}
+    regions = dict.fromkeys(pipeline.outputs, ((0, 70),))
+    status, got = call(build(source, ("-O1", *flags), compiler, size), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for a, b in wider:
+        np.testing.assert_array_equal(got[f"{a}_{b}"][0], columns[a].astype(b), err_msg=f"{a} to {b}")
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(("size", "flags"), MACHINES)
+def test_values_become_float64(size: int, flags: tuple[str, ...], compiler: str) -> None:
+    """Every type that has no digits that are lost, and what a comparison gives."""
+    names = [*(f"{kind}{bits}" for bits in (8, 16, 32) for kind in ("int", "uint")), "float32"]
+    values = {n: f"float64({n[0]}{n[-2:]}(x))" for n in names} | {"bool": "float64(i32(x) > 0) + float64(f32(x) > 1)"}
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "double",
+            "inputs": [{"name": n[0] + n[-2:], "type": n, "dims": ["x"]} for n in names],
+            "stages": [{"name": f"of_{n}", "dims": ["x"], "value": v} for n, v in values.items()],
+            "outputs": [f"of_{n}" for n in values],
+            "estimates": {f"of_{n}": [[0, 4096]] for n in values},
+        }
+    )
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", size // 8), (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("double", "by hand", groups), machine(vector_bytes=size))
+    assert not re.search(r"[ab]_\d+\[\d+\]", source.code), "lane by lane"
+    rng = np.random.default_rng(7)
+    columns = {n: floats(rng)[0] if n == "float32" else values_of(n) for n in names}
+    inputs = {n[0] + n[-2:]: Image(np.resize(c, 1500), (0,)) for n, c in columns.items()}
+    regions = dict.fromkeys(pipeline.outputs, ((0, 1500),))
+    expected = interpret(pipeline, inputs, {}, regions)
+    status, got = call(build(source, ("-O1", *flags), compiler, size), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for output in pipeline.outputs:
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=output)
+
+
+def test_random_numbers_are_the_same_in_vectors() -> None:
+    column = np.random.default_rng(4).integers(-(1 << 31), 1 << 31, 300, dtype=np.int64).astype(np.int32)
+    pipeline, source = pointwise("random(7, a(x), 3, x)", ["int32"], 16)
+    expected = interpret(pipeline, {"a": Image(column, (0,))}, {}, {"out": ((0, 300),)})["out"][0]
+    np.testing.assert_array_equal(computed("gcc", pipeline, source, column), expected)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize(("index", "low", "size"), [("a(x)", 0, 256), ("a(x)", -9, 300), ("a(x) & 63", 0, 64)])
+def test_tables_of_bytes(index: str, low: int, size: int, compiler: str) -> None:
+    """A table that has an element for every byte may be looked up whole; of a smaller one no more is read."""
+    document = {
+        "format": 1,
+        "name": "lookup",
+        "inputs": [{"name": n, "type": "uint8", "dims": ["x"]} for n in ("a", "table")],
+        "stages": [{"name": "out", "dims": ["x"], "value": f"table(int32({index}))"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 4096]], "table": [[0, 256]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("lookup", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", 64), (), ()),))
+    source = source_of(pipeline, schedule, here())
+    code = source_of(pipeline, schedule, machine()).code
+    assert "= tilesmith_lookup_2_bytes_u8x64(" in code or "& 63" in index
+    rng = np.random.default_rng(5)
+    a, table = (rng.integers(0, 256, n).astype(np.uint8) for n in (300, size))
+    inputs, regions = {"a": Image(a, (0,)), "table": Image(table, (low,))}, {"out": ((0, 300),)}
+    status, got = call(build(source, FLAGS[compiler], compiler), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], table[(a if size > 64 else a & 63) - np.int64(low)])
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("lanes", [64, 16])
+@pytest.mark.parametrize(("most", "size"), [(1023, 1024), (1023, 1030), (2047, 2048), (300, 301), (300, 384), (90, 91)])
+def test_longer_tables_of_bytes(most: int, size: int, lanes: int, compiler: str) -> None:
+    """A table whose indices are clamped is looked up by parts of 128, where it has all that they may reach."""
+    document = {
+        "format": 1,
+        "name": "lookup",
+        "inputs": [
+            {"name": "a", "type": "int16", "dims": ["x"]},
+            {"name": "b", "type": "int32", "dims": ["x"]},
+            {"name": "table", "type": "uint8", "dims": ["x"]},
+        ],
+        "stages": [
+            {"name": "out", "dims": ["x"], "value": f"table(clamp(a(x), 0, {most})) ^ table(clamp(b(x), 0, {most}))"}
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 4096]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("lookup", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ()),))
+    source = source_of(pipeline, schedule, here())
+    code = source_of(pipeline, schedule, machine()).code
+    assert len(re.findall(rf"= tilesmith_lookup_{most // 128 + 1}_u8x64\(", code)) == 2
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(-100, 2 * most, 300) for _ in "ab")
+    table = rng.integers(0, 256, size).astype(np.uint8)
+    inputs = {"a": Image(a.astype(np.int16), (0,)), "b": Image(b.astype(np.int32), (0,)), "table": Image(table, (0,))}
+    status, got = call(build(source, FLAGS[compiler], compiler), source, pipeline, inputs, {}, {"out": ((0, 300),)})
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], table[a.clip(0, most)] ^ table[b.clip(0, most)])
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 200])
+@pytest.mark.parametrize("type_", ["uint8", "int16", "float32", "float64"])
+def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> None:
+    """A row much shorter than what it is asked for is read in whole vectors, and picked from lane by lane; one shorter
+    than a vector element by element."""
+    document = {
+        "format": 1,
+        "name": "clamped",
+        "params": [{"name": "far", "type": "int32", "default": 100, "min": 0, "max": 1000}],
+        "inputs": [{"name": "a", "type": type_, "dims": ["x"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [{"name": "out", "dims": ["x"], "value": "a(x - far) + 2 * a(clamp(x + far, 5, 90))"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "a": [[0, 32]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("clamped", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()),))
+    source = source_of(pipeline, schedule, here())
+    code = source_of(pipeline, schedule, machine()).code
+    name = {"uint8": "u8", "int16": "i16", "float32": "f32", "float64": "f64"}[type_]
+    assert f"= tilesmith_run_{name}x8(" in code
+    a = np.random.default_rng(6).integers(0, 60, size).astype(type_)
+    library = build(source, FLAGS[compiler], compiler)
+    for far in (0, 3, 60):
+        inputs, params, regions = {"a": Image(a, (-2,))}, {"far": far}, {"out": ((-50, 190),)}
+        status, got = call(library, source, pipeline, inputs, params, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, params, regions)["out"][0])
+
+
+PLACES = {
+    "clamp(int32(i(x)) + k, -1, 40), 2": "gather",
+    "clamp(int32(i(x)), -1, 40), clamp(int32(i(x + 1)) - k, -3, 20)": "gather_far",
+    "x, clamp(int32(i(x)), -3, 20)": None,
+    "clamp(int32(i(x)), -1, 40) - 7 + k, 2": "gather",
+    "k + int32(uint8(i(x))), 2": "gather",
+}
+"""Indices of elements of a table, and the function that gathers them."""
+
+
+@pytest.mark.parametrize("compiler", sorted(FLAGS))
+@pytest.mark.parametrize("type_", ["float32", "int32", "uint32"])
+@pytest.mark.parametrize("places", PLACES)
+def test_places_that_are_data_are_gathered_at_once(places: str, type_: str, compiler: str) -> None:
+    document = {
+        "format": 1,
+        "name": "places",
+        "params": [{"name": "k", "type": "int32", "default": 5, "min": 0, "max": 9}],
+        "inputs": [
+            {"name": "a", "type": type_, "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}},
+            {"name": "i", "type": "int16", "dims": ["x"], "boundary": {"kind": "repeat_edge"}},
+        ],
+        "stages": [
+            {"name": "table", "dims": ["x", "y"], "value": f"a(x, y) + {type_}(1)"},
+            {"name": "out", "dims": ["x"], "value": f"table({places}) * {type_}(3)"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "a": [[0, 128], [0, 64]], "i": [[0, 128]]},
+    }
+    pipeline = load(document)
+    groups = (
+        Group("table", ("x.inner", "y.inner"), (), None, None, (), ()),
+        Group("out", ("x.inner",), (), None, Vector("x", 16), (), ()),
+    )
+    source = source_of(pipeline, Schedule("places", "by hand", groups), here())
+    code = source_of(pipeline, Schedule("places", "by hand", groups), machine()).code
+    short = {"float32": "f32", "int32": "i32", "uint32": "u32"}[type_]
+    found = re.findall(rf"= tilesmith_(gather\w*)_{short}x16\(", code)
+    assert set(found) == ({PLACES[places]} if PLACES[places] else set())
+    rng = np.random.default_rng(6)
+    inputs = {
+        "a": Image(rng.integers(0, 60, (50, 70)).astype(type_), (-5, -6)),
+        "i": Image(rng.integers(-9, 50, 140).astype(np.int16), (-3,)),
+    }
+    library = build(source, FLAGS[compiler], compiler)
+    for k in (0, 7):
+        regions = {"out": ((-2, 131),)}
+        status, got = call(library, source, pipeline, inputs, {"k": k}, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {"k": k}, regions)["out"][0])
+
+
+@pytest.mark.parametrize("compiler", sorted(FLAGS))
+@pytest.mark.parametrize(("count", "at_once"), [(2, 2), (3, 0), (5, 0)])
+def test_places_that_differ_by_what_lanes_have_in_common_share_a_vector(
+    count: int, at_once: int, compiler: str
+) -> None:
+    """Many of them are looked up lane by lane."""
+    at = "clamp(int32(i(x) * 30.0), 0, 30)"
+    document = {
+        "format": 1,
+        "name": "offsets",
+        "params": [{"name": "k", "type": "int32", "default": 5, "min": -9, "max": 9}],
+        "inputs": [{"name": "i", "type": "float32", "dims": ["x"]}],
+        "stages": [
+            {"name": "table", "dims": ["x"], "value": "x * 3 + 1"},
+            {
+                "name": "out",
+                "dims": ["x"],
+                "value": " + ".join(f"table({at} - {n} * k) * {n + 1}" for n in range(count)),
+            },
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "i": [[0, 128]]},
+    }
+    pipeline = load(document)
+    groups = (
+        Group("table", ("x.inner",), (), None, None, (), ()),
+        Group("out", ("x.inner",), (), None, Vector("x", 16), (), ()),
+    )
+    source = source_of(pipeline, Schedule("offsets", "by hand", groups), here())
+    code = source_of(pipeline, Schedule("offsets", "by hand", groups), machine()).code
+    found = re.findall(r"= tilesmith_gather_i32x16\(\w+, (.*)\);", code)
+    assert len(found) == at_once
+    assert len(set(found)) <= 1
+    i = np.random.default_rng(8).uniform(-0.2, 1.2, 131).astype(np.float32)
+    library = build(source, FLAGS[compiler], compiler)
+    for k in (-9, 0, 4):
+        inputs, params, regions = {"i": Image(i, (-2,))}, {"k": k}, {"out": ((-2, 131),)}
+        status, got = call(library, source, pipeline, inputs, params, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, params, regions)["out"][0])
+
+
+def test_edges_that_grow_with_a_loop_are_vectors() -> None:
+    """Loops around a row are looked at in their middle: the edges of most rows are wide."""
+    document = {
+        "format": 1,
+        "name": "disparities",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [{"name": "out", "dims": ["x", "z"], "value": "a(x) * a(x + 2 * z)"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128], [0, 32]], "a": [[0, 128]]},
+    }
+    pipeline = load(document)
+    group = Group("out", ("x.inner", "z.inner"), (), None, Vector("x", 8), (), ())
+    code = source_of(pipeline, Schedule("disparities", "by hand", (group,)), machine()).code
+    assert "= tilesmith_run_f32x8(" in code
+
+
+PRODUCTS = {
+    "int32(a(x)) * int32(b(x)) + int32(c(x)) * int32(a(x))": 1,
+    "n + int32(a(x)) * 300 + int32(b(x)) * -7 + int32(c(x)) * 32767 + 99": 2,
+    "int32(a(x)) * int32(b(x)) + int32(c(x)) * 5 + int32(b(x)) * int32(b(x)) + n": 1,
+    "int32(a(x)) * 3 + int32(b(x)) * 70000": 0,
+    "int32(a(x)) * int32(b(x)) + int32(m) * int32(a(x + 1))": 1,
+    "int32(m) * int32(m) + int32(a(x)) + int32(b(x)) * int32(m)": 0,
+}
+"""Sums, and how many pairs of their products are made at once."""
+
+
+@pytest.mark.parametrize(("size", "flags", "lanes"), [(s, f, n) for s, f in MACHINES for n in (8, 32)])
+def test_sums_of_products(size: int, flags: tuple[str, ...], lanes: int) -> None:
+    """Products of 16 bits are multiplied and added by pairs, and wrap as they do one by one."""
+    stages = [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(PRODUCTS)]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "products",
+            "params": [{"name": "n", "type": "int32", "default": 3}, {"name": "m", "type": "int16", "default": -9}],
+            "inputs": [{"name": n, "type": "uint8" if n == "c" else "int16", "dims": ["x"]} for n in "abc"],
+            "stages": stages,
+            "outputs": [s["name"] for s in stages],
+            "estimates": {s["name"]: [[0, 4096]] for s in stages},
+        }
+    )
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", lanes), (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("products", "by hand", groups), machine(vector_bytes=size))
+    vectors = len(re.findall(r"= tilesmith_madd_i32x\d+\(", source.code))
+    whole = sum(PRODUCTS.values()) * max(1, lanes * 4 // size)
+    assert vectors == (whole if size >= 32 else 0)
+    a, b = pairs(values_of("int16"))
+    a, b = np.append(a, [-(1 << 15)] * 2).astype(np.int16), np.append(b, [-(1 << 15)] * 2).astype(np.int16)
+    c = np.random.default_rng(9).integers(0, 256, len(a)).astype(np.uint8)
+    inputs = {n: Image(v, (0,)) for n, v in zip("abc", (a, b, c), strict=True)}
+    regions, params = dict.fromkeys(pipeline.outputs, ((0, len(a) - 1),)), {"n": -(1 << 31) + 5, "m": -(1 << 15)}
+    expected = interpret(pipeline, inputs, params, regions)
+    status, got = call(build(source, ("-O1", *flags), vector_bytes=size), source, pipeline, inputs, params, regions)
+    assert status == 0
+    for output, value in zip(pipeline.outputs, PRODUCTS, strict=True):
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+def test_rows_beside_each_other_have_what_exp_takes(compiler: str) -> None:
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "rows",
+            "inputs": [{"name": n, "type": "float32", "dims": ["x"]} for n in "ab"],
+            "stages": [{"name": f"{n}_exp", "dims": ["x"], "value": f"exp({n}(x))"} for n in "ab"]
+            + [{"name": "out", "dims": ["x"], "value": "a_exp(x) + exp(-b_exp(x))"}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 4096]]},
+        }
+    )
+    groups = tuple(Group(n, ("x.inner",), (), None, Vector("x", 16), (), ()) for n in ("a_exp", "b_exp", "out"))
+    source = source_of(pipeline, Schedule("rows", "by hand", groups), here())
+    assert len(set(re.findall(r" (\w+) = tilesmith_exp_numbers_f32x\d+\(1\)", source.code))) == 3
+    a, b = (np.random.default_rng(n).random(77).astype(np.float32) for n in (1, 2))
+    np.testing.assert_allclose(computed(compiler, pipeline, source, a, b), np.exp(a) + np.exp(-np.exp(b)), rtol=1e-5)

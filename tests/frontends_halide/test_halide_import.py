@@ -1,0 +1,257 @@
+"""Pipelines of Halide become documents that compute the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from support.modules import require_module
+
+from scheduler import pipelines
+from scheduler.interpreter.interpreter import Image, interpret
+
+require_module("halide")
+
+import halide as hl  # noqa: E402
+from support.halide_users import CASES, TABLE, Case, alike, picture  # noqa: E402
+
+from benchmarks.problem import at_regions  # noqa: E402
+from benchmarks.to_halide import to_halide  # noqa: E402
+from scheduler.frontends.halide import Imported, NotExpressible, from_halide  # noqa: E402
+
+pytestmark = pytest.mark.halide
+
+x, y, c = hl.Var("x"), hl.Var("y"), hl.Var("c")
+
+
+def interpreted(imported: Imported, case: Case) -> list[tuple[np.ndarray, ...]]:
+    images = {i.name(): Image(a, (0,) * a.ndim) for i, a in case.images.items()}
+    images |= {name: Image(TABLE, (0,)) for name in imported.buffers}
+    params = {p.name(): v for p, v in case.params}
+    outputs = imported.pipeline.outputs
+    results = interpret(imported.pipeline, images, params, dict(zip(outputs, map(tuple, case.regions), strict=True)))
+    return [results[name] for name in outputs]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_users_write(name: str) -> None:
+    case = CASES[name]()
+    imported = from_halide(case.outputs)
+    alike(interpreted(imported, case), case.realised(), 1e-3 if name == "approximations" else 1e-5)
+
+
+def test_what_the_documents_look_like() -> None:
+    """Boundaries, reductions and updates are what they were, not what Halide made of them."""
+    stages = {s.name: s for s in from_halide(CASES["equalise"]().outputs).pipeline.stages}
+    assert list(stages) == ["hist", "cdf", "equal"]
+    assert [r.name for r in stages["hist"].updates[0].domain] == ["rx", "ry"]
+    unsharp = from_halide(CASES["unsharp"]().outputs).pipeline
+    assert [s.name for s in unsharp.stages] == ["wide", "down", "smooth", "sharp"]
+    boundary = unsharp.input("photo").boundary
+    assert boundary is not None
+    assert boundary.kind == "repeat_edge"
+    assert [(p.name, p.default) for p in unsharp.params] == [("strength", 1.5)]
+    text = from_halide(CASES["inline_reductions"]().outputs).document["stages"][-1]["value"]
+    assert text.startswith("sum(wide(x + rx, y + ry) for ry in range(-2, 3) for rx in range(-2, 3) if ")
+    assert len(from_halide(CASES["approximations"]().outputs).remarks) == 4
+
+
+@pytest.mark.parametrize("name", pipelines.names())
+def test_shipped_pipelines_there_and_back(name: str) -> None:
+    pipeline = pipelines.load(name)
+    there = to_halide(pipeline)
+    for p in pipeline.params:
+        if p.min is not None:
+            there.params[p.name].set_min_value(_number(p.min, p.type))
+        if p.max is not None:
+            there.params[p.name].set_max_value(_number(p.max, p.type))
+    estimates = {f: pipeline.estimate(n) for f, n in zip(there.outputs, pipeline.outputs, strict=True)}
+    back = from_halide(there.pipeline, estimates, name).pipeline
+    regions = {n: tuple((lo, min(size, 5)) for lo, size in pipeline.estimate(n) or ()) for n in pipeline.outputs}
+    problem = at_regions(pipeline, regions, use_estimates=False)
+    images = {n: Image(a, tuple(lo for lo, _ in problem.input_regions[n])) for n, a in problem.inputs.items()}
+    renamed = {m: regions[n] for n, m in zip(pipeline.outputs, back.outputs, strict=True)}
+    before, after = (
+        interpret(pipeline, images, problem.params, regions),
+        interpret(back, images, problem.params, renamed),
+    )
+    for n, m in zip(pipeline.outputs, back.outputs, strict=True):
+        for a, b in zip(before[n], after[m], strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+
+def _number(value: float, type_: Any) -> Any:
+    from benchmarks.to_halide import constant
+
+    return constant(value, type_)
+
+
+def tuples(values: list[hl.Expr]) -> list[hl.Func]:
+    """Few Funcs of many values: Halide takes its time for each."""
+    parts = [values[k : k + 16] for k in range(0, len(values), 16)]
+    return [one(hl.Tuple(p), name=f"f{k}", estimates=False) for k, p in enumerate(parts)]
+
+
+def one(value: Any, *dims: hl.Var, name: str = "f", estimates: bool = True) -> hl.Func:
+    f = hl.Func(name)
+    f[dims or (x,)] = value
+    if estimates:
+        f.set_estimates([hl.Range(0, 64)] * max(len(dims), 1))
+    return f
+
+
+@pytest.mark.parametrize(
+    "kind", ["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant_exterior"]
+)
+@pytest.mark.parametrize("where", ["image", "beside", "func", "partly"])
+def test_boundary_conditions(kind: str, where: str) -> None:
+    """Of an image that is read through it alone, beside other reads, of a Func on a part, on one dim of two."""
+    image = hl.ImageParam(hl.UInt(8), 2, "image")
+    outside = [hl.u8(7)] if kind == "constant_exterior" else []
+    make = getattr(hl.BoundaryConditions, kind)
+    source: Any = image
+    ranges = []
+    if where == "func":
+        source = hl.Func("source")
+        source[x, y] = image[x, y] // 2
+        ranges = [[(1, 9), (2, 5)]]
+    elif where == "partly":
+        ranges = [[(0, image.width())]]
+    padded = make(source, *outside, *ranges)
+    value = hl.cast(hl.UInt(16), padded[x - 4, y]) + padded[x + 5, y]
+    if where != "partly":
+        value += padded[x, 2 * y - 5]
+    if where == "beside":
+        value += image[x, y]
+    case = Case([one(value, x, y, estimates=False)], {image: picture(np.uint8, 8, 13)}, [[(0, 13), (0, 8)]])
+    imported = from_halide(case.outputs)
+    alike(interpreted(imported, case), case.realised())
+    merged = {"image": imported.pipeline.input("image").boundary is not None, "partly": True}
+    if where in merged:
+        assert imported.pipeline.input("image").boundary is not None
+        assert len(imported.pipeline.stages) == 1
+
+
+INTEGERS = [hl.Int(8), hl.Int(16), hl.Int(32), hl.UInt(8), hl.UInt(16), hl.UInt(32)]
+OPERATIONS = [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a // b, lambda a, b: a % b,
+    lambda a, b: a & b, lambda a, b: a | b, lambda a, b: a ^ b, lambda a, b: ~a, lambda a, b: a >> 3,
+    lambda a, b: a << 2,
+    lambda a, b: hl.abs(a) if not a.type().is_uint() else a, hl.absd, hl.min, hl.max,
+    hl.saturating_add, hl.saturating_sub, hl.halving_add, hl.halving_sub, hl.rounding_halving_add,
+    hl.widening_add, hl.widening_sub, hl.widening_mul, hl.div_round_to_zero, hl.mod_round_to_zero,
+    lambda a, b: hl.rounding_shift_right(a, 2), lambda a, b: hl.rounding_mul_shift_right(a, b, 5),
+    lambda a, b: hl.mul_shift_right(a, b, 5), lambda a, b: hl.saturating_cast(hl.UInt(8), a),
+    lambda a, b: hl.cast(hl.Int(16), a), lambda a, b: hl.cast(hl.Float(32), a) / 3,
+    lambda a, b: hl.select((a < b) & (a != 3) | ~(b >= 2), a, b),
+    lambda a, b: hl.cast(hl.UInt(8), hl.cast(hl.Bool(), a)),
+    lambda a, b: hl.cast(hl.UInt(8), hl.select((a < b) == (b > 7), 1, 2)), lambda a, b: hl.clamp(a, 3, 20),
+    lambda a, b: hl.select(a > b, a, a == b, b, a + 1), lambda a, b: hl.mux(x % 3, [a, b, a - b]),
+    lambda a, b: hl.reinterpret(hl.Int(a.type().bits()), a), lambda a, b: hl.likely(a) + b,
+    lambda a, b: hl.unsafe_promise_clamped(a, a, a),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("type_", INTEGERS, ids=str)
+def test_integer_operations(type_: hl.Type) -> None:
+    numbers = np.random.default_rng(5).integers(-100, 100, (2, 64))
+    numbers[1] |= 1  # dividing by zero to zero is undefined in Halide
+    a, b = hl.ImageParam(type_, 1, "a"), hl.ImageParam(type_, 1, "b")
+    dtype = f"{'u' if type_.is_uint() else ''}int{type_.bits()}"
+    images = {a: numbers[0].astype(dtype), b: numbers[1].astype(dtype)}
+    funcs = tuples([op(a[x], b[x]) for op in OPERATIONS])
+    case = Case(funcs, images, [[(0, 64)]] * len(funcs))
+    alike(interpreted(from_halide(funcs), case), case.realised())
+
+
+FLOATS = [
+    hl.sqrt, hl.exp, hl.sin, hl.cos, hl.tan, hl.atan, hl.tanh, hl.floor, hl.ceil, hl.round, hl.trunc, hl.fract, hl.erf,
+    lambda a: hl.log(a + 1), lambda a: hl.pow(a, 1.5), lambda a: a % 0.3, lambda a: a**3,
+    lambda a: hl.lerp(a, a + 1, 0.3),
+    lambda a: hl.cast(hl.UInt(8), a * 60), lambda a: hl.hypot(a, 2), lambda a: hl.atan2(a, 0.4),
+    lambda a: hl.select(hl.is_nan(a) | hl.is_inf(a) | ~hl.is_finite(a), 1, 2), lambda a: hl.min(a, a.type().max()),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("type_", [hl.Float(32), hl.Float(64)], ids=str)
+def test_float_operations(type_: hl.Type) -> None:
+    a = hl.ImageParam(type_, 1, "a")
+    functions = FLOATS if type_.bits() == 32 else [f for f in FLOATS if f is not hl.erf]
+    funcs = tuples([op(a[x]) for op in functions])
+    case = Case(funcs, {a: np.linspace(0, 4, 64).astype(f"float{type_.bits()}")}, [[(0, 64)]] * len(funcs))
+    alike(interpreted(from_halide(funcs), case), case.realised(), 1e-4)
+
+
+def test_storage_tuples_and_names() -> None:
+    """Interleaved images, orders of storage, several Funcs of one name, names that are words of the language."""
+    image = hl.ImageParam(hl.UInt(8), 3, "input")
+    image.dim(0).set_stride(3)
+    image.dim(2).set_stride(1)
+    a, b, out = hl.Func("sum"), hl.Func("sum"), hl.Func("for")
+    a[x, y, c] = hl.Tuple([image[x, y, c], hl.cast(hl.Int(16), x)])
+    b[y, x] = a[x, y, 0][0] + hl.u8_sat(a[x, y, 1][1])
+    a.reorder_storage(c, x, y)
+    out[x, y] = b[y, x]
+    out.set_estimates([(0, 20), (0, 10)])
+    pipeline = from_halide(out).pipeline
+    assert pipeline.input("input").storage == ("c", "x", "y")
+    assert [s.name for s in pipeline.stages] == ["sum_", "sum__1", "for_"]
+    assert pipeline.stage("sum_").storage == ("c", "x", "y")
+
+
+def obstacles(func: hl.Func, **arguments: Any) -> list[str]:
+    with pytest.raises(NotExpressible) as caught:
+        from_halide(func, **arguments)
+    return [str(o) for o in caught.value.obstacles]
+
+
+def test_everything_that_cannot_be_expressed_is_named() -> None:
+    half, whole = hl.ImageParam(hl.Float(16), 1, "half"), hl.ImageParam(hl.Int(32), 1, "whole")
+    f, g = hl.Func("f"), hl.Func("g")
+    f[x] = hl.cast(hl.Float(32), half[x]) + hl.sinh(hl.cast(hl.Float(32), x))
+    g[x] = f[x] + hl.cast(hl.Float(32), hl.count_leading_zeros(whole[x]))
+    r = hl.RDom([(0, 4)], "r")
+    g[r.x] = hl.undef(hl.Float(32))
+    found = obstacles(g)
+    places = [re.sub(r"\$\d+", "", o.partition(":")[0]) for o in found]
+    assert places == ["f", "f", "g", "g.update(0)", "half", "g"]
+    for part, text in zip(["float16", "sinh()", "count_leading_zeros()", "undef()", "float16", "estimates"], found,
+                          strict=True):  # fmt: skip
+        assert part in text
+
+
+def test_extern_stages_are_named() -> None:
+    e = hl.Func("theirs")
+    e.define_extern("somebody_else", [], hl.Int(32), 1)
+    told = re.sub(r"\$\d+", "", obstacles(one(e[x]))[0])
+    assert "theirs: the extern stage 'somebody_else'" in told
+
+
+def test_indices_without_bounds_are_named_with_their_func() -> None:
+    image, table = hl.ImageParam(hl.Int(32), 1, "image"), hl.ImageParam(hl.Int(32), 1, "table")
+    (found,) = obstacles(one(table[image[x]], name="looked_up"))
+    found = re.sub(r"\$\d+", "", found)  # Halide numbers names that are taken in this process
+    assert found.startswith("looked_up: Index 1 ('x') of 'table' depends on the values of 'image'")
+    assert "clamp" in found
+
+
+def test_arguments_that_are_no_pipeline() -> None:
+    with pytest.raises(TypeError, match="not int"):
+        from_halide(3)
+    assert "no output, Func or image" in obstacles(one(x), estimates={"g": [(0, 3)]})[0]
+
+
+def test_a_large_expression_with_shared_parts_becomes_stages() -> None:
+    image = hl.ImageParam(hl.Int(32), 1, "image")
+    e = image[x]
+    for k in range(20):
+        e = (e ^ (e >> 3)) + k
+    case = Case([one(e, estimates=False)], {image: np.arange(64, dtype=np.int32)}, [[(0, 64)]])
+    imported = from_halide(case.outputs)
+    assert len(imported.pipeline.stages) > 1
+    alike(interpreted(imported, case), case.realised())

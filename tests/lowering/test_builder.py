@@ -1,0 +1,174 @@
+"""The builder computes a value once, as far out as its operands exist, and forgets what is taken back."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.ir.index import const, sym
+from scheduler.ir.loop.builder import Builder, TooWide, literal
+from scheduler.ir.loop.program import Buffer, Define, Let, Row
+from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8
+
+ONE = literal(1, INT32)
+
+
+def buffer(pointer: str = "data") -> Buffer:
+    return Buffer("f", 0, INT32, ("x",), 0, "argument", pointer=pointer)
+
+
+def test_the_same_question_has_the_same_value() -> None:
+    b = Builder()
+    x = b.define("from_index", (sym("n"),), INT32)
+    assert b.define("+", (x, ONE), INT32) is b.define("+", (x, ONE), INT32)
+    assert b.define("+", (x, ONE), INT32) != b.define("-", (x, ONE), INT32)
+    assert b.define("+", (x, ONE), INT32) != b.define("+", (x, ONE), INT32, lanes=4)
+    assert b.define("lanes", (x,), INT32, 2, ((0, 1),)) != b.define("lanes", (x,), INT32, 2, ((0, 2),))
+    assert len(b.scopes[0].statements) == 6
+
+
+def test_values_live_as_far_out_as_their_operands() -> None:
+    b = Builder()
+    with b.scope() as outer:
+        i = b.declare("i")
+        with b.scope() as inner:
+            j = b.declare("j")
+            fixed = b.define("from_index", (sym("n"),), INT32)
+            of_i = b.define("from_index", (i,), INT32)
+            of_j = b.define("from_index", (j,), INT32)
+            both = b.define("+", (of_i, of_j), INT32)
+            b.define("*", (fixed, of_i), INT32)
+    assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [fixed]
+    assert [s.op for s in outer if isinstance(s, Define)] == ["from_index", "*"]
+    assert [s.result for s in inner if isinstance(s, Define)] == [of_j, both]
+
+
+def test_loads_stay_where_their_row_exists() -> None:
+    b = Builder()
+    with b.scope() as outer:
+        i = b.declare("i")
+        with b.scope() as inner:
+            row = b.row(buffer(), i.scaled(8))
+            value = b.define("load", (const(0),), INT32, row=row)
+            assert b.define("load", (const(0),), INT32, row=row) is value
+            assert b.define("load", (const(1),), INT32, row=row) is not value
+    assert inner == []
+    assert [type(s) for s in outer] == [Row, Define, Define]
+
+
+def test_loads_stay_where_they_are_told_to() -> None:
+    b = Builder()
+    with b.scope() as outer, b.scope() as inner:
+        kept = b.define("load", (const(0),), INT32, row="data", at_least=1)
+        b.define("load", (const(1),), INT32, row="data")
+    assert [s.result for s in outer if isinstance(s, Define)] == [kept]
+    assert inner == []
+    assert len(b.scopes[0].statements) == 1
+
+
+def test_pinned_values_are_neither_shared_nor_moved() -> None:
+    b = Builder()
+    with b.scope() as body:
+        first = b.define("load", (const(0),), INT32, row="data", pinned=True)
+        second = b.define("load", (const(0),), INT32, row="data", pinned=True)
+    assert first != second
+    assert [s.result for s in body if isinstance(s, Define)] == [first, second]
+
+
+def test_a_condition_keeps_loads_inside() -> None:
+    b = Builder()
+    assert b.guard == 0
+    with b.scope():
+        with b.condition():
+            assert b.guard == 2
+            with b.condition():
+                assert b.guard == 3
+            assert b.guard == 2
+        assert b.guard == 0
+    with pytest.raises(TooWide), b.condition():
+        b.define("+", (ONE,), FLOAT64, lanes=64)
+    assert b.guard == 0
+    assert b.depth == 0
+
+
+def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> None:
+    b = Builder()
+    with b.scope() as body:
+        i = b.declare("i")
+        with b.condition() as inside:
+            b.declare("j")
+            with b.outside(1):
+                assert (b.depth, b.guard) == (1, 0)
+                kept = b.define("load", (i,), INT32, row="data", pinned=True)
+            assert (b.depth, b.guard) == (2, 2)
+            with pytest.raises(TooWide), b.outside(1), b.scope():
+                b.define("+", (ONE,), FLOAT64, lanes=64)
+            assert (b.depth, b.guard) == (2, 2)
+    assert [s.result for s in body if isinstance(s, Define)] == [kept]
+    assert not inside
+
+
+def test_rollback_forgets_values_and_statements() -> None:
+    b = Builder()
+    kept = b.define("from_index", (sym("n"),), INT32)
+    with b.scope() as body:
+        i = b.declare("i")
+        mark = b.mark()
+        lost = b.define("+", (kept, ONE), INT32)
+        b.define("from_index", (i,), INT32)
+        b.let(sym("n").scaled(2), "twice")
+        b.rollback(mark)
+        assert body == []
+    assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept]
+    again = b.define("+", (kept, ONE), INT32)
+    assert again != lost, "names are not used twice"
+    assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept, again]
+
+
+def test_simple_indices_need_no_name() -> None:
+    b = Builder()
+    n = sym("n")
+    for simple in (const(3), n, n.scaled(-1)):
+        assert b.let(simple, "k") == simple
+    assert b.scopes[0].statements == []
+    named = b.let(n.scaled(2) + sym("m"), "k")
+    assert b.let(sym("m") + n.scaled(2), "other") == named
+    assert b.scopes[0].statements == [Let("k_0", n.scaled(2) + sym("m"))]
+
+
+@pytest.mark.parametrize("hint", ["int", "x", "", "_", "1", "_9", "é", "a b", "*/", "x_0", "if"])
+def test_names_are_new_and_end_in_a_number(hint: str) -> None:
+    b = Builder()
+    names = [b.fresh(h) for h in (hint, hint, "x", "x_0", "v", "v9", hint)]
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert name.isidentifier()
+        assert name.isascii()
+        assert name.rpartition("_")[2].isdigit()
+
+
+def test_vectors_take_four_registers_at_most() -> None:
+    b = Builder()
+    b.define("+", (ONE,), UINT8, lanes=64)
+    b.define("+", (ONE,), FLOAT32, lanes=16)
+    for type_, lanes in ((UINT8, 512), (FLOAT32, 128), (FLOAT64, 64)):
+        with pytest.raises(TooWide):
+            b.define("+", (ONE,), type_, lanes=lanes)
+
+
+def test_literals_are_rounded_to_their_type() -> None:
+    assert literal(0.1, FLOAT32).literal == pytest.approx(0.1, rel=1e-7)
+    assert literal(0.1, FLOAT32).literal != 0.1
+    assert literal(0.1, FLOAT64).literal == 0.1
+    assert literal(True, INT32).literal == 1
+    b = Builder()
+    assert b.as_index(literal(7, INT32)) == const(7)
+
+
+def test_an_index_that_was_a_value_is_known_as_data() -> None:
+    b = Builder()
+    with b.scope() as body:
+        i = b.declare("i")
+        value = b.define("load", (i,), INT32, row="data")
+        index = b.as_index(value)
+    assert set(index.symbols()) <= b.data
+    assert [s.op for s in body if isinstance(s, Define)] == ["load", "to_index"]

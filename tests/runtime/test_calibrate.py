@@ -1,0 +1,299 @@
+"""Calibration: what it measures is there and possible, and makes a platform like any other. No test is about time."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from support.calibration import TRY, quick_calibration
+from support.tools import require_tool
+
+from app.profiler import calibrate
+from app.profiler.calibrate import (
+    QUICK,
+    QUICK_PARTS,
+    Groups,
+    last_level_bytes,
+    measure,
+    reach_sets,
+    reached_bytes,
+    retake,
+    working_sets,
+)
+from app.profiler.calibrated_platform import calibrated, disturbed, to_yaml, warnings, write
+from app.profiler.samples import Measured, Reading, Samples
+from app.runtime.errors import CompileError, RunError
+from platforms import Compiler, get, load_text
+from platforms.detect import host
+from platforms.ecm import derived
+from scheduler import pipelines
+from scheduler.compiler import compile_pipeline
+
+
+@pytest.fixture(scope="module")
+def measured() -> Measured:
+    return quick_calibration()
+
+
+def test_every_figure_is_a_time(measured):
+    assert {"clock", "load", "level1.latency", "memory.load.all", "memory.in_order", "region", "gather"} <= set(
+        measured.samples
+    )
+    for name, samples in measured.samples.items():
+        assert len(samples.ns) >= TRY.turns, name
+        assert all(math.isfinite(n) and n >= 0 for n in samples.ns), name
+    assert measured.clock_ghz > 0
+    assert measured.compiler
+
+
+def test_a_calibrated_host_is_a_platform_like_any_other(measured):
+    platform = calibrated(host(), measured, "desk")
+    assert load_text(to_yaml(platform)) == platform
+    assert platform.name == "desk"
+    assert platform.ecm is not None
+    assert [level.level for level in platform.ecm.levels] == [c.level for c in platform.caches[1:]]
+    assert compile_pipeline(pipelines.load("blur"), platform).schedule.groups
+
+
+def figures(**ns: float | tuple[float, ...]) -> Measured:
+    """Those measurements, of a clock of 4 GHz and a memory that gives 50 GB/s; of all else what a run of it said."""
+    said = {"clock": 0.25, "memory.load": 0.02, "memory.load.all": 0.02, "memory.latency": 100.0}
+    given = {name.replace("__", "."): value for name, value in ns.items()}
+    rounds = {n: v if isinstance(v, tuple) else (v,) for n, v in (said | given).items()}
+    return Measured({n: Samples(v) for n, v in rounds.items()}, "cc")
+
+
+def test_the_least_time_counts_that_another_turn_confirms():
+    assert Samples((4.0, 1.0, 2.0, 3.0, 100.0)).figure == 2.0
+    assert Samples((7.0,)).figure == 7.0
+    measured = figures(clock=(0.5, 0.25, 0.25), shuffle=3.0)
+    assert measured.clock_ghz == 4.0
+    assert measured.cycles("shuffle") == 12.0
+
+
+def test_cycles_are_those_of_the_clock_beside_a_figure():
+    measured = figures()
+    for ns, ghz in ((4.0, 3.0), (6.0, 2.0), (12.0, 1.0)):
+        measured.add({"level1.load": Reading(ns, ghz), "memory.store": Reading(ns)})
+    assert measured.cycles("level1.load") == 12.0, "of a clock that moves"
+    assert measured.cycles("memory.store") == 24.0, "of the clock that was measured, 4 GHz"
+
+
+def test_of_threads_that_wake_each_other_the_median_counts():
+    measured = Measured()
+    for ns in (700.0, 390.0, 690.0, 395.0, 710.0):
+        measured.add({"region": Reading(ns)})
+    assert measured.ns("region") == 690.0
+    assert measured.spread("region") < 0.05
+
+
+class Scripted(Groups):
+    """Groups that say what a script says, a turn after the other, then the same for ever; each takes a second."""
+
+    def __init__(self, clock, **turns):
+        super().__init__(Path(), host(), QUICK, Measured())
+        self.clock, self.turns, self.taken = clock, {g: iter(ns) for g, ns in turns.items()}, []
+
+    def take(self, group):
+        ns = next(self.turns[group])
+        self.found.add({f"{group}.load": Reading(ns)})
+        self.names[group], self.seconds[group] = (f"{group}.load",), 1.0
+        self.taken.append(group)
+        self.clock[0] += 1.0
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(calibrate.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_what_no_two_turns_agree_on_is_taken_again(clock):
+    groups = Scripted(clock, caches=[2.0, 1.0, 2.0, 1.5, 1.01], memory=[3.0, 3.01])
+    for group in ["caches", "memory"] * 2:
+        groups.take(group)
+    retake(groups, until=100.0)
+    assert groups.taken[4:] == ["caches"] * 3, "until two turns agree, and not what they agreed on before"
+    assert groups.found.ns("caches.load") == 1.01
+
+
+def test_nothing_is_taken_again_that_would_end_too_late(clock):
+    groups = Scripted(clock, caches=iter(2.0**-n for n in range(100)), memory=iter(2.0**-n for n in range(100)))
+    for group in ["caches", "memory"] * 2:
+        groups.take(group)
+    retake(groups, until=9.5)
+    assert groups.taken[4:] == ["caches", "memory"] * 2 + ["caches"]
+    assert clock[0] <= 9.5
+
+
+def test_how_much_a_cache_keeps_at_the_moment_is_not_agreed_on(monkeypatch, tmp_path):
+    sizes = [2 * MB, 4 * MB, 8 * MB, 256 * MB]
+    monkeypatch.setattr(calibrate, "_group", lambda *_: {f"reach.{s}": Reading(1.0) for s in sizes})
+    monkeypatch.setattr(calibrate, "reach_sets", lambda *_: sizes)
+    groups = Groups(tmp_path, host(), QUICK, Measured())
+    groups.take("reach")
+    assert groups.names["reach"] == (f"reach.{sizes[0]}", f"reach.{sizes[-1]}")
+
+
+def test_a_disturbed_measurement_is_one_whose_turns_are_far_apart_or_beside_others():
+    steady = figures(shuffle=(1.0, 1.02, 5.0))
+    assert not disturbed(steady)
+    steady.busy = 0.5
+    assert disturbed(steady)
+    assert disturbed(figures(level3__load=(1.0, 1.3, 1.3)))
+
+
+def test_a_figure_takes_the_place_of_an_estimate_and_says_how():
+    platform = calibrated(host(), figures(shuffle=0.12345))
+    assert platform.ecm is not None
+    assert platform.ecm.shuffle_cycles == 0.49  # two digits
+    assert platform.clock_ghz == 4.0
+    assert platform.source_of("ecm.shuffle_cycles").startswith("measured: two registers shifted by a lane; 1 turn")
+    assert platform.source_of("ecm").startswith("measured with cc")
+
+
+@pytest.mark.parametrize(
+    ("ns", "why"),
+    [((0.1, 0.4, 0.9), "3 turns have a spread of 75%"), (1000.0, "out of all proportion"), (1e-6, "proportion")],
+)
+def test_a_figure_that_cannot_be_trusted_stays_what_it_was(ns, why):
+    platform = calibrated(host(), figures(shuffle=ns))
+    assert platform.ecm is not None
+    assert platform.ecm.shuffle_cycles == host().ecm_parameters.shuffle_cycles
+    assert platform.source_of("ecm.shuffle_cycles").startswith("estimate: ")
+    assert why in platform.source_of("ecm.shuffle_cycles")
+
+
+def test_what_is_not_measured_stays_what_it_was():
+    platform = calibrated(host(), Measured({"clock": Samples((0.25,))}, "cc"))
+    assert platform.clock_ghz == 4.0
+    assert platform.ecm == derived(host())
+    assert platform.memory_bandwidth_gb_s == host().memory_bandwidth_gb_s
+
+
+@pytest.mark.parametrize(
+    ("copy", "past", "planes", "loses"),
+    [
+        (0.03, 0.02, 0.02, None),  # 30 and 20 ns of which 10 are loads, over 20
+        (0.015, 0.02, 0.02, None),  # no faster past the caches, but no slower
+        (0.015, 0.025, 0.02, 1.5),
+        (0.03, 0.02, 0.05, 1.5),  # planes take longer than one
+    ],
+)
+def test_streaming_stores_are_worse_than_others_where_copies_are(copy, past, planes, loses):
+    times = {"memory__copy__all": copy, "memory__past__all": past, "memory__planes__all": planes}
+    parameters, usual = calibrated(host(), figures(**times)).ecm_parameters, host().ecm_parameters
+    assert parameters.write_allocate_factor == usual.write_allocate_factor
+    expected = usual.streaming_store_factor if loses is None else usual.write_allocate_factor * loses
+    assert parameters.streaming_store_factor == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("plain", "ahead", "expected"), [(0.7, 0.9, (0.75, 0.95)), (0.9, 0.6, (0.95, 0.95)), (1.0, 1.0, (1.0, 1.0))]
+)
+def test_what_hides_is_of_rows_that_prefetchers_follow_and_no_less_where_they_are_asked_for(plain, ahead, expected):
+    in_order = {"memory__latency": 100.0, "memory__in_order": 5.0, "memory__scattered": 10.0}
+    measured = figures(memory__hidden=plain, memory__hidden_ahead=ahead, **in_order)
+    parameters = calibrated(host(), measured).ecm_parameters
+    assert parameters.prefetch_share == 0.95
+    assert (parameters.memory_hidden_share, parameters.memory_hidden_share_prefetched) == expected
+
+
+def test_the_window_is_what_long_chains_begin_ahead_of():
+    assert calibrated(host(), figures(window=187.0)).ecm_parameters.window_instructions == 190.0
+    in_order = calibrated(host(), figures(window=-0.5)).ecm_parameters.window_instructions
+    assert in_order == host().ecm_parameters.window_instructions, "out of all proportion"
+
+
+def test_threads_together_have_at_least_what_one_has():
+    ns = {"memory__load__all": 0.04, "memory__copy__all": 0.03, "memory__past__all": 0.02, "memory__planes__all": 0.02}
+    parameters = calibrated(host(), figures(**ns)).ecm
+    assert parameters is not None
+    assert parameters.memory_gb_s == parameters.memory_gb_s_one_thread == 50.0
+
+
+def test_what_is_measured_quickly_are_parts_of_all():
+    assert set(QUICK_PARTS) <= set(calibrate.GROUPS)
+
+
+MB = 1 << 20
+
+
+def walked(*gb_s: float) -> Measured:
+    """What walks through sets of 2, 4, 8, ... MiB said, and, last of all, through 256 MiB."""
+    sizes = [*(2 * MB << n for n in range(len(gb_s) - 1)), 256 * MB]
+    return Measured({f"reach.{s}": Samples((1 / g,)) for s, g in zip(sizes, gb_s, strict=True)}, "cc")
+
+
+def test_the_last_level_is_as_large_as_sets_are_that_it_keeps():
+    desk = get("i7-6700")  # 8 MiB
+    assert reached_bytes(desk, walked(100.0, 20.0, 20.0, 20.0)) == pytest.approx(2 * MB * 2**0.5 / 0.7)
+    assert reached_bytes(desk, walked(100.0, 100.0, 100.0, 25.0)) == 8 * MB, "no larger than it is said to be"
+    assert reached_bytes(desk, walked(30.0, 30.0, 30.0, 25.0)) is None, "no faster than memory"
+    assert reached_bytes(desk, Measured()) is None
+    platform = calibrated(desk, walked(100.0, 20.0, 20.0, 20.0))
+    assert platform.llc_bytes == pytest.approx(2 * MB * 2**0.5 / 0.7, rel=0.05)
+    assert platform.source_of("l3.size_bytes").startswith("measured: ")
+
+
+def test_sets_that_are_walked_through_lie_between_the_caches_of_all_threads_and_memory():
+    for name in ("i7-6700", "epyc-9655"):
+        platform, effort = get(name), calibrate.Effort()
+        *sizes, last = reach_sets(platform, effort)
+        inside = platform.caches[-2].size_bytes * platform.threads / platform.caches[-2].shared_by_threads
+        assert sizes[0] == 2 * inside
+        assert sizes[-1] <= last_level_bytes(platform)
+        assert last <= effort.memory_bytes
+    assert reach_sets(get("graviton4"), QUICK) == [], "the second levels of all cores are larger than the third"
+
+
+def test_memory_is_what_no_cache_has_the_half_of():
+    desk, times = get("i7-6700"), {"memory__load": 0.1, "memory__load__all": 0.05, "memory__latency": 90.0}
+    measured = figures(**times)
+    assert calibrated(desk, measured).memory_latency_ns == 90.0
+    measured.memory_bytes = 15 * MB
+    assert calibrated(desk, measured).memory_latency_ns == desk.memory_latency_ns
+    large = get("epyc-9655")
+    assert working_sets(large, QUICK)[-1] < 2 * last_level_bytes(large)
+    found = walked(*(400.0,) * 3, *(100.0,) * 5)
+    assert working_sets(large, QUICK, found)[-1] >= 2 * (reached_bytes(large, found) or math.inf)
+
+
+def test_turns_that_are_far_apart_are_warned_of():
+    steady, wild = Samples((1.0, 1.01, 1.02)), Samples((1.0, 3.0, 2.0, 2.0))
+    assert steady.spread < 0.05 < 0.3 < wild.spread
+    found = warnings(Measured({"a": steady, "b": wild}, "cc", 1.0, busy=0.9))
+    assert len(found) == 2
+    assert "0.9 of a core" in found[0]
+    assert found[1].endswith(": b")
+
+
+@pytest.mark.parametrize("name", ["epyc-9655", "i7-6700", "cortex-a53", "graviton4"])
+def test_working_sets_fit_their_level_and_not_the_one_inside(name):
+    platform = get(name)
+    *levels, memory = working_sets(platform, calibrate.Effort())
+    for size, cache in zip(levels, platform.caches, strict=True):
+        assert size < cache.size_bytes
+    assert memory > platform.llc_bytes
+
+
+def test_a_file_is_written_whole(measured, tmp_path):
+    path = tmp_path / "host.yaml"
+    write(calibrated(host(), measured), path)
+    assert load_text(path.read_bytes()).name == "host"
+    assert [p.name for p in tmp_path.iterdir()] == ["host.yaml"]
+
+
+def test_a_compiler_that_is_not_there(tmp_path):
+    platform = host().model_copy(update={"compiler": Compiler(command="gcc-99")})
+    with pytest.raises(CompileError, match="not installed"):
+        measure(platform, tmp_path, TRY)
+
+
+def test_a_program_that_fails_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(calibrate, "source", lambda *_: "int main(void) { return 3; }")
+    require_tool("gcc")
+    with pytest.raises(RunError, match="bytes of memory"):
+        measure(host(), tmp_path, TRY)
