@@ -13,9 +13,11 @@ from scheduler.codegen.artifact import CSource
 from scheduler.codegen.c.emitter import emit_c
 from scheduler.codegen.loopnest import to_text
 from scheduler.frontends.document.document import canonical_json
+from scheduler.ir.pass_manager import PassTimes
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.legality.verifier import check
+from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
 from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
 from scheduler.search.constraints import document
@@ -42,7 +44,8 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Everything there is to say about a pipeline on a platform. `key` identifies it by content."""
+    """Everything there is to say about a pipeline on a platform. `key` identifies it by content. `timings_ms` are those
+    of the phases, `passes_ms` those of the passes over the loop program."""
 
     key: str
     pipeline: Pipeline
@@ -55,6 +58,7 @@ class Compiled:
     source: CSource
     loopnest: str
     timings_ms: dict[str, float]
+    passes_ms: dict[str, float]
 
 
 def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> str:
@@ -89,7 +93,7 @@ def compile_pipeline(
     clock = now or (lambda: 0.0)
     search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
     found = autoschedule(pipeline, platform, search)
-    source, timings = _generate(pipeline, found.schedule, platform, clock)
+    made = _generated(pipeline, found.schedule, platform, clock)
     return Compiled(
         key=schedule_key(pipeline, platform, options),
         pipeline=pipeline,
@@ -99,26 +103,45 @@ def compile_pipeline(
         trace=found.trace,
         predicted=found.predicted,
         candidates=found.candidates,
-        source=source,
+        source=made.source,
         loopnest=to_text(pipeline, found.schedule),
-        timings_ms={**found.timings_ms, **timings},
+        timings_ms={**found.timings_ms, **made.timings_ms},
+        passes_ms=made.passes_ms,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The C of a schedule; times in milliseconds, of the phases and, within `passes`, of every pass."""
+
+    source: CSource
+    timings_ms: dict[str, float]
+    passes_ms: dict[str, float]
 
 
 def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
     """The C of a hand-written schedule. Raises IllegalSchedule, naming the stage and the rule."""
+    return checked_and_generated(pipeline, schedule, platform, lambda: 0.0).source
+
+
+def checked_and_generated(pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock) -> Generated:
+    """As `generate`, timed by a clock in seconds."""
     check(pipeline, schedule)
-    return emit_c(lower(pipeline, schedule, platform))
+    return _generated(pipeline, schedule, platform, now)
 
 
-def _generate(
-    pipeline: Pipeline, schedule: Schedule, platform: Platform, clock: Clock
-) -> tuple[CSource, dict[str, float]]:
-    start = clock()
+def _generated(pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock) -> Generated:
+    start = now()
     program = lower(pipeline, schedule, platform)
-    lowered = clock()
+    lowered, passes = now(), PassTimes(now)
+    program = optimize(program, passes)
+    optimized = now()
     source = emit_c(program)
-    return source, {"lower": (lowered - start) * 1e3, "emit": (clock() - lowered) * 1e3}
+    seconds = {"lower": lowered - start, "passes": optimized - lowered, "emit": now() - optimized}
+    return Generated(source, {name: 1e3 * s for name, s in seconds.items()}, passes.ms)
 
 
-__all__ = ["METHODS", "Clock", "Compiled", "Options", "compile_pipeline", "generate", "schedule_key"]
+__all__ = [
+    "METHODS", "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "generate",
+    "schedule_key",
+]  # fmt: skip

@@ -104,6 +104,9 @@ def schedule(
     top: Top = 1,
     tune: Tune = None,
     no_calibrate: NoCalibrate = False,
+    time_passes: Annotated[
+        bool, typer.Option("--time-passes", help="Tell the time of every pass over the loop program.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a pipeline for a machine and generate its C."""
@@ -121,7 +124,7 @@ def schedule(
         tune,
         calibrate=not no_calibrate,
     )
-    schedules.schedule(request, out, as_json)
+    schedules.schedule(request, out, as_json, time_passes)
 
 
 @app.command()

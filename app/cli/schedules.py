@@ -59,12 +59,13 @@ class Result:
     trace: Trace | None
     predicted: Breakdown | None
     timings_ms: dict[str, float]
+    passes_ms: dict[str, float]
     candidates: tuple[Candidate, ...] = ()
     tuned: Tuned | None = None
 
 
 def answer(request: Request) -> Result:
-    """The request answered; its timings are parse, analysis, search, lower, emit and total."""
+    """The request answered; its timings are parse, analysis, search, lower, passes, emit and total."""
     import scheduler.compiler
     import scheduler.pipelines  # noqa: F401  (so that starting up is not counted as parsing)
 
@@ -104,6 +105,7 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         found.trace,
         found.predicted,
         found.timings_ms,
+        found.passes_ms,
         found.candidates,
     )
     if request.tune is None:
@@ -115,19 +117,18 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
 
 def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, path: str) -> Result:
     """The C of the schedule in a file. Its key is a hash of the question and of that schedule."""
-    from scheduler.compiler import generate, schedule_key
+    from scheduler.compiler import checked_and_generated, schedule_key
     from scheduler.ir.schedule.document import to_document
 
     written = load_schedule(path)
-    started = time.perf_counter()
-    source = generate(pipeline, written, platform)
+    made = checked_and_generated(pipeline, written, platform, time.perf_counter)
     text = schedule_key(pipeline, platform, options) + json.dumps(to_document(written), sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
-    timings = {"analysis": 0.0, "search": 0.0, "lower": 0.0, "emit": 1e3 * (time.perf_counter() - started)}
-    return Result(key, pipeline, platform, written, source, None, None, timings)
+    timings = {"analysis": 0.0, "search": 0.0, **made.timings_ms}
+    return Result(key, pipeline, platform, written, made.source, None, None, timings, made.passes_ms)
 
 
-def schedule(request: Request, out: Path | None, as_json: bool) -> None:
+def schedule(request: Request, out: Path | None, as_json: bool, time_passes: bool = False) -> None:
     """Prints the schedule; with `out` writes the C and every other form into that directory."""
     from scheduler.codegen.loopnest import to_text
 
@@ -135,12 +136,17 @@ def schedule(request: Request, out: Path | None, as_json: bool) -> None:
     written = [] if out is None else _write_forms(result, out)
     if as_json:
         files = {} if out is None else {"files": written}
-        print_json({**description(result), "timings_ms": result.timings_ms, **files})
+        passes = {"passes_ms": result.passes_ms} if time_passes else {}
+        print_json({**description(result), "timings_ms": result.timings_ms, **passes, **files})
         return
     typer.echo(f"{result.pipeline.name} for {result.platform.name} by {result.schedule.method}, id {result.key}")
     if result.schedule.degraded:
         typer.echo(f"degraded: {result.schedule.degraded}")
     typer.echo(", ".join(f"{step} {ms:.1f} ms" for step, ms in result.timings_ms.items()))
+    if time_passes:
+        width = max(map(len, result.passes_ms))
+        typer.echo("passes over the loop program:")
+        typer.echo("\n".join(f"  {name:{width}} {ms:8.2f} ms" for name, ms in result.passes_ms.items()))
     typer.echo("\n" + to_text(result.pipeline, result.schedule).rstrip())
     if len(result.candidates) > 1:
         typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))

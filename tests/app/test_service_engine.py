@@ -87,8 +87,8 @@ def test_without_processes_threads_do_it(tmp_path):
 SERVICE = """
 import asyncio, os, sys
 from types import SimpleNamespace
-from app.schedules.engine import Engine
-from app.settings import Settings
+from app.service.schedules.engine import Engine
+from app.service.settings import Settings
 
 if __name__ == "__main__":
     engine = Engine(Settings(schedule_workers=2), SimpleNamespace(key=abs, warm_up=os.getpid))

@@ -67,7 +67,7 @@ def test_shipped_pipelines_in_all_forms(whole, name):
     assert answer.status_code == 201, answer.text
     body = answer.json()
     assert body["pipeline"] == name
-    assert {"parse", "analysis", "search", "lower", "emit", "total"} <= set(body["timings_ms"])
+    assert {"parse", "analysis", "search", "lower", "passes", "emit", "total"} <= set(body["timings_ms"])
     for form in ("code.c", "code.h", "loopnest.txt", "schedule.json", "schedule.h", "schedule.py", "explain"):
         form_answer = whole.client.get(body["links"][form])
         assert form_answer.status_code == 200, form

@@ -100,7 +100,7 @@ from support.machines import here, machine
 from support.native import build, source_of
 from support.random_cases import random_case
 from scheduler import pipelines
-from scheduler.compile import compile_pipeline
+from scheduler.compiler import compile_pipeline
 
 texts = [repr(compile_pipeline(pipelines.load(n), machine()).source) for n in ("harris", "interpolate", "unsharp")]
 cases = [random_case(seed) for seed in range(30)]

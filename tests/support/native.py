@@ -22,6 +22,7 @@ from scheduler.codegen.c.emitter import emit_c
 from scheduler.interpreter.interpreter import Image
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Schedule
+from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
@@ -41,7 +42,7 @@ class Buffer(ctypes.Structure):
 
 
 def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
-    return emit_c(lower(pipeline, schedule, platform))
+    return emit_c(optimize(lower(pipeline, schedule, platform)))
 
 
 def widest_vector(code: str) -> int:

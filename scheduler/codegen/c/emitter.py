@@ -21,10 +21,6 @@ from scheduler.codegen.c.statements import Statements
 from scheduler.codegen.c.types import Symbols, element, literal, scalar
 from scheduler.ir.loop.program import Argument, Parameter, Program, Statement
 from scheduler.ir.pipeline.types import BOOL, ScalarType
-from scheduler.loop_passes.dead_code import prune
-from scheduler.loop_passes.gather_pairing import paired
-from scheduler.loop_passes.scalar_replacement import carried, every_other
-from scheduler.loop_passes.vector_legalization import by_registers
 
 FLAGS = ("-std=gnu11",)
 RELAXED = (
@@ -136,11 +132,9 @@ class _Emitter:
 
     def run(self) -> str:
         p = self.program
-        kept = {x for _, box in p.required for pair in box for x in pair}
-        bounds, body = prune(p.bounds, paired(every_other(by_registers(p.body, p.register_bytes))), kept)
-        self.operands.shared_places = shared_places(body)
-        bound_lines = self._bound_lines(bounds)
-        body_lines = self.statements.block(carried(body, p.line_bytes), 1)
+        self.operands.shared_places = shared_places(p.body)
+        bound_lines = self._bound_lines(p.bounds)
+        body_lines = self.statements.block(p.body, 1)
         main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
         text = "\n".join([*main, *self._argv_lines()])
         prelude = [

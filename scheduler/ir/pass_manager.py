@@ -1,0 +1,64 @@
+"""Pass manager: named passes over one form of a program, run in order, each seen by an observer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+Unit = TypeVar("Unit")
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Generic[Unit]):
+    """A pass: what it expects (`before`), what it leaves (`after`), each a sentence, and the function that does it. It
+    changes nothing of what it is given."""
+
+    name: str
+    before: str
+    after: str
+    run: Callable[[Unit], Unit]
+
+
+class Observer(Protocol):
+    """An observer is told of every pass before it begins, and of what it left when it has ended."""
+
+    def begun(self, name: str) -> None: ...
+    def ended(self, name: str, unit: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PassPipeline(Generic[Unit]):
+    """A list of passes, each of which runs once. Their names differ: ValueError."""
+
+    passes: tuple[Pass[Unit], ...]
+
+    def __post_init__(self) -> None:
+        names = [p.name for p in self.passes]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two passes have one name: {', '.join(names)}")
+
+    def __call__(self, unit: Unit, observer: Observer | None = None) -> Unit:
+        """What the last pass leaves."""
+        for p in self.passes:
+            if observer is None:
+                unit = p.run(unit)
+                continue
+            observer.begun(p.name)
+            unit = p.run(unit)
+            observer.ended(p.name, unit)
+        return unit
+
+
+class PassTimes:
+    """An observer that keeps the time of every pass in `ms`, by a clock in seconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now, self.ms = now, dict[str, float]()
+        self._since = 0.0
+
+    def begun(self, name: str) -> None:
+        self._since = self.now()
+
+    def ended(self, name: str, unit: object) -> None:
+        self.ms[name] = 1e3 * (self.now() - self._since)
