@@ -18,8 +18,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 RUN_ELSEWHERE = {
     "make run": "CI runs `make run ONCE=1`",
     "make test": "this is it",
-    "tilesmith serve": "tests/app starts the service",
-    "curl": "tests/app sends this request",
+    "tilesmith serve": "tests/service starts the service",
+    "curl": "tests/service sends this request",
     "docker": "needs a daemon",
 }
 NEEDS_A_COMPILER = ("tilesmith run",)

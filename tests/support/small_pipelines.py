@@ -69,6 +69,11 @@ def clamp(e: E, lo: int, hi: int) -> E:
     return E(Call("clamp", (e.e, Const(lo, INT32), Const(hi, INT32)), INT32))
 
 
+def mux(*choices: E) -> E:
+    """One of the choices, by the dim c."""
+    return E(Call("mux", (Var("c"), *(choice.e for choice in choices)), FLOAT32))
+
+
 def summed(body: E, **domain: tuple[int, int]) -> E:
     """`sum(body for r in range(lo, lo + extent))`."""
     rvars = tuple(RVar(n, Const(lo, INT32), Const(extent, INT32)) for n, (lo, extent) in domain.items())

@@ -1,4 +1,4 @@
-"""Lines of memory, and the vectors that they are made of."""
+"""Streaming stores: lines of memory, and the vectors that they are made of."""
 
 from __future__ import annotations
 

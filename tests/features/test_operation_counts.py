@@ -1,29 +1,9 @@
-"""Facts that the search decides on: arithmetic, widths, regions, the graph."""
-
-from dataclasses import replace
+"""Operation counts: of one point, along a row, by type."""
 
 import pytest
-from support.small_pipelines import (
-    E,
-    F,
-    blur,
-    clamp,
-    exp,
-    harris,
-    pipeline,
-    pyramid,
-    stage,
-    summed,
-    total,
-    unsharp,
-    x,
-    y,
-)
+from support.small_pipelines import E, F, clamp, exp, mux, stage, summed, x, y
 
 from cost_models.operations import Operations
-from scheduler.analysis.estimated_bounds import estimated_regions
-from scheduler.analysis.stage_graph import stage_graph
-from scheduler.features.fusion_group import effective, members_of
 from scheduler.features.operation_counts import element_bytes_used, operations, typed_operations, work_apart
 from scheduler.features.operation_counts import total as all_types
 from scheduler.features.pipeline_features import gather
@@ -71,49 +51,6 @@ def test_the_widest_type_that_is_computed_with() -> None:
     assert element_bytes_used(stage("g", "xy", E(Cast(narrow(x, y).e, FLOAT64)))) == 8
     picked = E(Select(Compare("<", Var("x"), Const(3, INT32)), narrow(x, y).e, narrow(y, x).e, UINT8))
     assert element_bytes_used(stage("g", "xy", picked)) == 1  # a dim compared is not data
-
-
-def test_regions_follow_the_reads() -> None:
-    regions = estimated_regions(blur(100, 50))
-    assert regions["blur_y"] == ((0, 100), (0, 50))
-    assert regions["blur_x"] == ((0, 100), (0, 52))
-    assert regions["input"] == ((0, 102), (0, 52))
-    assert estimated_regions(harris(60, 40))["gray"] == ((-2, 64), (-2, 44))
-    assert estimated_regions(unsharp(60, 40))["kernel"] == ((0, 4),)
-    levels = estimated_regions(pyramid(3, 64, 32))
-    assert levels["down2"] == ((0, 17), (0, 9), (0, 4))
-    assert levels["down0"][1] == (-3, 39)
-
-
-def test_clamped_reads_stay_inside() -> None:
-    out = stage("out", "x", F("row")(clamp(x - 5, 0, 20)) * 2.0)
-    row = stage("row", "x", F("input")(x))
-    assert estimated_regions(pipeline("p", [row, out], {"out": (100,)}, {"input": "x"}))["row"] == ((0, 21),)
-
-
-def test_estimates_of_the_document_widen_what_is_inferred() -> None:
-    index = E(Cast(F("input")(x).e, INT32))
-    lut = stage("lut", "k", exp(E(Cast(Var("k"), FLOAT32))))
-    out = stage("out", "x", F("lut")(index))
-    of = pipeline("p", [lut, out], {"out": (100,)}, {"input": "x"})
-    assert estimated_regions(of)["lut"] == ((0, 1),)  # an index that may be anything, and nothing said
-    said = replace(of, estimates=tuple(sorted([*of.estimates, ("lut", ((0, 256),))])))
-    assert estimated_regions(said)["lut"] == ((0, 256),)
-
-
-def test_reads_are_merged_by_producer() -> None:
-    facts = gather(harris())
-    reads = {r.producer: r for r in facts.stages["Sxx"].reads}
-    assert reads["Ixx"].points == 9
-    assert [(s.lo, s.hi) for s in reads["Ixx"].spans] == [(-1, 1), (-1, 1)]
-    assert facts.stages["gray"].reads[0].points == 3
-
-
-def test_dead_stages_are_left_out() -> None:
-    stages = [stage("dead", "x", F("input")(x)), stage("out", "x", total([F("input")(x), F("input")(x + 1)]))]
-    graph = stage_graph(pipeline("p", stages, {"out": (9,)}, {"input": "x"}))
-    assert graph.stages == ("out",)
-    assert graph.producers == {"out": ()}
 
 
 def test_what_is_the_same_along_a_row_is_no_work_of_a_point() -> None:
@@ -169,14 +106,10 @@ def test_hashes_of_outer_indices_are_done_once_inside_a_row() -> None:
     assert work_apart(pipeline.stage("out")) == {"x": 0, "z": 5}
 
 
-def _mux(*choices: E) -> E:
-    return E(Call("mux", (Var("c"), *(choice.e for choice in choices)), FLOAT32))
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (_mux(f(x, y) * 2.0, f(x, y) * 3.0 + 1.0, f(x, y), f(x, y) - 1.0), Operations(add=0.5, multiply=0.5)),
+        (mux(f(x, y) * 2.0, f(x, y) * 3.0 + 1.0, f(x, y), f(x, y) - 1.0), Operations(add=0.5, multiply=0.5)),
         (E(Binary("//", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
         (E(Binary("%", g(x, y).e, Const(8, INT32), INT32)), Operations(add=1)),
         (E(Binary("//", g(x, y).e, Const(6, INT32), INT32)), Operations(divide_by_constant=1)),
@@ -200,18 +133,3 @@ def test_powers_are_calls_in_double_precision_alone(t: ScalarType, functions: fl
     counted = all_types(typed_operations(stage("out", "xy", power), in_row=True))
     assert counted.function == functions
     assert (counted.divide == 1) == (functions == 0)
-
-
-def test_reads_that_a_mux_skips() -> None:
-    """A point reads one of four, through what is inline too, though all of them are different elements."""
-    even = _mux(f(x * 2, y), f(x * 2 + 1, y), f(x * 2, y + 1), f(x * 2 + 1, y + 1))
-    parts, c = F("parts"), E(Var("c"))
-    stages = [stage("parts", "xyc", even), stage("out", "xyc", parts(x, y, c) + parts(x + 1, y, c))]
-    facts = gather(pipeline("muxed", stages, {"out": (16, 16, 4)}, {"f": "xy"}))
-    (read,) = facts.stages["parts"].reads
-    assert (read.points, read.executed) == (4, 1)
-    members = members_of(facts, "out", facts.graph.stages)
-    found = effective(members, frozenset({"parts"}))["out"]
-    (through,) = found.reads
-    assert (through.points, through.executed) == (8, 2)
-    assert found.executed == {"parts": 2}

@@ -2,12 +2,8 @@
 
 from dataclasses import replace
 
-import scheduler.pipelines
-from platforms import load
 from scheduler.ir.schedule.difference import differences, in_a_line
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
-from scheduler.search import SearchOptions, autoschedule
-from scheduler.search.candidate_table import ranked, to_document
 
 ROW = Placement("a", "y.inner", "x.outer", True, "memory", ("x", "y"), Vector("x", 8))
 GROUP = Group("b", ("x.inner", "y.inner", "x.outer"), (Tile("x", 64),), "x.outer", Vector("x", 8), (), (ROW,))
@@ -47,14 +43,3 @@ def test_groups_that_are_cut() -> None:
 def test_a_line_is_short() -> None:
     assert in_a_line(("a", "b")) == "a; b"
     assert in_a_line(tuple("abcde")) == "a; b; c; 2 more"
-
-
-def test_candidates_are_told_apart() -> None:
-    found = autoschedule(scheduler.pipelines.load("harris"), load("i7-6700"), SearchOptions("default", top=4))
-    documents = to_document(found.candidates)
-    assert [d["rank"] for d in documents] == [1, 2, 3, 4]
-    assert [d["predicted"] for d in documents] == sorted(d["predicted"] for d in documents)
-    assert documents[0]["differs"] == ""
-    assert all(d["differs"] for d in documents[1:])
-    assert documents[0]["pareto"] is True
-    assert ranked(()) == ()

@@ -1,12 +1,15 @@
-"""Boundaries of inputs: what the search knows of an input does not depend on what lies beyond it."""
+"""Pipeline features: reads by producer, and inputs whose boundary changes nothing of them."""
 
 from __future__ import annotations
 
 import pytest
+from support.small_pipelines import E, F, harris, mux, pipeline, stage, x, y
 
 from scheduler.analysis.estimated_bounds import estimated_regions
+from scheduler.features.fusion_group import effective, members_of
 from scheduler.features.pipeline_features import gather
 from scheduler.frontends.document.document import load
+from scheduler.ir.pipeline.expressions import Var
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.rewrites.normalize import normalise
 
@@ -38,3 +41,27 @@ def test_the_search_sees_the_inside_of_an_image(kind: str) -> None:
     seen, expected = gather(bounded).stages, gather(plain).stages
     assert [s.reads for s in seen.values()] == [s.reads for s in expected.values()]
     assert all(span.known for s in seen.values() for r in s.reads for span in r.roughly)
+
+
+def test_reads_are_merged_by_producer() -> None:
+    facts = gather(harris())
+    reads = {r.producer: r for r in facts.stages["Sxx"].reads}
+    assert reads["Ixx"].points == 9
+    assert [(s.lo, s.hi) for s in reads["Ixx"].spans] == [(-1, 1), (-1, 1)]
+    assert facts.stages["gray"].reads[0].points == 3
+
+
+def test_reads_that_a_mux_skips() -> None:
+    """A point reads one of four, through what is inline too, though all of them are different elements."""
+    f = F("f")
+    even = mux(f(x * 2, y), f(x * 2 + 1, y), f(x * 2, y + 1), f(x * 2 + 1, y + 1))
+    parts, c = F("parts"), E(Var("c"))
+    stages = [stage("parts", "xyc", even), stage("out", "xyc", parts(x, y, c) + parts(x + 1, y, c))]
+    facts = gather(pipeline("muxed", stages, {"out": (16, 16, 4)}, {"f": "xy"}))
+    (read,) = facts.stages["parts"].reads
+    assert (read.points, read.executed) == (4, 1)
+    members = members_of(facts, "out", facts.graph.stages)
+    found = effective(members, frozenset({"parts"}))["out"]
+    (through,) = found.reads
+    assert (through.points, through.executed) == (8, 2)
+    assert found.executed == {"parts": 2}

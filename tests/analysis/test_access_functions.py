@@ -1,4 +1,4 @@
-"""Spans against brute force: an index stays between the two ends, and a footprint is never larger than `extent`."""
+"""Access functions against brute force: an index stays between the two ends; no footprint is larger than `extent`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages inherit the repeated edge of what they read, and readers stop there."""
+"""Boundary propagation: stages inherit the repeated edge of what they read, and readers stop there."""
 
 from __future__ import annotations
 

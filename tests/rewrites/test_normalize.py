@@ -1,4 +1,4 @@
-"""A pipeline without boundaries computes what the pipeline with boundaries computes."""
+"""Normalisation: a pipeline without boundaries computes what the pipeline with boundaries computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans whose readers say the level are a stage a level, with the same values, and no others are."""
+"""Scan specialisation: those whose readers say the level, and no others, are a stage a level, with the same values."""
 
 from __future__ import annotations
 

@@ -1,16 +1,14 @@
-"""Windows that are products: which are found, and that a separated pipeline computes the same and requires no more."""
+"""Splitting of separable windows: the split pipeline computes the same and requires no more."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
+from support.separable_windows import box, explicit, found, outer, pipeline_of
 
-from scheduler import pipelines
-from scheduler.analysis.separability import windows
 from scheduler.errors import IllegalSchedule
 from scheduler.features.pipeline_features import gather
 from scheduler.features.required_regions import required_regions
@@ -24,53 +22,6 @@ from scheduler.rewrites.split_separable import separated
 from scheduler.search.separable_choice import separate
 
 BOUNDARIES = (None, "repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
-LAPLACIAN = "image(x - 1, y) + image(x + 1, y) + image(x, y - 1) + image(x, y + 1) - 4 * image(x, y)"
-
-
-def pipeline_of(
-    value: object, *stages: dict[str, object], type: str = "float32", dims: str = "xy", boundary: str | None = None
-) -> Pipeline:
-    """`out` is `value` of an `image`, and of `stages`, a `table` of weights and params p and q."""
-    image: dict[str, object] = {"name": "image", "type": type, "dims": list(dims)}
-    if boundary is not None:
-        image["boundary"] = {"kind": boundary, **({"value": "7"} if boundary == "constant" else {})}
-    out = {"name": "out", "dims": list(dims), "value": value}
-    return load(
-        {
-            "format": 1,
-            "name": "test",
-            "inputs": [image, {"name": "table", "type": type, "dims": ["k"]}],
-            "params": [{"name": n, "type": type, "default": 3} for n in "pq"],
-            "stages": [*stages, out],
-            "outputs": ["out"],
-            "estimates": {"out": [[0, 32]] * len(dims), "table": [[-4, 9]]},
-        }
-    )
-
-
-def explicit(weights: Sequence[Sequence[object]], read: str = "image({x}, {y})") -> str:
-    """The sum of a window written out, its middle at x, y."""
-    high, wide = len(weights), len(weights[0])
-    terms = []
-    for j, row in enumerate(weights):
-        for i, weight in enumerate(row):
-            place = read.format(x=f"x + {i - wide // 2}", y=f"y + {j - high // 2}")
-            terms.append(place if weight == 1 else f"{weight} * {place}")
-    return " + ".join(terms)
-
-
-def outer(u: Sequence[float], v: Sequence[float]) -> list[list[float]]:
-    return [[a * b for b in v] for a in u]
-
-
-def box(width: int, height: int, read: str = "image(x + i, y + j)", op: str = "sum") -> str:
-    i, j = (f"range({-(n // 2)}, {n - n // 2})" for n in (width, height))
-    return f"{op}({read} for j in {j} for i in {i})"
-
-
-def found(pipeline: Pipeline, stage: str = "out") -> list[tuple[str, ...]]:
-    """The dims along which each window of the stage can be split."""
-    return [w.dims for w in windows(normalise(pipeline).stage(stage))]
 
 
 def assert_same(pipeline: Pipeline, tolerance: float = 1e-5) -> Pipeline:
@@ -182,30 +133,6 @@ def test_weights_and_places(value: str) -> None:
     assert_same(pipeline_of(value))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        LAPLACIAN,
-        explicit([[1, 1, 1], [1, -8, 1], [1, 1, 1]]),
-        explicit([[0.0751, 0.1238, 0.0751], [0.1238, 0.2042, 0.1238], [0.0751, 0.1238, 0.0752]]),
-        explicit([["p", "q"], ["q", "p"]]),
-        "sum(table(i + j) * image(x + i, y + j) for i in range(-1, 2) for j in range(-1, 2))",
-        "sum(image(x + i, y + i + j) for i in range(-1, 2) for j in range(-1, 2))",
-        "sum(image(x + i, y + j) for i in range(-1, 2) for j in range(-1, 2) if i != j)",
-        "sum(abs(image(x + i, y + j) - image(x, y)) for i in range(-1, 2) for j in range(-1, 2))",
-        "sum(image(x + i, y) for i in range(-1, 2)) + image(x, y - 1)",
-        "image(x, y) + image(x + 1, y) + image(x + y, y) + image(y, x)",
-        explicit(outer((1, 1), (1, 1)), "image({x}, {y}) * image(x, y)"),
-        explicit(outer((1, 1), (1, 1)), "image({x} + {y}, {y})"),
-        "1e30 * (1e30 * (" + explicit(outer((1, 1, 1), (1, 1, 1))) + "))" + " + image(x, y)",
-        "sum(1e-30 * (image(x + i, y + j) / 1e30) for i in range(3) for j in range(3))",
-        "float32(argmax(image(x + i, y + j) for i in range(3) for j in range(3))[0])",
-    ],
-)
-def test_what_is_no_product_is_not_found(value: str) -> None:
-    assert found(pipeline_of(value)) == []
-
-
 def test_integers_wrap() -> None:
     value = explicit(outer((100, -77, 3), (90, 14, -50)))
     assert found(pipeline_of(value, type="int32")) == [("x", "y")]
@@ -295,36 +222,6 @@ def test_refused() -> None:
         separated(normal, (whole,), strict=True)
     integers = normalise(pipeline_of(box(3, 3), type="int16"))
     assert_equal(integers, separated(integers, (whole,), strict=True))
-
-
-# the choice ------------------------------------------------------------
-
-
-def test_harris() -> None:
-    of = pipelines.load("harris")
-    chosen = separate(gather(of), strict=False)
-    assert chosen.separations == tuple(Separation(s, 0, "y", f"{s}_y") for s in ("Ix", "Iy", "Sxx", "Sxy", "Syy"))
-    assert [d.kind for d in chosen.decisions] == ["separation"] * 5
-    sums = chosen.facts.definitions["Sxx_y"].values[0]
-    assert to_text(sums) == "Ixx(x, y - 1) + Ixx(x, y) + Ixx(x, y + 1)"
-    assert separate(gather(of, strict=True), strict=True).separations == ()
-
-
-def test_what_saves_nothing_stays() -> None:
-    for value in (
-        explicit(outer((1, 1), (1, 1))),
-        LAPLACIAN,
-        explicit(outer((1, 2, 1), (1, 2, 1)), "image(3 * {x}, 3 * {y})"),
-    ):
-        facts = gather(pipeline_of(value))
-        assert separate(facts, strict=False).facts is facts
-
-
-def test_the_cheaper_dim_comes_first() -> None:
-    """Every point of the second step reads as many of the first as its steps are long: 4 in x, 1 in y."""
-    value = box(9, 3, "image(4 * x + i, y + j)")
-    (separation,) = separate(gather(pipeline_of(value)), strict=False).separations
-    assert separation.dim == "x"
 
 
 # steps in the other order ------------------------------------------------------------

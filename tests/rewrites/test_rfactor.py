@@ -1,4 +1,4 @@
-"""A factored pipeline computes what the pipeline computes, of domains of every size, and requires no more."""
+"""Rfactor: a factored pipeline computes what the pipeline computes, of domains of every size, and requires no more."""
 
 from __future__ import annotations
 

@@ -1,28 +1,21 @@
-"""Intervals and required regions: never too small, and kept by inclusion, which is what sizes buffers."""
+"""Bounds inference: intervals are never too small and are kept by inclusion, which is what sizes buffers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-from itertools import product
 from random import Random
 
 import pytest
 from support.random_indices import Indices, number, value_of
-from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
 from scheduler.analysis.bounds_inference import interval_of, required_boxes
-from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load
-from scheduler.interpreter import interpreter
 from scheduler.ir.index import Index, const, sym
 from scheduler.ir.pipeline.expressions import Access, Binary, Cast, Const, Expr, Unary, Var
-from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import INT32, UINT8, UINT16
-from scheduler.rewrites.normalize import normalise
-from scheduler.rewrites.split_separable import put_in
 
 R = range(-2, 3)
+
+
 Ends = tuple[int, int]
 
 
@@ -96,55 +89,6 @@ def test_affine_indices_have_exact_ends() -> None:
     assert ends_of(e, {"x": (-3, 5)}, {}, symbolic=True) == ((3 * -3 - 2) // 2, (3 * 5 - 2) // 2)
 
 
-# Whole pipelines
-
-SEEDS = range(150)
-
-
-@cache
-def drawn(seed: int) -> Pipeline:
-    return load(random_pipeline(seed))
-
-
-@pytest.mark.parametrize("chunk", range(5))
-def test_required_regions_cover_what_is_read(chunk: int) -> None:
-    """The interpreter finds its own, from the values that are asked for, one after the other; of stages that inherit an
-    edge what readers that stop there ask for."""
-    for seed in SEEDS[chunk::5]:
-        pipeline = drawn(seed)
-        params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
-        inputs = random_inputs(pipeline, seed, regions, params)
-        places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in inputs.items()}
-        ours = required_regions(pipeline, regions, params, places)
-        theirs = interpreter.required_regions(normalise(pipeline), inputs, params, regions)
-        read = interpreter.required_regions(pipeline, inputs, params, regions)
-        for name, region in [*theirs.items(), *((n, region) for n, region in read.items() if n in inputs)]:
-            for (lo, extent), (low, length) in zip(region, ours[name], strict=True):
-                assert low <= lo, (seed, name)
-                assert lo + extent <= low + length, (seed, name)
-
-
-@pytest.mark.parametrize("chunk", range(5))
-def test_a_larger_output_never_needs_less(chunk: int) -> None:
-    for seed in SEEDS[chunk::5]:
-        random = Random(seed)
-        pipeline = drawn(seed)
-        params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
-        inputs = random_inputs(pipeline, seed, regions, params)
-        places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in inputs.items()}
-        wide = {}
-        for name, region in regions.items():
-            grown = [(random.randint(0, 3), random.randint(0, 3)) for _ in region]
-            wide[name] = tuple((lo - a, n + a + b) for (lo, n), (a, b) in zip(region, grown, strict=True))
-        small = required_regions(pipeline, regions, params, places)
-        large = required_regions(pipeline, wide, params, places)
-        assert small.keys() == large.keys()
-        for name, region in small.items():
-            for (lo, extent), (low, length) in zip(region, large[name], strict=True):
-                assert low <= lo, (seed, name)
-                assert lo + extent <= low + length, (seed, name)
-
-
 def test_bounds_stay_short_with_names() -> None:
     """A chain of stencils: every bound is one name, and each name a short sum."""
     document = {
@@ -166,32 +110,3 @@ def test_bounds_stay_short_with_names() -> None:
     boxes = required_boxes(load(document), {"s39": ((sym("lo"), sym("hi")),)}, name)
     assert set(boxes) == {"input", *(f"s{n}" for n in range(40))}
     assert max(len(v.key) for v in named.values()) < 30
-
-
-@pytest.mark.parametrize(
-    ("inner", "outer"),
-    [
-        ("input(2 * x, y) + input(2 * x + 2, y)", "inner(x // 2, y) + inner((x + 2) // 2, y)"),
-        ("input(x, clamp(y, -1, 7))", "inner(x, clamp(clamp(y % 24, 1, 13), -1 - 2, 7))"),
-    ],
-)
-def test_a_stage_that_is_put_into_its_reader_needs_the_same(inner: str, outer: str) -> None:
-    """As when a window is split through it."""
-    document = {
-        "format": 1,
-        "name": "chain",
-        "inputs": [{"name": "input", "type": "int32", "dims": ["x", "y"]}],
-        "stages": [
-            {"name": "inner", "dims": ["x", "y"], "value": inner},
-            {"name": "outer", "dims": ["x", "y"], "value": outer},
-        ],
-        "outputs": ["outer"],
-        "estimates": {"outer": [[0, 64], [0, 64]]},
-    }
-    pipeline = load(document)
-    put = put_in(pipeline.stage("outer"), pipeline.stage("inner"))
-    together = replace(pipeline, stages=(put,))
-    for lo, extent in product(range(-5, 5), (1, 2, 5)):
-        regions = {"outer": ((lo, extent), (lo, extent))}
-        before, after = (required_regions(p, regions, {}, {})["input"] for p in (pipeline, together))
-        assert before == after

@@ -1,4 +1,4 @@
-"""Updates that are part of a value compute what they computed before, and what should be folded is."""
+"""Folding of updates: pipelines compute what they computed before, and what should be folded is."""
 
 from __future__ import annotations
 

@@ -1,0 +1,49 @@
+"""Estimated bounds follow the reads, stay inside of clamps, and are widened by the document's estimates."""
+
+from dataclasses import replace
+
+from support.small_pipelines import (
+    E,
+    F,
+    blur,
+    clamp,
+    exp,
+    harris,
+    pipeline,
+    pyramid,
+    stage,
+    unsharp,
+    x,
+)
+
+from scheduler.analysis.estimated_bounds import estimated_regions
+from scheduler.ir.pipeline.expressions import Cast, Var
+from scheduler.ir.pipeline.types import FLOAT32, INT32
+
+
+def test_regions_follow_the_reads() -> None:
+    regions = estimated_regions(blur(100, 50))
+    assert regions["blur_y"] == ((0, 100), (0, 50))
+    assert regions["blur_x"] == ((0, 100), (0, 52))
+    assert regions["input"] == ((0, 102), (0, 52))
+    assert estimated_regions(harris(60, 40))["gray"] == ((-2, 64), (-2, 44))
+    assert estimated_regions(unsharp(60, 40))["kernel"] == ((0, 4),)
+    levels = estimated_regions(pyramid(3, 64, 32))
+    assert levels["down2"] == ((0, 17), (0, 9), (0, 4))
+    assert levels["down0"][1] == (-3, 39)
+
+
+def test_clamped_reads_stay_inside() -> None:
+    out = stage("out", "x", F("row")(clamp(x - 5, 0, 20)) * 2.0)
+    row = stage("row", "x", F("input")(x))
+    assert estimated_regions(pipeline("p", [row, out], {"out": (100,)}, {"input": "x"}))["row"] == ((0, 21),)
+
+
+def test_estimates_of_the_document_widen_what_is_inferred() -> None:
+    index = E(Cast(F("input")(x).e, INT32))
+    lut = stage("lut", "k", exp(E(Cast(Var("k"), FLOAT32))))
+    out = stage("out", "x", F("lut")(index))
+    of = pipeline("p", [lut, out], {"out": (100,)}, {"input": "x"})
+    assert estimated_regions(of)["lut"] == ((0, 1),)  # an index that may be anything, and nothing said
+    said = replace(of, estimates=tuple(sorted([*of.estimates, ("lut", ((0, 256),))])))
+    assert estimated_regions(said)["lut"] == ((0, 256),)

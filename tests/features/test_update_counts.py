@@ -1,0 +1,86 @@
+"""Counts of stages with updates: points, loads and operations, against walking small loop nests."""
+
+import pytest
+from support.enumerated import Walk
+from support.small_pipelines import E, F, exp, pipeline, stage, x, y
+from support.small_updates import histograms, r, scans, update, variable
+
+from scheduler import pipelines
+from scheduler.features.fusion_group import effective, members_of
+from scheduler.features.group_counts import Levels, group_counts
+from scheduler.features.loop_nest import Nest, axis
+from scheduler.features.pipeline_features import gather
+from scheduler.features.unroll_and_jam import points_together
+from scheduler.ir.pipeline.expressions import Const
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.pipeline.types import FLOAT32
+
+ORDERS = (("x.inner", "y.inner", "x.outer", "y.outer"), ("x.inner", "y.inner", "y.outer", "x.outer"))
+
+
+@pytest.mark.parametrize("loops", ORDERS, ids=" ".join)
+@pytest.mark.parametrize("of", [histograms(), scans()], ids=lambda of: of.name)
+@pytest.mark.parametrize("tiles", [{"x": 5, "y": 4}, {"x": 7, "y": 17}], ids=str)
+def test_counts_of_members_with_updates(of: Pipeline, loops: tuple[str, ...], tiles: dict[str, int]) -> None:
+    facts = gather(of)
+    members = members_of(facts, "out", facts.graph.stages)
+    reads = effective(members, frozenset())
+    output = facts.stages["out"]
+    name = members.names[0]
+    for compute in range(4):
+        levels = {name: Levels(compute, compute)}
+        axes = {d: axis(d, e, [min(tiles[d], e)]) for d, e in zip(output.dims, output.extents, strict=True)}
+        counts = group_counts(members, reads, Nest("out", loops, axes), levels, 1).at((0,))
+        found = Walk(members, reads, loops, levels, tiles).run()
+        member = next(c for c in counts.stages if c.stage == name)
+        assert member.points == found[name].points, compute
+        assert member.buffer_bytes == 4 * found[name].largest_box
+        for c in counts.stages:
+            for load in c.loads:
+                assert load.points == found[c.stage].loads[load.producer], (c.stage, load.producer, compute)
+
+
+def test_what_is_inline_in_an_update_is_computed_once_for_all_of_its_few() -> None:
+    """The weight of a sample is that of all four channels, which are inside of the vectors."""
+    facts = gather(pipelines.load("lens_blur"))
+    members = members_of(facts, "output", ("sample_weight", "rendered", "output"))
+    shared = points_together(members, ("x.inner", "y.inner", "c.inner"), {"rendered": 2})
+    assert shared == {"rendered": {"c": 4}}
+    each, once = (effective(members, frozenset({"sample_weight"}), rows=rows)["rendered"] for rows in ({}, shared))
+    assert (each.executed["sample_weight"], once.executed["sample_weight"]) == (32, 8)
+
+
+def test_a_dim_that_is_not_pure_is_computed_whole_every_time() -> None:
+    facts = gather(scans())
+    members = members_of(facts, "out", facts.graph.stages)
+    axes = {"x": axis("x", 21, [21]), "y": axis("y", 17, [17])}
+    counts = group_counts(
+        members, effective(members, frozenset()), Nest("out", ORDERS[0], axes), {"sums": Levels(1, 1)}, 1
+    )
+    member = next(c for c in counts.at((0,)).stages if c.stage == "sums")
+    assert member.points == 17 * member.root_points  # all rows, for every row of the output
+
+
+def test_operations_and_loads_are_the_updates_share() -> None:
+    stages = gather(histograms()).stages
+    hist = stages["hist"]
+    assert hist.region == ((0, 24), (0, 19), (0, 8))
+    assert hist.pure == {"x", "y"}
+    (found,) = hist.updates
+    assert dict(found.loops) == {"r": 4, "s": 4, "x": 24, "y": 19}
+    assert found.iterations == 16 * 24 * 19
+    assert hist.operations.add == pytest.approx(16 / 8)
+    (read,) = hist.reads
+    assert read.points == pytest.approx(16 / 8)
+    assert read.reuse == ()
+
+
+def test_a_scan_reuses_nothing_along_its_domain_but_what_stands_still() -> None:
+    scale = stage("scale", "x", exp(F("input")(x, 0)))
+    rows = stage("rows", "xy", exp(F("input")(x, y)))
+    value = F("sums")(x, r - 1) + F("rows")(x, r) * F("scale")(x)
+    sums = stage("sums", "xy", E(Const(0.0, FLOAT32)), (update((x, r), value, variable("r", 1, 30)),))
+    out = stage("out", "xy", F("sums")(x, y) + 1.0)
+    facts = gather(pipeline("scan", [scale, rows, sums, out], {"out": (40, 30)}))
+    reads = {read.producer: dict(read.reuse) for read in facts.stages["sums"].reads}
+    assert reads == {"rows": {}, "scale": {"r": float("inf")}}
