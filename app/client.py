@@ -158,7 +158,7 @@ def _may_try_again(error: BaseException) -> bool:
 
 
 def _pause(state: RetryCallState) -> float:
-    """What the service asks for, otherwise 0.2 s, 0.4 s, 0.8 s, ..."""
+    """Pause in seconds before the next attempt: as the service asks, otherwise 0.2 s, 0.4 s, 0.8 s, ..."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, Busy) and error.pause_s is not None:
         return min(error.pause_s, LONGEST_PAUSE_S)

@@ -37,7 +37,7 @@ def draw(data: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def _ratios(contests: Sequence[dict[str, Any]], build: str, path: Path) -> list[Path]:
-    """How many times longer than ours each contender takes."""
+    """Plots of the times of each contender over ours."""
 
     def value(c: dict[str, Any]) -> float | None:
         return 1 / c["ratio"] if c["ratio"] and c["name"] != OURS else None

@@ -79,7 +79,7 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
 
 
 def cut_from_floats(pipeline: Pipeline, output: str) -> bool:
-    """Whether the output is wide integers cut from floats: rounding takes them across a step now and then."""
+    """True if the output is wide integers cut from floats: rounding takes them across a step now and then."""
     values = pipeline.stage(output).values
     return any(isinstance(v, Cast) and v.operand.type.is_float and v.type.bits >= 16 for v in values)
 

@@ -46,7 +46,7 @@ HEAVY = ("camera_pipe", "max_filter", "nl_means")
 
 
 def supports(peer: str, pipeline: str) -> bool:
-    """Whether the peer can do that pipeline."""
+    """True if the peer can do that pipeline."""
     return pipeline in _OPENCV if peer == "opencv" else pipeline not in HEAVY
 
 

@@ -116,7 +116,7 @@ class _Drawing:
         return self.narrower(group) if self.r.random() < 0.07 else group
 
     def could_stream(self, group: Group) -> bool:
-        """Whether the output may be written past the caches."""
+        """True if the output may be written past the caches."""
         output = self.facts.definitions[group.output]
         return group.vector is not None and not output.updates and group.vector.dim == output.storage[0]
 

@@ -186,7 +186,7 @@ class _Translation:
         return func
 
     def is_read(self, s: Stage) -> bool:
-        """Whether a stage other than itself reads it."""
+        """True if a stage other than itself reads it."""
         return any(
             isinstance(node, Access) and node.name == s.name
             for other in self.pipeline.stages
@@ -286,7 +286,7 @@ class _Translation:
         return _BINARY[e.op](a, b)
 
     def may_overflow(self, t: ScalarType) -> bool:
-        """Whether arithmetic of that type has to be spelt out: coordinates too, as one cannot tell them apart."""
+        """True if arithmetic of that type has to be spelt out: coordinates too, as one cannot tell them apart."""
         return self.defined and t.kind == "int" and t.bits == 64
 
     def cast(self, e: Cast, env: Environment) -> hl.Expr:

@@ -347,7 +347,7 @@ def _ends(works: list[Work]) -> Amount:
 
 
 def _times(work: Work, works: list[Work]) -> float:
-    """How often a stage is computed in one step of the loop that it shares with the output."""
+    """Number of times that a stage is computed in one step of the loop that it shares with the output."""
     if not work.in_output or work is works[-1]:
         return 1.0
     times = work.steps / largest(works[-1].steps, 1.0)

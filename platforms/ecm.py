@@ -1,4 +1,4 @@
-"""What the cost model `ecm` knows of a core and its memory, beyond the figures that every platform has.
+"""Parameters of the cost model `ecm`: figures of a core and its memory beyond those that every platform has.
 
 Cycles are those of `clock_ghz`, for one instruction of the whole vector register, with as many independent ones in
 flight as the core takes: reciprocal throughputs. Bandwidths are those of one thread unless they say otherwise.
@@ -123,7 +123,7 @@ def lane_cycles(load_cycles: float, shuffle_cycles: float) -> float:
 
 
 class CacheFigures(Protocol):
-    """What every description says of a level of cache."""
+    """Figures of a level of cache that every description has."""
 
     @property
     def level(self) -> int: ...
@@ -134,7 +134,7 @@ class CacheFigures(Protocol):
 
 
 class Figures(Protocol):
-    """What every description says of a processor (`platforms.model.CpuPlatform`)."""
+    """Figures of a processor that every description has (`platforms.model.CpuPlatform`)."""
 
     @property
     def vector_bytes(self) -> int: ...

@@ -228,7 +228,7 @@ def to_document(platform: Platform) -> dict[str, Any]:
 
 
 def _follows_from_another(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
-    """Whether a tuple is called too short only because its items are wrong themselves."""
+    """True if a tuple is called too short only because its items are wrong themselves."""
     at = detail["loc"]
     return detail["type"] == "too_short" and any(len(d["loc"]) > len(at) and d["loc"][: len(at)] == at for d in details)
 

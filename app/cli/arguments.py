@@ -83,7 +83,7 @@ def _pairs(option: str, texts: Iterable[str], shape: str, complaints: list[Compl
 
 
 def _named(option: str, name: str, known: Sequence[str], seen: Iterable[str], complaints: list[Complaint]) -> bool:
-    """Whether `name` is known and new."""
+    """True if `name` is known and new."""
     if name not in known:
         complaints.append(
             (f"--{option} {name}: the pipeline has no {option} {name!r}", suggestion(name, known, f"{option}s"))

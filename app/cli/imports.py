@@ -43,7 +43,7 @@ def halide(source: str, output: Path | None) -> None:
 
 
 def _function(source: str) -> Callable[[], Any]:
-    """What FILE.py:function names, after running the file."""
+    """The function that FILE.py:function names, after running the file."""
     file, _, name = source.rpartition(":")
     path = Path(file)
     if not file or not name.isidentifier():
@@ -75,7 +75,7 @@ def _called(function: Callable[[], Any], source: str) -> Any:
 
 
 def _guarded(run: Callable[[], Any], what: str) -> Any:
-    """What the user's code returns; where it fails, the line of the user's at which it did."""
+    """Result of the user's code; a UsageError where it fails, with the line of the user's at which it did."""
     try:
         return run()
     except (Exception, SystemExit) as error:

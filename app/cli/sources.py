@@ -132,7 +132,7 @@ def _within(text: bytes, name: str, limit: int) -> bytes:
 
 
 def _is_yaml(name: str) -> bool | None:
-    """Whether the suffix says YAML or JSON; None where it says neither."""
+    """True if the suffix says YAML, False if JSON; None where it says neither."""
     suffix = Path(name).suffix.lower()
     return True if suffix in (".yaml", ".yml") else False if suffix == ".json" else None
 

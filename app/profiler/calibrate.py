@@ -1,4 +1,4 @@
-"""What this machine does, measured: small kernels of our own C, and the C that the scheduler makes of small pipelines.
+"""Calibration: figures of this machine, measured by small kernels of our own C and C that is made of small pipelines.
 
 Both are compiled by the platform's compiler and run confined. Every figure is taken in several turns of all of them,
 the least of many tries in each. Whatever else runs makes things slower, in a virtual machine also what nobody sees in

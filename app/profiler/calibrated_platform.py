@@ -69,7 +69,7 @@ def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") ->
 
 
 def warnings(measured: Measured) -> list[str]:
-    """What a reader should know before trusting the figures."""
+    """Warnings for who is to trust the figures."""
     found = []
     if measured.busy > BUSY:
         found.append(f"other programs used {measured.busy:.1f} of a core: repeat it when the machine is quiet")

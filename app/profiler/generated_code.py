@@ -1,4 +1,4 @@
-"""What takes more than a few instructions, measured in the C that the scheduler makes of small pipelines: divisions,
+"""Costs of what takes more than a few instructions, measured in C that is made of small pipelines: divisions,
 functions and gathers."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Generated:
         return max(1, self.platform.vector_bytes * 8 // int(t[1:]))
 
     def gathers(self) -> list[float]:
-        """What an element takes that is read where data says, beyond one that is read in order. Where that is, is
+        """Cost of an element that is read where data says, beyond that of one read in order. Where that is, is
         computed, as it mostly is: compilers would load the places of elements one by one, but not the vectors that are
         made of them."""
         place = f"int32(b(x, y)) * x % {_WIDE}"

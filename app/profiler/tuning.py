@@ -288,7 +288,7 @@ def _integers_wrong(a: Array, b: Array, inexact: bool) -> int:
 
 
 def has_floats(pipeline: Pipeline) -> bool:
-    """Whether anything is computed in floating point."""
+    """True if anything is computed in floating point."""
     found: Iterator[bool] = (
         node.type.is_float for stage in pipeline.stages for e in expressions(stage) for node in walk(e)
     )

@@ -147,7 +147,7 @@ def _probe(program: str, flags: tuple[str, ...], timeout_s: float) -> Toolchain:
 
 @lru_cache(maxsize=256)
 def _knows_openmp(toolchain: Toolchain, flags: tuple[str, ...]) -> bool:
-    """Whether the compiler has OpenMP, its header and its library; tried once a process."""
+    """True if the compiler has OpenMP, its header and its library; tried once a process."""
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
         folder = Path(name).resolve()
         (folder / SOURCE_NAME).write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
@@ -158,7 +158,7 @@ def _knows_openmp(toolchain: Toolchain, flags: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What is kept beside a compiled file; `digest` is the file's, so that a damaged entry is not used."""
+    """Record beside a compiled file; `digest` is the file's, so that a damaged entry is not used."""
 
     digest: str
     log: str
@@ -308,7 +308,7 @@ def _failure(done: Finished, folder: Path) -> CompileError:
 
 
 def _text(done: Finished, folder: Path) -> str:
-    """What a compiler printed, without the paths of the folder it worked in."""
+    """Output of a compiler, without the paths of the folder it worked in."""
     text = (done.stdout + done.stderr).decode("utf-8", "replace")
     return text.replace(f"{folder}{os.sep}", "").replace(str(folder), "")
 

@@ -371,7 +371,7 @@ def _typed(path: Path, raster: Raster, wanted: Input) -> Array:
 
 
 def _quantised(samples: Array, stretch: bool, depth: np.dtype[Any]) -> Array:
-    """What a picture holds: uint8 or uint16. Floats that are no number become black."""
+    """Samples as a picture holds them: uint8 or uint16. Floats that are no number become black."""
     if samples.dtype == np.bool_:
         return samples.astype(np.uint8) * np.uint8(255)
     if samples.dtype.kind != "f":

@@ -116,7 +116,7 @@ class _Search:
         return box
 
     def _distance(self, point: list[int], dim: int, value: int) -> int:
-        """How far in all the inputs fall short of what the point with `value` in `dim` needs."""
+        """Shortfall of the inputs, summed over their sides, for what the point with `value` in `dim` needs."""
         box = tuple((value if d == dim else p, 1) for d, p in enumerate(point))
         return sum(max(0, below) + max(0, beyond) for _, _, below, beyond in self._excess(box))
 
@@ -163,7 +163,7 @@ class _Search:
         return fits
 
     def _guess(self, near: list[tuple[str, int, int, int]], far: list[tuple[str, int, int, int]]) -> int:
-        """How far a side can grow if needs grow evenly between none and `reach`: right for affine accesses."""
+        """Growth of a side if needs grow evenly between none and `reach`: an estimate, right for affine accesses."""
         reached = {(name, dim): (below, beyond) for name, dim, below, beyond in far}
         guesses = [
             -now * self.reach // (then - now)

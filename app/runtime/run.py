@@ -320,7 +320,7 @@ def _answer(done: Finished) -> dict[str, Any]:
 
 
 def _death(number: int, said: str) -> RunError:
-    """What a signal that killed the program means."""
+    """The error for a signal that killed the program."""
     if number == signal.SIGKILL:
         return RunError("out_of_memory", "the compiled code was killed by the system, most likely for memory", said)
     if number == signal.SIGILL:
@@ -332,7 +332,7 @@ def _death(number: int, said: str) -> RunError:
 
 
 def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError | ArgumentError:
-    """What a code of the generated C other than 0 means."""
+    """The error for a code of the generated C other than 0."""
     if answer["code"] == 2:  # sizes and params have been checked before
         names = apart(job.pipeline, job.regions)
         if names:

@@ -150,7 +150,7 @@ class _Talk:
         return _ended(self.process.pid)
 
     def drain(self) -> None:
-        """What is left in the pipes of a process that has ended; then close them."""
+        """Reads what is left in the pipes of a process that has ended, and closes them."""
         for key in list(self.selector.get_map().values()):
             stream = key.fileobj
             while stream is not self.process.stdin and self._move(stream):
@@ -158,7 +158,7 @@ class _Talk:
         self.selector.close()
 
     def _move(self, stream: object) -> bool:
-        """Whether something was moved on `stream`; closes it at its end."""
+        """True if something was moved on `stream`; closes it at its end."""
         if stream is self.process.stdin and self.process.stdin is not None:
             return self._write(self.process.stdin)
         for output, kept in ((self.process.stdout, self.stdout), (self.process.stderr, self.stderr)):
@@ -192,7 +192,7 @@ class _Talk:
 
 
 def _ended(pid: int) -> bool:
-    """Whether the child has ended; it stays to be waited for, so that its number cannot be another's yet."""
+    """True if the child has ended; it stays to be waited for, so that its number cannot be another's yet."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -240,7 +240,7 @@ def _own_threads() -> int:
 
 @cache
 def bubblewrap_works() -> bool:
-    """Whether bubblewrap is installed and permitted here; tried once."""
+    """True if bubblewrap is installed and permitted here; tried once."""
     if shutil.which("bwrap") is None:
         return False
     command = [*_launcher(Limits(), []), *_bubblewrap(Confinement(), Path("/")), "true"]

@@ -10,7 +10,7 @@ IMMUTABLE = "private, max-age=31536000, immutable"
 
 
 def has_it(request: Request, etag: str) -> bool:
-    """Whether If-None-Match names the validator (RFC 9110, 13.1.2: the comparison is the weak one)."""
+    """True if If-None-Match names the validator (RFC 9110, 13.1.2: the comparison is the weak one)."""
     held = request.headers.get("if-none-match")
     if held is None:
         return False

@@ -114,7 +114,7 @@ def downgrade(database: Database, revision: str) -> None:
 
 
 def is_current(database: Database) -> bool:
-    """Whether the store has the newest tables."""
+    """True if the store has the newest tables."""
     head = ScriptDirectory.from_config(alembic_config()).get_current_head()
     with database.read() as connection:
         return MigrationContext.configure(connection).get_current_revision() == head

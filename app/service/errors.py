@@ -303,7 +303,7 @@ def _from_http(error: HTTPException) -> ApiError:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error says that a disk is full."""
+    """True if an error says that a disk is full."""
     if isinstance(error, DBAPIError):
         return from_store(error).code == "store_full"
     return isinstance(error, OSError) and not isinstance(error, sqlite3.Error) and from_os(error).code == "store_full"

@@ -134,7 +134,7 @@ def _start(context: Context) -> None:
 
 
 def _warm_up(context: Context) -> None:
-    """What the first request would otherwise wait for."""
+    """Warm-up: starts and loads what the first request would otherwise wait for."""
     context.engine.warm_up()
     _ = context.pipelines.shipped
 

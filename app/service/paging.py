@@ -44,7 +44,7 @@ class PageRequest:
 
 
 def _is_key(value: object, wanted: type) -> bool:
-    """Whether a part of a cursor is one that the store can compare."""
+    """True if a part of a cursor is one that the store can compare."""
     if isinstance(value, str):
         return wanted is str and "\0" not in value
     return type(value) is wanted is int and 0 <= value < 1 << 63

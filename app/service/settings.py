@@ -146,7 +146,7 @@ class Settings(BaseSettings):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether every address that `host` stands for is reachable from this machine only."""
+    """True if every address that `host` stands for is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -65,7 +65,7 @@ class Span(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether the range follows from the loop variable alone."""
+        """True if the range follows from the loop variable alone."""
         return self.lo is not None and self.hi is not None
 
     @property
@@ -279,7 +279,7 @@ def _constant_int(e: Expr) -> int | None:
 
 
 def _stands(e: Expr) -> bool:
-    """Whether `e` has one value throughout a call."""
+    """True if `e` has one value throughout a call."""
     return not any(isinstance(n, Var | Access | Reduce) for n in walk(e))
 
 

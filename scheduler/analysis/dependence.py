@@ -69,7 +69,7 @@ def default_order(stage: Stage, update: Update) -> tuple[str, ...]:
 
 
 def independent(stage: Stage, update: Update, order: tuple[str, ...], loop: str) -> bool:
-    """Whether the iterations of `loop`, those of the loops outside it held, are proved not to touch what another of
+    """True if the iterations of `loop`, those of the loops outside it held, are proved not to touch what another of
     them writes, whatever the loops inside it do: they may then run at once. `order` is innermost first. Free dims
     always are. An associative update into one place is not: its sum is no vector."""
     held: dict[str, Sign] = dict.fromkeys(order[order.index(loop) + 1 :], 0)
@@ -78,7 +78,7 @@ def independent(stage: Stage, update: Update, order: tuple[str, ...], loop: str)
 
 
 def may_reorder(stage: Stage, update: Update, order: tuple[str, ...], strict: bool = False) -> bool:
-    """Whether the loops of `update` may run in `order` (innermost first, each loop once) and leave the same values.
+    """True if the loops of `update` may run in `order` (innermost first, each loop once) and leave the same values.
 
     Proved where every pair of iterations that depend on each other keeps its order. The terms of an associative
     update may come in any order; those of floats only if not `strict`, as rounding will differ.
@@ -127,7 +127,7 @@ def written_box(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[st
 
 
 def commutes(stage: Stage, update: Update, strict: bool = False) -> bool:
-    """Whether the terms of `update` may be combined in any order and grouping; those of floats not if `strict`."""
+    """True if the terms of `update` may be combined in any order and grouping; those of floats not if `strict`."""
     return associative(stage, update) is not None and not (strict and any(v.type.is_float for v in update.values))
 
 
@@ -271,7 +271,7 @@ class _System:
     answers: dict[tuple[tuple[str, Sign], ...], bool] = field(default_factory=dict)
 
     def conflict(self, ahead: Mapping[str, Sign]) -> bool:
-        """Whether two iterations may depend on each other of which the second is ahead in the loops as said:
+        """True if two iterations may depend on each other of which the second is ahead in the loops as said:
         the sign of how far. Loops left out may differ by anything."""
         key = tuple(sorted(ahead.items()))
         if key not in self.answers:
@@ -282,7 +282,7 @@ class _System:
         return self.answers[key]
 
     def early(self, ahead: Mapping[str, Sign]) -> bool:
-        """Whether the second of two such iterations may read what the first one writes."""
+        """True if the second of two such iterations may read what the first one writes."""
         return any(self._meet(place, local, ahead) for place, local in self.reads)
 
     def _meet(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
@@ -315,7 +315,7 @@ class _System:
         return {u: c for u, c in row.items() if c}, a.const - b.const
 
     def _held(self, e: Expr, ahead: Mapping[str, Sign]) -> bool:
-        """Whether `e` has one value in both iterations."""
+        """True if `e` has one value in both iterations."""
         if e not in self.variables:
             names = {n.name for n in walk(e) if isinstance(n, Var)}
             self.variables[e] = None if _reads(e, self.name) else frozenset(names - _bound_inside(e))
@@ -336,13 +336,13 @@ class _System:
 
 
 def _step(sign: Sign | None, most: int | None) -> Range:
-    """How far ahead a loop may be; `most` where that is known."""
+    """Range of iterations by which a loop may be ahead; `most` where that is known."""
     least = None if most is None else -most
     return {None: (least, most), 0: (0, 0), 1: (1, most), -1: (least, -1)}[sign]
 
 
 def _impossible(row: Row, known: Mapping[Unknown, Range]) -> bool:
-    """Whether no integers in their ranges make the row zero."""
+    """True if no integers in their ranges make the row zero."""
     terms, const = row
     if terms and const % gcd(*terms.values()):
         return True

@@ -90,7 +90,7 @@ def _collect(e: Expr, domain: tuple[RVar, ...], found: dict[tuple[Expr, tuple[RV
 
 
 def _may_leave(e: Expr) -> bool:
-    """Whether `e` is arithmetic of places that may leave int32. Data whose bounds cannot be proved wraps by itself."""
+    """True if `e` is arithmetic of places that may leave int32. Data whose bounds cannot be proved wraps by itself."""
     grows = isinstance(e, Unary) or (isinstance(e, Binary) and e.op in (*_MODULAR, "<<", "**"))
     grows = grows or (isinstance(e, Call) and e.function in ("abs", "absd"))
     return grows and e.type in (INT32, INT64) and interval(e).bounded

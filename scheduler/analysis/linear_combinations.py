@@ -32,7 +32,7 @@ class Coefficient:
         return Coefficient(self.number * other.number, tuple(factors))
 
     def is_moderate(self, type: ScalarType) -> bool:
-        """Whether products with it come out right however they are put together: floats neither overflow nor vanish."""
+        """True if products with it come out right however they are put together: floats neither overflow nor vanish."""
         n, d = abs(self.number.numerator), self.number.denominator
         return not type.is_float or not n or (d <= n * _LARGEST and n <= d * _LARGEST)
 
@@ -45,7 +45,7 @@ class Term(NamedTuple):
 
 
 def is_sum(e: Expr) -> bool:
-    """Whether `e` adds or subtracts numbers."""
+    """True if `e` adds or subtracts numbers."""
     return isinstance(e, Binary) and e.op in ("+", "-")
 
 

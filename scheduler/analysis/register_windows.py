@@ -102,7 +102,7 @@ def _together(those: Sequence[StageAccess]) -> _Reads:
 
 
 def _times(a: StageAccess) -> float:
-    """How many elements an access reads for a point, at most."""
+    """Number of elements that an access reads for a point, at most."""
     times = 1.0
     for r in a.reductions:
         times *= max(1, int(getattr(r.extent, "value", 1)))

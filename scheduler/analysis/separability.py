@@ -213,14 +213,14 @@ def _of_group(
 
 
 def _tolerance(type: ScalarType) -> Fraction:
-    """How far a product of weights may be from a coefficient, of the largest: roundings of a few operations."""
+    """Tolerance of products of weights, as a part of the largest coefficient: roundings of a few operations."""
     return Fraction(0) if not type.is_float else Fraction(1, 1 << (21 if type.bits == 32 else 50))
 
 
 def _splits_of(
     taps: Mapping[tuple[Place, ...], Coefficient], along: Sequence[str], tolerance: Fraction
 ) -> dict[str, _Split]:
-    """How coefficients are products, by the dim of one of the factors."""
+    """Splits of the coefficients into products, by the dim of one of the factors."""
     splits = {}
     for k, dim in enumerate(along[:1] if len(along) == 2 else along):
         split = _split_of({(at[k], at[:k] + at[k + 1 :]): c for at, c in taps.items()}, tolerance)

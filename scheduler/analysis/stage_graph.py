@@ -50,7 +50,7 @@ def stage_graph(pipeline: Pipeline) -> StageGraph:
 
 
 def is_plain(stage: Stage) -> bool:
-    """Whether `stage` is one pure value: no updates, no tuple (such a one may be computed inside others)."""
+    """True if `stage` is one pure value: no updates, no tuple (such a one may be computed inside others)."""
     return len(stage.values) == 1 and not stage.updates
 
 

@@ -113,7 +113,7 @@ class Traffic:
         self.read: dict[str, list[tuple[int, Array, Amount | None]]] = {}
         """By their names the arrays that several stages may read, for whose level, and no more bytes of them in all."""
         self.outside: dict[str, list[tuple[str, Read]]] = {}
-        """What is read of each array that the group does not make, and by whom."""
+        """Reads of each array that the group does not make, by whom."""
         for name, reads in counter.reads.items():
             compute = counter.levels[name].compute
             for read in reads.reads:

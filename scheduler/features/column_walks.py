@@ -23,7 +23,7 @@ def columns(members: Members, reads: Effective, run: Run, points: Amount, rows: 
 
 
 def has_columns(members: Members, reads: Mapping[str, tuple[Read, ...]]) -> bool:
-    """Whether any stage of the group has columns in what it reads, along its own rows."""
+    """True if any stage of the group has columns in what it reads, along its own rows."""
     stages = ((read, members.facts.stages[name]) for name, read in reads.items())
     return any(True for read, stage in stages if not stage.updates for _ in _across(members, read, stage.row))
 

@@ -82,7 +82,7 @@ class Members:
         return known.setdefault(nest, {})
 
     def is_local(self, name: str) -> bool:
-        """Whether `name` is a stage of the group."""
+        """True if `name` is a stage of the group."""
         return name in self.follows
 
 

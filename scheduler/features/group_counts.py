@@ -54,7 +54,7 @@ class Counter:
         self.made: dict[str, Hashable] = {
             name: (found, members.follows[name], name in members.unfolded) for name, found in self.levels.items()
         }
-        """What the buffer of each stage of the group that has one follows from."""
+        """Keys of the buffers, by stage of the group: all that a buffer follows from."""
         self.kept_along = {d: tuple(n for n, at in levels.items() if at.store > nest.inter(d)) for d in nest.axes}
         """The stages that are kept from tile to tile along each dim of the output."""
         self.keys: dict[str, int] = {}
@@ -224,7 +224,7 @@ class Counter:
         return LoadCounts(read.producer, external, streamed, points, runs, size, footprint * size, ring * size)
 
     def _streams(self, name: str, read: Read, producer: StageFacts, run: frozenset[str]) -> bool:
-        """Whether the inner loop of `name` walks the rows of the producer: so it does where the box that is computed
+        """True if the inner loop of `name` walks the rows of the producer: so it does where the box that is computed
         at once has an extent in the dim that the rows follow."""
         level = self.levels[name].compute
         own = self.members.follows[name]
@@ -266,7 +266,7 @@ class Counter:
         return ring if folded else whole
 
     def buffer(self, name: str) -> tuple[bool, Amount, Amount]:
-        """Whether the buffer of a stage folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
+        """Storage of a stage's buffer: true if it folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
         key = ("buffer", name, self.made[name])
         found: tuple[bool, Amount, Amount] | None = self.known.get(key)
         if found is None:

@@ -41,18 +41,18 @@ def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> 
 
 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
-    """Whether of each place that is looked up two neighbours in memory are read, which are one load."""
+    """True if of each place that is looked up two neighbours in memory are read, which are one load."""
     row = spans_of[producer.storage[0]]
     return producer.bytes_per_point * 8 == BITS and run.lanes >= PAIRED and row.known and row.extent(1) == 2
 
 
 def _is_pixels(members: Members, producer: StageFacts) -> bool:
-    """Whether all channels of a place are one load, as those of outputs of other groups are."""
+    """True if all channels of a place are one load, as those of outputs of other groups are."""
     return not members.is_local(producer.name) and producer.name in fours(members.facts)
 
 
 def _table(producer: StageFacts, read: Read, run: Run) -> int:
-    """How many parts a table of bytes has in which data tells the place and vectors look up all at once; else 0."""
+    """Number of parts of a table of bytes in which data tells the place and vectors look up all at once; else 0."""
     if not (read.looked_up and producer.bytes_per_point == 1 and producer.storage and run.lanes >= FEWEST):
         return 0
     parts = -(-producer.extent(producer.storage[0]) // PART)

@@ -32,7 +32,7 @@ class Axis:
 
     @property
     def is_cut(self) -> bool:
-        """Whether any candidate has several tiles."""
+        """True if any candidate has several tiles."""
         return bool(self.counts.max() > 1) if isinstance(self.counts, np.ndarray) else self.counts > 1
 
 

@@ -206,7 +206,7 @@ def element_bytes_used(stage: Stage) -> int:
 
 
 def _widen(e: Expr, widest: list[int]) -> bool:
-    """Whether `e` depends on what is read; appends the bytes of every such part of it, indices left out."""
+    """True if `e` depends on what is read; appends the bytes of every such part of it, indices left out."""
     below = [] if isinstance(e, Access) else [_widen(child, widest) for child in children(e)]
     reads = isinstance(e, Access) or any(below)
     if reads:
@@ -344,7 +344,7 @@ def _is_power_of_two(k: int) -> bool:
 
 
 def _few_products(e: Expr) -> bool:
-    """Whether a power is made of products."""
+    """True if a power is made of products."""
     return isinstance(e, Binary) and isinstance(e.right, Const) and _is_small_power(e.type, e.right.value)
 
 

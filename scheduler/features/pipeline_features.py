@@ -175,7 +175,7 @@ def gather(
 
 
 def _same(before: Facts, name: str, stage: Stage, at: Estimates, wholes: Mapping[str, object]) -> bool:
-    """Whether all that the facts of a stage follow from is as it was."""
+    """True if all that the facts of a stage follow from is as it was."""
     return (
         before.definitions.get(name) is stage
         and before.estimates.regions[name] == at.regions[name]
@@ -248,7 +248,7 @@ def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estima
 
 
 def _has_data(index: Expr) -> bool:
-    """Whether an index is made of what is read."""
+    """True if an index is made of what is read."""
     return any(isinstance(e, Access) for e in walk(index))
 
 

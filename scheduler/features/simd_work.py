@@ -221,7 +221,7 @@ class WorkCounter:
         return rows / self.counter.nest.axes[run.row].counts if short or self._clamped(facts.name) else 0.0
 
     def _clamped(self, name: str) -> bool:
-        """Whether the ends of a stage's rows are computed apart: clamps keep inside what they read."""
+        """True if the ends of a stage's rows are computed apart: clamps keep inside what they read."""
         stages = (self.counter.members.facts.definitions[n] for n in (name, *self.counter.reads[name].inlined))
         return any(s.clamps and s.var == e.storage[0] for e in stages for a in accesses(e) for s in a.spans)
 
@@ -362,7 +362,7 @@ class WorkCounter:
         return None if run.row is None else self.counter.members.followed(name, run.row)
 
     def _rows_side_by_side(self, along: str | None) -> bool:
-        """Whether a tile has rows along that dim of the output that are walked at once: the one that goes on where one
+        """True if a tile has rows along that dim of the output that are walked at once: the one that goes on where one
         ends is the next tile's."""
         nest = self.counter.nest
         return along is not None and any(a.is_cut for a in nest.axes.values() if nest.intra(a.dim) < nest.intra(along))
@@ -406,7 +406,7 @@ class WorkCounter:
         return max(self.counter.levels[name].compute, self.row)
 
     def _fused(self, name: str) -> bool:
-        """Whether a stage is computed vector by vector in the row of the output."""
+        """True if a stage is computed vector by vector in the row of the output."""
         return name != self.counter.members.output and self.counter.levels[name].compute < self.row
 
     @staticmethod

@@ -47,7 +47,7 @@ def rows_together(members: Members, loops: Sequence[str], computed: Mapping[str,
 
 
 def overlaps(stage: Stage, dim: str, along: str) -> bool:
-    """Whether points of `stage` that are neighbours in `dim` read mostly the same vectors along `along`: windows of at
+    """True if points of `stage` that are neighbours in `dim` read mostly the same vectors along `along`: windows of at
     least three rows without gaps, each of one vector."""
     known = _known(stage)
     if (dim, along) not in known:
@@ -57,7 +57,7 @@ def overlaps(stage: Stage, dim: str, along: str) -> bool:
 
 @once_per_stage
 def _known(stage: Stage) -> dict[tuple[str, str], bool]:
-    """What was found of `overlaps`."""
+    """Memoised results of `overlaps`."""
     return {}
 
 

@@ -71,12 +71,12 @@ class Index:
 
     @property
     def is_const(self) -> bool:
-        """Whether no symbol is left."""
+        """True if no symbol is left."""
         return not self.terms
 
     @property
     def is_short(self) -> bool:
-        """Whether it is no more than a constant, or one added to a symbol or its negative: it needs no name."""
+        """True if it is no more than a constant, or one added to a symbol or its negative: it needs no name."""
         return not self.terms or (
             len(self.terms) == 1 and self.terms[0][0].kind == "sym" and abs(self.terms[0][1]) == 1
         )
@@ -123,7 +123,7 @@ class Index:
         return self._symbols
 
     def mentions(self, name: str) -> bool:
-        """Whether symbol `name` occurs anywhere."""
+        """True if symbol `name` occurs anywhere."""
         return name in self.symbols()
 
     def value(self, env: Mapping[str, int] | Callable[[str], int]) -> int:

@@ -39,7 +39,7 @@ class PassPipeline(Generic[Unit]):
             raise ValueError(f"two passes have one name: {', '.join(names)}")
 
     def __call__(self, unit: Unit, observer: Observer | None = None) -> Unit:
-        """What the last pass leaves."""
+        """Runs the passes in order; the unit that the last one leaves. The observer sees each begin and end."""
         for p in self.passes:
             if observer is None:
                 unit = p.run(unit)

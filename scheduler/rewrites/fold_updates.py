@@ -62,7 +62,7 @@ def folded(stage: Stage, strict: bool = False) -> Stage:
 
 
 def is_pointwise(stage: Stage, update: Update) -> bool:
-    """Whether `update` writes every point of `stage`, each in its own place."""
+    """True if `update` writes every point of `stage`, each in its own place."""
     return all(isinstance(e, Var) and e.name == d for d, e in zip(stage.dims, update.at, strict=True))
 
 
@@ -117,7 +117,7 @@ def _trips(r: RVar) -> int:
 
 
 def _is_start(value: Expr, op: ReduceOp) -> bool:
-    """Whether `value` is where a reduction by `op` starts from anyway."""
+    """True if `value` is where a reduction by `op` starts from anyway."""
     if not isinstance(value, Const):
         return False
     start, number = semantics.identity(op, value.type).item(), value.value

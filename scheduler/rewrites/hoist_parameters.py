@@ -81,7 +81,7 @@ def with_values(pipeline: Pipeline, params: Mapping[str, Number]) -> dict[str, N
 
 
 def _is_arithmetic(e: Expr) -> bool:
-    """What bounds see through by themselves."""
+    """True if bounds inference sees through the operation by itself."""
     return (
         isinstance(e, Unary)
         or (isinstance(e, Binary) and e.op in ("+", "-", "*", "//", "%"))
@@ -90,7 +90,7 @@ def _is_arithmetic(e: Expr) -> bool:
 
 
 class _Made(NamedTuple):
-    """Whether an expression is made of numbers and params alone, of params and of floats among them."""
+    """True if an expression is made of numbers and params alone, of params and of floats among them."""
 
     stands: bool
     params: bool

@@ -167,7 +167,7 @@ def _reached(span: Span, ends: tuple[End, End]) -> tuple[End, End]:
 
 
 def _stands(e: Expr) -> bool:
-    """Whether an index has one value throughout a call, by what inputs there are."""
+    """True if an index has one value throughout a call, by what inputs there are."""
     return all(isinstance(x, Const | InputBound | Binary) and x.type == INT32 for x in walk(e))
 
 

@@ -125,7 +125,7 @@ def _scan(stage: Stage) -> _Scan | None:
 
 
 def _requires_no_more(scan: _Scan, update: Update) -> bool:
-    """Whether what is read by rows is clamped, and no row is data."""
+    """True if what is read by rows is clamped, and no row is data."""
     stage = scan.stage
     moving = {scan.dim, *scan.rows, *(r.name for r in update.domain)}
     for e in (n for part in expressions(stage) for n in walk(part)):
@@ -142,7 +142,7 @@ def _requires_no_more(scan: _Scan, update: Update) -> bool:
 
 
 def _clamped(index: Expr) -> bool:
-    """Whether an index is held in an input, as boundaries do."""
+    """True if an index is held in an input, as boundaries do."""
     return (
         isinstance(index, Call)
         and index.function == "clamp"
@@ -179,7 +179,7 @@ class _Specialising:
         return replace(self.pipeline, stages=tuple(stages), estimates=estimates)
 
     def _is_reader(self, stage: Stage) -> bool:
-        """Whether `stage` reads levels; notes the dim of it that says which."""
+        """True if `stage` reads levels; notes the dim of it that says which."""
         read = [
             e.indices[self._place(e)]
             for part in expressions(stage)
@@ -258,7 +258,7 @@ class _Specialising:
         return Access(self._name(e.name, int(level.value)), indices, e.component, e.type)
 
     def _says_level(self, e: Reduce) -> bool:
-        """Whether a variable of a reduction says which level a term reads."""
+        """True if a variable of a reduction says which level a term reads."""
         names = {r.name for r in e.domain}
         read = (n.indices[self._place(n)] for n in walk(e.body) if isinstance(n, Access) and n.name in self.dims)
         return any(isinstance(v, Var) and v.name in names for index in read for v in walk(index))
@@ -339,8 +339,8 @@ def _table(stage: Stage) -> _Table | None:
 
 
 def _terms_of(e: Expr) -> int:
-    """How many terms the reductions in an expression add up, those of one inside of another for each of its terms.
-    Raises _Unknown."""
+    """Number of terms that the reductions in an expression add up, those of one inside of another for each of its
+    terms. Raises _Unknown."""
     inner = sum(map(_terms_of, children(e)))
     return prod(len(_range(r)) for r in e.domain) * (1 + inner) if isinstance(e, Reduce) else inner
 
@@ -350,5 +350,5 @@ def _parts(stage: Stage) -> Iterator[Expr]:
 
 
 def _is_told(e: Expr) -> bool:
-    """Whether an expression is known at the call only."""
+    """True if an expression is known at the call only."""
     return isinstance(e, Access | ParamRef | InputBound) or (isinstance(e, Call) and e.function == "random")

@@ -125,7 +125,7 @@ def _is_balanced(r: RVar) -> bool:
 
 
 def _has_reductions(name: str, stages: Mapping[str, Stage]) -> bool:
-    """Whether there is a reduction in a stage, or in what it is made of."""
+    """True if there is a reduction in a stage, or in what it is made of."""
     pending, seen = [name], {name}
     while pending:
         for e in (n for v in stages[pending.pop()].values for n in walk(v)):
@@ -151,7 +151,7 @@ def _symmetry(stage: Stage, offsets: tuple[int, ...], stages: Mapping[str, Stage
 
 
 class _Comparison:
-    """Whether two expressions are the same at any place, each in an environment of its own."""
+    """True if two expressions are the same at any place, each in an environment of its own."""
 
     def __init__(self, stages: Mapping[str, Stage]) -> None:
         self.stages = stages
@@ -262,7 +262,7 @@ def _index(e: Expr, env: _Env) -> Index | None:
 
 
 def _is_within(index: Expr, place: Index | None) -> bool:
-    """Whether an input is read within its own edges, or where that has nothing to do with the point: then no more of
+    """True if an input is read within its own edges, or where that has nothing to do with the point: then no more of
     it is ever required."""
 
     def is_edge(end: Expr) -> bool:

@@ -32,7 +32,7 @@ class Candidate:
     parallelism: float
 
     def at_least_as_good(self, other: Candidate) -> bool:
-        """Whether in predicted cost, memory, recomputation and parallelism it is nowhere worse than `other`."""
+        """True if in predicted cost, memory, recomputation and parallelism it is nowhere worse than `other`."""
         return (
             float(self.predicted.total) <= float(other.predicted.total)
             and self.memory_bytes <= other.memory_bytes

@@ -15,5 +15,5 @@ class Deadline:
     ms: float | None = None
 
     def expired(self) -> bool:
-        """Whether time is up. Once it is, the best that is known is the answer."""
+        """True if time is up. Once it is, the best that is known is the answer."""
         return self.ms is not None and (self.now() - self.start) * 1e3 >= self.ms

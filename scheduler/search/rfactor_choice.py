@@ -95,14 +95,14 @@ class _Choice:
         return next(s for s in self.pipeline.stages if s.name == name)
 
     def _has_threads(self, stage: StageFacts) -> bool:
-        """Whether threads have a dim of the stage to share, or every update of it a loop."""
+        """True if threads have a dim of the stage to share, or every update of it a loop."""
         if any(stage.extent(d) >= self.platform.threads for d in stage.pure):
             return True
         loops = update_loops(self.facts, stage.name, stage.computed_bytes, self.platform, self.strict, threads=True)
         return bool(loops) and all(u.parallel is not None for u in loops)
 
     def _has_vectors(self, stage: StageFacts) -> bool:
-        """Whether points that are neighbours in memory read neighbours."""
+        """True if points that are neighbours in memory read neighbours."""
         lanes = self.platform.vector_bytes // stage.computed_bytes
         if not stage.storage or stage.extent(stage.storage[0]) < lanes:
             return False

@@ -85,7 +85,7 @@ class Axes:
         return self.least if self.along_memory(dim, innermost) else 1
 
     def along_memory(self, dim: str, innermost: str) -> bool:
-        """Whether the loop over `dim` is one of vectors along the rows of memory."""
+        """True if the loop over `dim` is one of vectors along the rows of memory."""
         return dim == innermost == self.output.row and not self.strips
 
 

@@ -103,7 +103,7 @@ def _order(
 
 
 def _share_places(update: Update, dims: tuple[str, ...]) -> bool:
-    """Whether the update reads at places that are data, the same ones all along `dims`."""
+    """True if the update reads at places that are data, the same ones all along `dims`."""
     reads = [n for value in update.values for n in walk(value) if isinstance(n, Access)]
     places = [list(walk(i)) for read in reads for i in read.indices]
     return any(

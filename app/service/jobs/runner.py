@@ -119,7 +119,7 @@ class JobRunner:
 
     @property
     def alive(self) -> bool:
-        """Whether every thread still runs."""
+        """True if every thread still runs."""
         return bool(self._threads) and all(t.is_alive() for t in self._threads)
 
     def wake(self) -> None:

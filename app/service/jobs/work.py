@@ -180,7 +180,7 @@ def _timings(result: RunResult) -> dict[str, Any]:
 
 
 def _machine() -> dict[str, Any]:
-    """What the run was made on."""
+    """Description of the machine that the run was made on."""
     machine = host()
     frequency = psutil.cpu_freq()
     return {

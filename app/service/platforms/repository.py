@@ -15,7 +15,7 @@ SUMMARY = (platforms.c.name, platforms.c.kind, platforms.c.created_us)
 
 
 def add(db: Database, name: str, content_id: str, kind: str, document: bytes) -> bool:
-    """Whether it was new."""
+    """True if it was new."""
     row = {"name": name, "id": content_id, "kind": kind, "document": document, "created_us": now_us()}
     with db.write() as connection:
         return db.insert_new(connection, platforms, row)

@@ -138,7 +138,7 @@ class Engine:
 
 
 def _nothing() -> None:
-    """What a process does to have started."""
+    """Empty task that makes a process start."""
 
 
 def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:

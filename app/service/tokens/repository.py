@@ -19,7 +19,7 @@ def add(db: Database, token_id: str, name: str, digest: str, scopes: str) -> Non
 
 
 def exists(db: Database) -> bool:
-    """Whether a token was ever made, revoked ones included."""
+    """True if a token was ever made, revoked ones included."""
     with db.read() as connection:
         return connection.execute(select(tokens.c.id).limit(1)).first() is not None
 

@@ -44,7 +44,7 @@ class Tokens:
         self._seen = self._admin is not None
 
     def in_force(self) -> bool:
-        """Whether requests need a token. Looks into the store until the answer is yes."""
+        """True if requests need a token. Looks into the store until the answer is yes."""
         if not self._seen:
             self._seen = repository.exists(self._db)
         return self._seen

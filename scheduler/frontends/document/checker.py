@@ -75,7 +75,7 @@ class _Checker:
     # Declarations
 
     def _declare(self, where: str, name: str, *, callable_: bool, stage: bool = False) -> bool:
-        """Whether `name` is new: inputs, stages and params share one space of names."""
+        """True if `name` is new: inputs, stages and params share one space of names."""
         self.context.reserved(where + "/name", name, callable_=callable_)
         if name in self.names.readables or name in self.params:
             self.problem("duplicate_name", where + "/name", f"{name!r} is declared twice.")

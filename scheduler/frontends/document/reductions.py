@@ -63,7 +63,7 @@ def _domain(b: Context, loops: ast.GeneratorExp, frame: Frame | None) -> tuple[R
 
 
 def _extent(b: Context, node: ast.expr, lo: Expr, end: Expr) -> Expr | None:
-    """How many values range(lo, end) has."""
+    """Number of values of range(lo, end)."""
     if isinstance(lo, Const) and isinstance(end, Const):
         extent = int(end.value) - int(lo.value)
         if extent < 1:

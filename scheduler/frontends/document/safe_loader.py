@@ -13,7 +13,7 @@ from scheduler.frontends.document.limits import Limits
 
 
 def sniff_yaml(text: str | bytes) -> bool:
-    """Whether `text` does not begin like a JSON object or list."""
+    """True if `text` does not begin like a JSON object or list."""
     head = text[:4096] if isinstance(text, str) else text[:4096].decode("utf-8", "replace")
     return not head.lstrip("\ufeff \t\r\n").startswith(("{", "["))
 

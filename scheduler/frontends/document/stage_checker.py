@@ -86,7 +86,7 @@ class Context:
             self.problem("bad_storage", where + "/storage", message)
 
     def within(self, where: str, what: str, count: int, most: int) -> bool:
-        """Whether `count` is allowed; a problem otherwise."""
+        """True if `count` is allowed; a problem otherwise."""
         if count > most:
             self.problem("limit_exceeded", where, f"There are {count} {what}, {most} are allowed.")
         return count <= most

@@ -98,7 +98,7 @@ class Structure:
         self.boundaries = dict(self.merged.values())
 
     def _whole(self, source: str, domain: Domain) -> bool:
-        """Whether a condition on `domain` may belong to its source: to an image where it is that of the image.
+        """True if a condition on `domain` may belong to its source: to an image where it is that of the image.
 
         What begins at 0 and is as long as the image is the image, as far as anything outside of it could not be read.
         """

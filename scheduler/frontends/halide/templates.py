@@ -131,7 +131,7 @@ def copied(func: HalideFunc) -> Node | None:
 
 
 def same(a: Node, b: Node) -> bool:
-    """Whether the two are the same expression."""
+    """True if the two are the same expression."""
     return _Match().same(a, b)
 
 
@@ -146,7 +146,7 @@ _REDUCTIONS: dict[str, tuple[ReduceOp, str]] = {
 
 
 def _is_identity(op: ReduceOp, node: Node) -> bool:
-    """Whether a reduction by `op` that starts at `node` is that of its terms alone."""
+    """True if a reduction by `op` that starts at `node` is that of its terms alone."""
     if node.op not in ("int", "float") or node.value is None:
         return False
     t = node.type

@@ -65,7 +65,7 @@ def values_to_text(
 
 
 def is_whole_argmin(values: Sequence[Expr]) -> bool:
-    """Whether `values` are all the components of one argmin or argmax, in order."""
+    """True if `values` are all the components of one argmin or argmax, in order."""
     first = values[0]
     if not isinstance(first, Reduce) or len(values) != len(first.domain) + 1 or first.op not in ("argmin", "argmax"):
         return False

@@ -166,7 +166,7 @@ class _Rules:
 
 
 def _is_inside(loop: str | None, other: str | None) -> bool:
-    """Whether `loop` is inside `other` in any group."""
+    """True if `loop` is inside `other` in any group."""
     return loop is not None and other is not None and loop.endswith(".inner") and other.endswith(".outer")
 
 
@@ -175,7 +175,7 @@ def _before(loops: tuple[str, ...], loop: str | None, other: str | None) -> bool
 
 
 def _agree(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Whether what both name is in the same order in both."""
+    """True if what both name is in the same order in both."""
     common = set(a) & set(b)
     return [n for n in a if n in common] == [n for n in b if n in common]
 

@@ -69,7 +69,7 @@ class Fixed:
         return self._of.get(stage, OPEN)
 
     def inline(self, stage: str) -> bool | None:
-        """Whether the stage has to be inline (True) or must not be (False); None where it is open."""
+        """True if the stage has to be inline, False if it must not be; None where it is open."""
         fixed = self.of(stage)
         if fixed.compute is not None:
             return fixed.compute == INLINE
@@ -77,7 +77,7 @@ class Fixed:
         return False if real else None
 
     def root(self, stage: str) -> bool | None:
-        """Whether the stage has to be the output of a group (True) or must not be (False); None where it is open."""
+        """True if the stage has to be the output of a group, False if it must not be; None where it is open."""
         fixed = self.of(stage)
         if fixed.compute is not None:
             return fixed.compute == ROOT
@@ -165,7 +165,7 @@ def _of_row(name: str, vector: Vector | None, order: Sequence[str], fixed: Fixed
 
 
 def _in_order(wanted: Sequence[str], found: Sequence[str]) -> bool:
-    """Whether all of `wanted` are in `found`, in this order."""
+    """True if all of `wanted` are in `found`, in this order."""
     rest = iter(found)
     return all(name in rest for name in wanted)
 

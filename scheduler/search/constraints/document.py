@@ -107,7 +107,7 @@ def check(fixed: Fixed, pipeline: Pipeline, strict: bool = False) -> None:
 
 
 class _Names:
-    """Whether the stages, dims and loops that are named are there."""
+    """Checker of names: the stages, dims and loops that are fixed have to be those of the pipeline."""
 
     def __init__(self, name: str, fixed: FixedStage, graph: StageGraph, stages: Mapping[str, Stage]) -> None:
         self.name, self.fixed, self.graph, self.stages = name, fixed, graph, stages

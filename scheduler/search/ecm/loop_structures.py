@@ -207,7 +207,7 @@ def _free_points(members: Members, name: str) -> float:
 
 
 def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrder) -> bool:
-    """Whether what is in registers is read in the loop over vectors only, and as far as these go."""
+    """True if what is in registers is read in the loop over vectors only, and as far as these go."""
     if not any(c.levels is not None and c.levels.registers for c in choices.values()):
         return True
     definitions, row = members.facts.definitions, FusedRow(_shifted(members))
@@ -225,7 +225,7 @@ def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrde
 
 
 def _row_by_row(members: Members, name: str, order: LoopOrder) -> bool:
-    """Whether one row of the stage is new in each iteration of the loop around: of others the row computes none, or
+    """True if one row of the stage is new in each iteration of the loop around: of others the row computes none, or
     several, and with them what they read apart."""
     output = members.facts.stages[members.output]
     inside = {d for d in order.side_by_side(output) if output.extent(d) > 1}
@@ -234,7 +234,7 @@ def _row_by_row(members: Members, name: str, order: LoopOrder) -> bool:
 
 
 def _few_rows(members: Members, name: str) -> bool:
-    """Whether a point of each reader reads few rows of the stage: each has a window of its own in registers."""
+    """True if a point of each reader reads few rows of the stage: each has a window of its own in registers."""
     along = members.facts.stages[members.output].row
     for reader in members.consumers[name]:
         rows = 1.0

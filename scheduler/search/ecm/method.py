@@ -177,7 +177,7 @@ def _separations_explained(variants: Sequence[Variant], separated: Separated) ->
 
 
 def _joinings_explained(variants: Sequence[Variant]) -> list[Decision]:
-    """Whether outputs are computed together, where they can be."""
+    """True if outputs are computed together, where they can be."""
     joinings = next((v.joinings for v in variants if v.joinings), ())
     listed = "; ".join(f"{', '.join(j.stages)} together, as {j.joint}" for j in joinings)
     return _way_explained("joining", variants, [bool(v.joinings) for v in variants], (listed, "outputs one by one"))

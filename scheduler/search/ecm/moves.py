@@ -173,7 +173,7 @@ def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
 
 
 def whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
-    """Whether rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
+    """True if rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
     tile's."""
     output = planner.facts.stages[plan.segment.output]
     along = output.row or ""
@@ -185,14 +185,14 @@ def whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
 
 
 def _in_order(planner: Planner, read: Read) -> bool:
-    """Whether no long dim of what is read is gone through anew, or anywhere, for each point."""
+    """True if no long dim of what is read is gone through anew, or anywhere, for each point."""
     producer = planner.facts.stages[read.producer]
     spans = zip(producer.dims, read.spans, strict=True)
     return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
 
 
 def _leaves_caches(planner: Planner, members: Members) -> bool:
-    """Whether nobody finds the output in the caches after its group: it is too large, or the caller has it, and it
+    """True if nobody finds the output in the caches after its group: it is too large, or the caller has it, and it
     does not stay until the next call."""
     stage, llc = planner.facts.stages[members.output], planner.platform.llc_bytes
     large = stage.root_points * stage.bytes_per_point > llc

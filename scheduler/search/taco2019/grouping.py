@@ -102,7 +102,7 @@ class Grouping:
         return result
 
     def _computes_again(self, tiling: Tiling) -> bool:
-        """Whether halos and what is inlined are a good part of the work."""
+        """True if halos and what is inlined are a good part of the work."""
         stages = (self.facts.stages[name] for name in tiling.members.names)
         once = sum(arithmetic_cost(s.operations) * s.root_points for s in stages)
         return tiling.total > MUCH_AGAIN * once
@@ -262,7 +262,7 @@ class _Splitter:
 
 
 def is_special(stage: StageFacts) -> bool:
-    """Whether the stage has no loop to tile: no dims, or none that all its updates keep in place."""
+    """True if the stage has no loop to tile: no dims, or none that all its updates keep in place."""
     return not stage.pure
 
 
@@ -286,7 +286,7 @@ def forced_outputs(facts: Facts) -> set[str]:
 
 
 def _is_read_whole(facts: Facts, name: str) -> bool:
-    """Whether every point of every consumer reads the stage as a whole, and it is long in the making (a histogram of
+    """True if every point of every consumer reads the stage as a whole, and it is long in the making (a histogram of
     an image): no tile should do it again."""
     stage = facts.stages[name]
     if stage.root_points * arithmetic_cost(stage.operations) < WORTH_THREADS:
@@ -296,7 +296,7 @@ def _is_read_whole(facts: Facts, name: str) -> bool:
 
 
 def _evaluations(facts: Facts, reader: str, name: str, evaluations: dict[str, float]) -> float:
-    """How often `reader` would compute `name` if it did so wherever it reads it."""
+    """Number of times that `reader` would compute `name` if it did so wherever it reads it."""
     stage = facts.stages[reader]
     return evaluations.get(reader, float(stage.root_points)) * stage.read_of[name].points
 

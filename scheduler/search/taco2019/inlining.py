@@ -106,12 +106,12 @@ def _most_loads(members: Members, name: str) -> float:
 
 
 def is_cheap(stage: StageFacts) -> bool:
-    """Whether arithmetic costs no more than loads, a point."""
+    """True if arithmetic costs no more than loads, a point."""
     return arithmetic_cost(stage.operations) <= stage.loads
 
 
 def is_trivial_shared(stage: StageFacts) -> bool:
-    """Whether a stage that several groups read is better computed where it is read. What a boundary does to indices
+    """True if a stage that several groups read is better computed where it is read. What a boundary does to indices
     is left out: against a trip through memory it is nothing. One that loads many elements (a minimum over slices) is
     worth keeping."""
     loads = stage.loads

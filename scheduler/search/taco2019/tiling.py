@@ -113,7 +113,7 @@ def tiled_dims(output: StageFacts) -> tuple[str, ...]:
 
 
 def keeps_apart(members: Members, dim: str) -> bool:
-    """Whether neighbours along `dim` of the output share nothing in a group of several stages: every stage reads other
+    """True if neighbours along `dim` of the output share nothing in a group of several stages: every stage reads other
     elements for each, but for tables, which move with no dim of the output. Unrolled inside the innermost loop, such a
     dim would only have the buffers of all its points in use at once."""
     for name in members.names if len(members.names) > 1 else ():
@@ -199,7 +199,7 @@ def in_bands(
 
 
 def shares_along(members: Members, dim: str) -> bool:
-    """Whether neighbours along `dim` of the output read the same of anything."""
+    """True if neighbours along `dim` of the output read the same of anything."""
     for name in members.names:
         stage = members.facts.stages[name]
         along = {d for d in stage.dims if members.followed(name, d) == dim}
