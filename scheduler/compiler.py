@@ -20,7 +20,7 @@ from scheduler.legality.verifier import check
 from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
 from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
-from scheduler.search.constraints import document
+from scheduler.search.constraints import document as constraints_document
 from scheduler.search.constraints.constraints import FREE, Fixed
 
 SCHEDULER_VERSION = "19"
@@ -70,7 +70,7 @@ def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> st
             "method": options.method,
             "strict": options.strict,
             "deadline_ms": options.deadline_ms,
-            **({"fixed": document.to_document(options.fixed)} if options.fixed else {}),
+            **({"fixed": constraints_document.to_document(options.fixed)} if options.fixed else {}),
             **({"tune": options.tune} if options.tune else {}),
         },
         "scheduler": SCHEDULER_VERSION,
@@ -87,9 +87,10 @@ def compile_pipeline(
 ) -> Compiled:
     """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
     deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. Raises ScheduleError for
-    an unknown method, and what `fixed_document.check` does."""
+    an unknown method, DocumentError for constraints on stages, dims or loops that are not there, FixedContradiction
+    for those that contradict each other."""
     options = options or Options()
-    document.check(options.fixed, pipeline, options.strict)
+    constraints_document.check(options.fixed, pipeline, options.strict)
     clock = now or (lambda: 0.0)
     search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
     found = autoschedule(pipeline, platform, search)

@@ -36,7 +36,7 @@ from scheduler.frontends.document.limits import Limits
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule import document as schedule_document
 from scheduler.search import candidate_table, explain
-from scheduler.search.constraints import document as fixed_document
+from scheduler.search.constraints import document as constraints_document
 
 
 def inspect(document: object, limits: Limits) -> PipelineIdentity | ApiError:
@@ -108,7 +108,7 @@ def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.pipeline, question.limits)
     platform = platforms.load(question.platform)
     try:
-        fixed = fixed_document.load(question.fixed, pipeline, question.strict)
+        fixed = constraints_document.load(question.fixed, pipeline, question.strict)
     except TilesmithError as error:
         raise from_core(error, "/options/fixed") from None
     options = Options(question.method, question.strict, question.deadline_ms, fixed, question.tune)

@@ -3,7 +3,7 @@
 Fixed        what is fixed of a pipeline's stages, by name; asked by the search, and by `admits` at the end
 FixedStage   what is fixed of one stage; None or empty where it is open
 
-How a document says it, and what can be wrong with one, is in `fixed_document`.
+Their document, and what can be wrong with one, is in `document`.
 """
 
 from __future__ import annotations
