@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-import yaml
-
 from scheduler.frontends.document.document import load as load_document
+from scheduler.frontends.document.limits import Limits
+from scheduler.frontends.document.safe_loader import read_yaml
 from scheduler.ir.pipeline.pipeline import Pipeline
 
 
@@ -22,7 +22,7 @@ def document(name: str) -> dict[str, Any]:
     if name not in names():
         raise KeyError(name)
     text = resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    parsed: dict[str, Any] = yaml.safe_load(text)
+    parsed: dict[str, Any] = read_yaml(text, Limits())
     return parsed
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 from app.service.db import Database
@@ -23,21 +24,27 @@ class Known:
     shipped: bool
 
 
+@cache
+def _shipped() -> Mapping[str, PipelineIdentity]:
+    """Identities of the shipped pipelines by name: files of the package, read once a process."""
+    found = {}
+    for name in shipped.names():
+        pipeline = shipped.load(name)
+        text = canonical_json(pipeline).encode()
+        found[name] = PipelineIdentity(content_hash(text), name, len(pipeline.stages), text)
+    return found
+
+
 class Pipelines:
     """Shipped and stored pipelines."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    @cached_property
-    def shipped(self) -> dict[str, PipelineIdentity]:
+    @property
+    def shipped(self) -> Mapping[str, PipelineIdentity]:
         """The shipped ones by name."""
-        found = {}
-        for name in sorted(shipped.names()):
-            pipeline = shipped.load(name)
-            text = canonical_json(pipeline).encode()
-            found[name] = PipelineIdentity(content_hash(text), name, len(pipeline.stages), text)
-        return found
+        return _shipped()
 
     def find(self, name_or_id: str) -> Known:
         """ApiError `pipeline_not_found`."""
