@@ -9,12 +9,12 @@ import pytest
 from support.machines import here
 from support.native import build, call, source_of
 from support.random_stencils import sliding_schedule
-from support.shipped import assert_right, cases, loaded, problem
+from support.shipped import assert_right, cases, loaded, problem, scheduled
 from support.threads import threads
 
 from scheduler import pipelines
 from scheduler.codegen.artifact import CSource
-from scheduler.compiler import METHODS, Options, compile_pipeline
+from scheduler.compiler import METHODS
 from scheduler.legality.verifier import check
 from scheduler.search import root_schedule
 
@@ -29,7 +29,7 @@ def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
         check(pipeline, schedule)
         source = source_of(pipeline, schedule, here())
     else:
-        source = compile_pipeline(pipeline, here(), Options(how)).source
+        source = scheduled(name, here(), how).source
     return build(source, ("-O1",) if how == "default" else ("-O0",)), source
 
 

@@ -12,7 +12,7 @@ from support.machines import here
 from support.native import Region, build, call, source_of
 from support.odd_sizes import DOCUMENTS
 from support.random_schedules import random_schedule
-from support.shipped import assert_right, loaded, random_array
+from support.shipped import assert_right, loaded, random_array, scheduled
 
 from scheduler.codegen.artifact import CSource
 from scheduler.compiler import compile_pipeline
@@ -32,7 +32,7 @@ MOST = 40
 
 @cache
 def shipped(name: str) -> tuple[ctypes.CDLL, CSource]:
-    source = compile_pipeline(loaded(name), here()).source
+    source = scheduled(name, here()).source
     return build(source), source
 
 

@@ -8,10 +8,9 @@ from support.builds import WIDTHS
 from support.machines import machine
 from support.native import build, call, source_of, widest_vector
 from support.random_cases import random_case
-from support.shipped import loaded
+from support.shipped import scheduled
 
 from scheduler import pipelines
-from scheduler.compiler import Options, compile_pipeline
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
@@ -88,7 +87,7 @@ WIDER = (128, 256)
 @pytest.mark.parametrize("name", pipelines.names())
 def test_no_vector_of_a_pipeline_is_wider_than_a_register(name: str, method: str) -> None:
     for register in WIDTHS:
-        code = compile_pipeline(loaded(name), machine(vector_bytes=register), Options(method)).source.code
+        code = scheduled(name, machine(vector_bytes=register), method).source.code
         assert widest_vector(code) <= register
 
 

@@ -27,6 +27,8 @@ from scheduler.lowering import lower
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
 Region = tuple[tuple[int, int], ...]
+KEPT = Path(tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}"
+"""The folder of what tests have compiled, by content: processes share it, and later runs find it again."""
 RUBBISH = 0xA5
 """The byte that outputs are filled with before the call."""
 
@@ -53,13 +55,13 @@ def widest_vector(code: str) -> int:
 def compiled(
     source: CSource, flags: tuple[str, ...] = ("-O0",), compiler: str = "gcc", vector_bytes: int = HOST_BYTES
 ) -> Path:
-    """A shared object of `source`, made for a machine with vectors of so many bytes: it has none that are wider. Kept
-    by content for the length of the test run."""
+    """A shared object of `source`, made for a machine with vectors of so many bytes: it has none that are wider, and
+    the compiler nothing to warn of. Kept by content in KEPT."""
     require_compiler(compiler)
     assert widest_vector(source.code) <= vector_bytes, "wider than the machine's"
     flags = (*for_vectors(vector_bytes), *flags)
     text = "\0".join([source.code, source.header, compiler, *source.flags, *flags])
-    folder = Path(tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}" / hashlib.sha256(text.encode()).hexdigest()
+    folder = KEPT / hashlib.sha256(text.encode()).hexdigest()
     library = folder / "x.so"
     if not library.exists():
         folder.mkdir(parents=True, exist_ok=True)

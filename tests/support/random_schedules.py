@@ -6,10 +6,11 @@ All is drawn from a `Random`, the plainest choice by the smallest draw, so that 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from random import Random
 
 from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
-from scheduler.analysis.separability import windows
+from scheduler.analysis.separability import Window, windows
 from scheduler.analysis.sliding_windows import shifted_along
 from scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
 from scheduler.errors import IllegalSchedule
@@ -82,6 +83,12 @@ class _Nest:
     levels: list[str]
     updates: tuple[UpdateLoops, ...] = ()
     placements: dict[str, Placement] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=1024)
+def _windows_through(stage: Stage, through: Stage) -> tuple[Window, ...]:
+    """Windows of the stage with one put in that it reads; kept, as many schedules are drawn for one pipeline."""
+    return tuple(windows(put_in(stage, through)))
 
 
 class _Drawing:
@@ -175,7 +182,7 @@ class _Drawing:
             places = sum(isinstance(n, Access) and n.name == through.name for v in stage.values for n in walk(v))
             if places * sum(1 for _ in walk(through.values[0])) > MOST_PARTS:
                 continue
-            for number, window in enumerate(windows(put_in(stage, through))):
+            for number, window in enumerate(_windows_through(stage, through)):
                 strict = self.strict and window.root.type.is_float
                 if not strict and self.chance(0.3):
                     separation = Separation(stage.name, number, self.r.choice(window.dims), name, through.name)

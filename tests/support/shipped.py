@@ -10,7 +10,9 @@ import numpy as np
 from support.native import Region
 
 from app.runtime.estimates import largest_weight
+from platforms.model import Platform
 from scheduler import pipelines
+from scheduler.compiler import Compiled, Options, compile_pipeline
 from scheduler.features.required_regions import required_regions
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
@@ -59,6 +61,12 @@ class Problem:
 @cache
 def loaded(name: str) -> Pipeline:
     return pipelines.load(name)
+
+
+@cache
+def scheduled(name: str, platform: Platform, method: str = "default") -> Compiled:
+    """The schedule and the C of a shipped pipeline: many tests ask for the same."""
+    return compile_pipeline(loaded(name), platform, Options(method))
 
 
 def cases(names: Iterable[str], sizes: Iterable[str] = tuple(SIZES)) -> list[tuple[str, str]]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from support.modules import require_module
+from support.native import KEPT
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
-from support.shipped import HEAVY, LIGHT, WITHIN, assert_right
+from support.shipped import HEAVY, LIGHT, WITHIN, assert_right, scheduled
 from support.tools import require_tool
 
 from app.runtime.build import BuiltLibrary, build
 from app.runtime.run import run
 from platforms.detect import host
 from scheduler import pipelines
-from scheduler.compiler import Options, compile_pipeline
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
@@ -114,23 +113,14 @@ C_REGIONS: dict[str, tuple[Region | None, int]] = {
 C_CASES = [(n, r) for n in pipelines.names() for r in C_REGIONS if n in LIGHT or r not in ("1021x769", "estimates")]
 
 
-@pytest.fixture(scope="module")
-def library_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], BuiltLibrary]:
-    folder = tmp_path_factory.mktemp("libraries")
-
-    @cache
-    def made(name: str) -> BuiltLibrary:
-        require_tool("gcc")
-        compiled = compile_pipeline(pipelines.load(name), host(), Options())
-        return build(compiled.source, host(), folder, timeout_s=120)
-
-    return made
+@cache
+def library_of(name: str) -> BuiltLibrary:
+    require_tool("gcc")
+    return build(scheduled(name, host()).source, host(), KEPT / "with_halide", timeout_s=120)
 
 
 @pytest.mark.parametrize(("name", "region"), C_CASES)
-def test_generated_c_computes_what_halide_computes(
-    name: str, region: str, library_of: Callable[[str], BuiltLibrary]
-) -> None:
+def test_generated_c_computes_what_halide_computes(name: str, region: str) -> None:
     plane, threads = C_REGIONS[region]
     pipeline = pipelines.load(name)
     problem = at_estimates(pipeline) if plane is None else problem_of(pipeline, plane)
