@@ -1,4 +1,4 @@
-"""Plans: the ways in which the stages of one segment can be one group, priced and ranked."""
+"""Group candidates: the ways in which the stages of one segment can be one group, priced and ranked."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ CLOSE = 1.25
 SAME = 0.01
 """Relative difference of predicted times up to which the largest tile size is taken."""
 KEPT = 8
-"""Plans of a segment that are kept for the best k schedules."""
+"""Candidates of a segment that are kept for the best k schedules."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GroupCandidate:
     """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
     at root, whole. `counts`, not as a whole, are those of a plan that was priced alone."""
 
@@ -82,9 +82,9 @@ class Settled:
 
 @dataclass
 class Planner:
-    """Plans segments, each once. `paper` has the tilings of the method `taco2019`, which are candidates too. Once the
-    deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and cannot be
-    otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
+    """Candidates of segments, each found once. `paper` has the tilings of the method `taco2019`, which are candidates
+    too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
+    cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
     `planned` counts the stages of the segments that were looked at."""
 
     facts: Facts
@@ -93,8 +93,8 @@ class Planner:
     strict: bool
     expired: Callable[[], bool]
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
-    known: dict[Segment, tuple[Plan, ...]] = field(default_factory=dict)
-    sketches: dict[Segment, tuple[Plan, ...]] = field(default_factory=dict)
+    known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
+    sketches: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     sizings: dict[int, Sizing] = field(default_factory=dict)
     settled: dict[int, Settled] = field(default_factory=dict)
     planned: int = 0
@@ -106,7 +106,7 @@ class Planner:
         best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._sketched(s))}
         self.kinds = tuple(k for k in KINDS if k in best) or KINDS
 
-    def plans(self, segment: Segment, least: float = 0.0) -> tuple[Plan, ...]:
+    def plans(self, segment: Segment, least: float = 0.0) -> tuple[GroupCandidate, ...]:
         """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group. If it
         costs less than `least`, the first few."""
         found = self.known.get(segment)
@@ -134,14 +134,14 @@ class Planner:
             if cost.stage != segment.output and float(cost.total) * found[cost.stage] > least:
                 yield cost.stage
 
-    def settle(self, plan: Plan) -> Settled:
+    def settle(self, plan: GroupCandidate) -> Settled:
         """The plan worked out."""
         found = self.settled.get(id(plan))
         if found is None:
             found = self.settled[id(plan)] = self._settle(plan)
         return found
 
-    def _settle(self, plan: Plan) -> Settled:
+    def _settle(self, plan: GroupCandidate) -> Settled:
         segment = plan.segment
         if plan.sized is None or plan.members is None:
             inlined = frozenset(segment.names[:-1])
@@ -156,10 +156,10 @@ class Planner:
 
     def priced(
         self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
-    ) -> Plan:
+    ) -> GroupCandidate:
         counts = self.sizing(members).counted(shape, sizes, False)
         total = float(self.model.total(counts, self.platform))
-        return Plan(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
+        return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
 
     def sizing(self, members: Members) -> Sizing:
         found = self.sizings.get(id(members))
@@ -177,7 +177,7 @@ class Planner:
         counting = TimedCounting(members, self.platform, self.strict)
         return Sizing(members, self.platform, self.model, axes, counting, SAME, constrained=False)
 
-    def _sketched(self, segment: Segment) -> tuple[Plan, ...]:
+    def _sketched(self, segment: Segment) -> tuple[GroupCandidate, ...]:
         """One plan a shape, in strips, best first."""
         found = self.sketches.get(segment)
         if found is None:
@@ -186,7 +186,7 @@ class Planner:
             found = self.sketches[segment] = tuple(plans)
         return found
 
-    def _sketch(self, segment: Segment) -> Iterator[Plan]:
+    def _sketch(self, segment: Segment) -> Iterator[GroupCandidate]:
         """All kinds of shape of the first order."""
         output = self.facts.stages[segment.output]
         alone = segment.shared.issuperset(segment.names[:-1])
@@ -213,10 +213,10 @@ class Planner:
         axes = self.sizing(members).axes
         return {d: min(n, axes.multiple) if axes.along_memory(d, d) else n for d, n in sizes.items()}
 
-    def _at_root(self, segment: Segment) -> Plan:
+    def _at_root(self, segment: Segment) -> GroupCandidate:
         """The output of a segment at root, without tiles; the rest inline."""
-        settled = self._settle(Plan(segment, 0.0))
-        plan = Plan(segment, float(settled.cost.total))
+        settled = self._settle(GroupCandidate(segment, 0.0))
+        plan = GroupCandidate(segment, float(settled.cost.total))
         self.settled[id(plan)] = settled
         return plan
 
@@ -250,7 +250,7 @@ class Planner:
             sizes[dim] = -(-sizes[dim] // (self.platform.threads * STRIPS))
         return sizes
 
-    def _sized(self, segment: Segment, further: bool) -> tuple[Plan, ...]:
+    def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
         """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
         have tiles in other orders, changed, and with the best of all tile sizes."""
         plans = [*self._sketched(segment), *self._papers(segment)]
@@ -267,7 +267,7 @@ class Planner:
         missing = self.wanted - len(kept) if further and not self.expired() else 0
         return tuple(sorted([*kept, *islice(self._other_sizes(kept), max(0, missing))], key=lambda p: p.total))
 
-    def _other_sizes(self, plans: Sequence[Plan]) -> Iterator[Plan]:
+    def _other_sizes(self, plans: Sequence[GroupCandidate]) -> Iterator[GroupCandidate]:
         """The best plan whose tile sizes are free with others, none cheaper."""
         known = {p.key for p in plans}
         plan = next((p for p in plans if p.sized is not None and not p.sized.shape.order.rows), None)
@@ -278,7 +278,7 @@ class Planner:
             if other.key not in known and (not sized.shape.prefetch or whole_rows(self, plan, sized)):
                 yield other
 
-    def _papers(self, segment: Segment) -> Iterator[Plan]:
+    def _papers(self, segment: Segment) -> Iterator[GroupCandidate]:
         """The paper's plan of the segment."""
         paper = self.paper.get(segment)
         if paper is not None:
@@ -287,7 +287,7 @@ class Planner:
             yield self.priced(segment, members, shape, sizes)
 
 
-def _leading(plans: Sequence[Plan]) -> list[Plan]:
+def _leading(plans: Sequence[GroupCandidate]) -> list[GroupCandidate]:
     """The best of some plans with tiles; and where its rows are not fused the best of those that are, if it is close:
     how memory is asked and written may turn that, and loops apart take more than is predicted rather than less."""
     sized = [p for p in plans if p.sized is not None]

@@ -19,7 +19,7 @@ from scheduler.ir.schedule.schedule import Group, Joining, Schedule
 from scheduler.rewrites.fuse_outputs import joined
 from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.deadline import Deadline
-from scheduler.search.ecm.group_candidates import SIZES, Plan, Planner
+from scheduler.search.ecm.group_candidates import SIZES, GroupCandidate, Planner
 from scheduler.search.ecm.loop_structures import KINDS, Kind
 from scheduler.search.ecm.partition import Partition, PartitionSearch
 from scheduler.search.group_trace import factor_explained, partition_explained, plan_explained
@@ -53,7 +53,7 @@ MATTERS = 0.05
 """Share of a pipeline's cost up to which a group that is made otherwise does not matter: such schedules must differ as
 those that decide numbers alone."""
 
-Plans = tuple[Plan, ...]
+GroupCandidates = tuple[GroupCandidate, ...]
 """One plan for every group, in the order that they run."""
 
 
@@ -72,7 +72,7 @@ class Variant:
         `least`."""
         return [replace(self, partition=p) for p in self.search.near(self.partition, most, least)[:ALTERNATIVES]]
 
-    def ranked(self, count: int, cost: float) -> Iterator[tuple[float, Plans]]:
+    def ranked(self, count: int, cost: float) -> Iterator[tuple[float, GroupCandidates]]:
         """The cheapest combinations of plans with what they cost, the cheapest first; of plans that are alike, for a
         pipeline that costs `cost`, the cheapest only."""
         choices = [_apart(plans, cost) for plans in self.search.plans(self.partition)]
@@ -150,17 +150,17 @@ def default(
     return tuple(c for _, c in found), Trace(NAME, model.unit, tuple(decisions))
 
 
-def _ranked(variants: Sequence[Variant], count: int, cost: float) -> list[tuple[float, int, Plans]]:
+def _ranked(variants: Sequence[Variant], count: int, cost: float) -> list[tuple[float, int, GroupCandidates]]:
     """The best combinations of plans of each variant, with what they cost and the number of the variant, the cheapest
     first. See Variant.ranked."""
     found = ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(count, cost))
     return sorted(found, key=itemgetter(0, 1))
 
 
-def _apart(plans: Sequence[Plan], cost: float) -> list[Plan]:
+def _apart(plans: Sequence[GroupCandidate], cost: float) -> list[GroupCandidate]:
     """The plans of a group, the cheapest first, that differ in what they cost from all before, or are another way to
     make a group that matters, where the pipeline costs `cost`."""
-    kept: list[Plan] = []
+    kept: list[GroupCandidate] = []
     for p in plans:
         near = [k for k in kept if p.total - k.total < APART * cost]
         if not near or (plans[0].total >= MATTERS * cost and all(k.way != p.way for k in near)):

@@ -22,7 +22,7 @@ from scheduler.search.tile_sizes import Shape, Sized, shape_of
 from scheduler.search.vectorize_and_parallelize import output_vector
 
 if TYPE_CHECKING:
-    from scheduler.search.ecm.group_candidates import Plan, Planner
+    from scheduler.search.ecm.group_candidates import GroupCandidate, Planner
 
 STRIPS = 4
 """Strips a thread, with which shapes are compared."""
@@ -47,7 +47,7 @@ MOST_AHEAD = 65536
 """More is not asked for ahead: it hides no more."""
 
 
-def reordered(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+def reordered(planner: Planner, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """In the other orders of the loops, where strips are too few for the threads, or of more than two dims."""
     segment, shape = plan.segment, sized.shape
     output = planner.facts.stages[segment.output]
@@ -64,7 +64,7 @@ def reordered(planner: Planner, plan: Plan, members: Members, sized: Sized) -> I
             yield planner.priced(segment, members, other, sizes, plan.kind)
 
 
-def resized(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+def resized(planner: Planner, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """The plan with the best of all tile sizes."""
     if sized.shape.order.rows:
         return
@@ -73,7 +73,7 @@ def resized(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Ite
         yield replace(plan, total=found.total, sized=found)
 
 
-def refined(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+def refined(planner: Planner, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """One stage after the other done differently, as long as that pays."""
     shape, sizes = sized.shape, sized.sizes
     tries = max(FEWEST, TRIES // len(members.names))
@@ -89,7 +89,7 @@ def refined(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Ite
                 yield plan
 
 
-def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+def past_caches(planner: Planner, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """The plan with software prefetch, and with streaming stores of its output, which it must not have for less than a
     model can tell: whoever reads it next waits for memory."""
     shape, sizes = sized.shape, sized.sizes
@@ -107,7 +107,9 @@ def past_caches(planner: Planner, plan: Plan, members: Members, sized: Sized) ->
             yield tried
 
 
-def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+def rows_side_by_side(
+    planner: Planner, plan: GroupCandidate, members: Members, sized: Sized
+) -> Iterator[GroupCandidate]:
     """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
     shape = sized.shape
     vector, output = _vector(planner, members, shape), planner.facts.stages[plan.segment.output]
@@ -134,7 +136,7 @@ def rows_side_by_side(planner: Planner, plan: Plan, members: Members, sized: Siz
             return
 
 
-def bands(planner: Planner, plan: Plan, members: Members, sized: Sized) -> Iterator[Plan]:
+def bands(planner: Planner, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """The plan with stages that slide along rows sliding along a few rows at a time: in bands as wide as they can be
     shared out evenly, and narrower ones as long as that pays."""
     shape = sized.shape
@@ -172,7 +174,7 @@ def _streams(planner: Planner, members: Members, shape: Shape) -> bool:
     return _leaves_caches(planner, members) and (min(lines) > 0 if together else lines == {1})
 
 
-def whole_rows(planner: Planner, plan: Plan, sized: Sized) -> bool:
+def whole_rows(planner: Planner, plan: GroupCandidate, sized: Sized) -> bool:
     """True if rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
     tile's."""
     output = planner.facts.stages[plan.segment.output]

@@ -17,7 +17,7 @@ from cost_models.taco2019 import arithmetic_cost
 from scheduler.features.interleaved_channels import fours
 from scheduler.features.operation_counts import total
 from scheduler.features.pipeline_features import Facts, StageFacts
-from scheduler.search.ecm.group_candidates import NEGLIGIBLE, Plan, Planner
+from scheduler.search.ecm.group_candidates import NEGLIGIBLE, GroupCandidate, Planner
 from scheduler.search.ecm.moves import PAYS
 from scheduler.search.taco2019.grouping import Segment, forced_outputs, is_special, segments
 from scheduler.search.taco2019.inlining import is_trivial_shared
@@ -117,7 +117,7 @@ class PartitionSearch:
             found = self.cuts[partition] = tuple(s for s in found if s.output not in partition.inlined)
         return found
 
-    def plans(self, partition: Partition) -> tuple[tuple[Plan, ...], ...]:
+    def plans(self, partition: Partition) -> tuple[tuple[GroupCandidate, ...], ...]:
         """The plans of every group, in the order that they run."""
         least = NEGLIGIBLE * self.cost(partition)
         return tuple(self.planner.plans(s, least) for s in self.segments(partition))

@@ -24,7 +24,7 @@ from scheduler.lowering import row_loops
 from scheduler.lowering.expressions import Sources
 from scheduler.lowering.rotating_windows import RowLoop, fused_row
 from scheduler.search import SearchOptions, autoschedule, root_schedule
-from scheduler.search.ecm.group_candidates import Plan
+from scheduler.search.ecm.group_candidates import GroupCandidate
 from scheduler.search.ecm.moves import PAYS, ahead_bytes
 from scheduler.search.k_best import best_combinations
 from scheduler.search.taco2019.grouping import Segment
@@ -134,8 +134,8 @@ def test_long_chains_are_planned_with_effort_in_proportion() -> None:
 
 
 def test_the_best_k_are_in_order_and_differ() -> None:
-    def plans(*totals: float) -> tuple[Plan, ...]:
-        return tuple(Plan(Segment("s", ("s",)), t) for t in totals)
+    def plans(*totals: float) -> tuple[GroupCandidate, ...]:
+        return tuple(GroupCandidate(Segment("s", ("s",)), t) for t in totals)
 
     choices = [plans(1.0, 2.0, 9.0), plans(10.0, 10.5), plans(100.0)]
     found = [tuple(p.total for p in taken) for taken in best_combinations(choices, 5)]
