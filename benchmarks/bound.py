@@ -13,6 +13,7 @@ from benchmarks.problem import Problem
 from cost_models.operations import Operations
 from platforms.detect import host
 from scheduler.features.pipeline_features import gather
+from scheduler.rewrites.passes import normalise
 
 KINDS = ("add", "multiply", "divide_by_constant", "select", "convert")
 """Operations that count as one of the simplest of their type each; those in indices are left out."""
@@ -41,7 +42,7 @@ class Bound:
 def bound(problem: Problem, threads: int) -> Bound:
     """The bound of a problem on this machine. What a rewrite saves of the operations is to its credit."""
     per_type: dict[str, Operations] = {}
-    for s in gather(problem.pipeline).stages.values():
+    for s in gather(normalise(problem.pipeline)).stages.values():
         for element, operations in s.typed:
             per_type[element] = per_type.get(element, Operations()) + operations.scaled(s.root_points)
     known = {element: _ns(element, operations) for element, operations in per_type.items()}

@@ -45,6 +45,7 @@ from scheduler.compiler import Options, compile_pipeline, generate
 from scheduler.ir.pipeline.arguments import Image
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Schedule
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import METHODS, root_schedule
 
 PIPELINES = (
@@ -105,7 +106,7 @@ def _entry(
     about = {
         "schedule_ms": schedule_ms,
         "compile_ms": library.seconds * 1e3,
-        "schedule": to_text(pipeline, schedule),
+        "schedule": to_text(rewrite(pipeline, schedule)),
         "degraded": schedule.degraded,
     }
     return Entry(name, "tilesmith", str(library.path), source.entry, about)

@@ -47,6 +47,7 @@ from scheduler.frontends.document.document import canonical_json
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.document import to_document as schedule_document
 from scheduler.ir.schedule.schedule import Schedule
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 
 ROUNDS = 8
@@ -163,7 +164,7 @@ class Contenders:
         found: dict[str, Any] = {}
         try:
             schedule = self._schedule(job, name, pipeline)
-            found["predicted_ms"] = float(predict(pipeline, schedule, machine, Ecm()).total) / 1e3
+            found["predicted_ms"] = float(predict(rewrite(pipeline, schedule), machine, Ecm()).total) / 1e3
             found["schedule"] = schedule_document(schedule)
             source = generate(pipeline, schedule, machine)
             library = build(source, machine, BUILD / "everywhere", COMPILE_S)

@@ -39,6 +39,7 @@ from scheduler.features.schedule_features import predict
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.document import from_document, to_document
 from scheduler.ir.schedule.schedule import Schedule
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import METHODS, SearchOptions, autoschedule
 from scheduler.search.vectorize_and_parallelize import root_schedule
 
@@ -155,7 +156,7 @@ def _compiled(pipeline: Pipeline, schedule: Schedule, platform: CpuPlatform) -> 
 def judge(name: str, found: Sequence[Sample], platform: CpuPlatform, model: CostModel) -> Judgement:
     """A model on the samples of one pipeline."""
     pipeline = pipeline_of(name)
-    predicted = [float(predict(pipeline, s.schedule, platform, model).total) for s in found]
+    predicted = [float(predict(rewrite(pipeline, s.schedule), platform, model).total) for s in found]
     measured = [s.best_ms for s in found]
     picked = measured[predicted.index(min(predicted))]
     return Judgement(name, model.name, len(found), spearman(predicted, measured), min(measured), picked)

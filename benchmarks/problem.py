@@ -12,6 +12,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.ir.pipeline.expressions import Cast
 from scheduler.ir.pipeline.pipeline import Input, Pipeline
 from scheduler.ir.pipeline.types import ScalarType
+from scheduler.rewrites.passes import normalise
 
 Region = tuple[tuple[int, int], ...]
 """(min, extent) per dim, in the order of the document."""
@@ -70,7 +71,7 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
         elif i.boundary is not None:
             regions[i.name] = _like_outputs(pipeline, i, outputs)
         else:
-            regions[i.name] = required_regions(pipeline, outputs, params, regions)[i.name]
+            regions[i.name] = required_regions(normalise(pipeline), outputs, params, regions)[i.name]
     inputs = {
         i.name: random_array(i.type, tuple(n for _, n in reversed(regions[i.name])), _seed(seed, i.name))
         for i in pipeline.inputs

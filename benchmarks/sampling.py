@@ -20,8 +20,10 @@ from scheduler.features.group_counts import Levels
 from scheduler.features.pipeline_features import Facts, gather
 from scheduler.features.schedule_features import counts_of
 from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.search.ecm.loop_structures import fuse_rows, inline_by_cost
 from scheduler.search.ecm.moves import ahead_bytes
 from scheduler.search.rfactor_choice import factor_reductions
@@ -49,25 +51,26 @@ SIZES = 4096
 def samples(pipeline: Pipeline, platform: Platform, count: int, seed: int) -> Iterator[Schedule]:
     """At most `count` different legal schedules."""
     random = Random(f"{pipeline.name} {seed}")
-    factored = factor_reductions(pipeline, gather(pipeline), platform, False)
-    variants = (Separated(factored.facts, (), ()), separate(factored.facts, False))
+    plan = rewrite(pipeline, Schedule(pipeline.name, "sampled", ()))
+    factored = factor_reductions(plan, gather(plan.pipeline), platform)
+    variants = (Separated(factored.plan, factored.facts), separate(factored.plan, factored.facts))
     seen: set[Schedule] = set()
     for _ in range(ATTEMPTS):
         if len(seen) == count:
             return
         try:
-            drawn = _Drawing(random.choice(variants), platform, random).schedule()
-            schedule = replace(drawn, factors=factored.factors)
-            check(pipeline, schedule)
+            drawn = _Drawing(random.choice(variants), platform, random).plan()
+            check(drawn)
         except (IllegalSchedule, ScheduleError):
             continue
-        if schedule not in seen and _work(pipeline, schedule, platform) <= MOST_WORK:
+        schedule = drawn.schedule
+        if schedule not in seen and _work(drawn, platform) <= MOST_WORK:
             seen.add(schedule)
             yield schedule
 
 
-def _work(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> float:
-    stages = [s for counts in counts_of(pipeline, schedule, platform) for s in counts.stages]
+def _work(plan: Plan, platform: Platform) -> float:
+    stages = [s for counts in counts_of(plan, platform) for s in counts.stages]
     once = {s.stage: s.root_points * arithmetic_cost(s.operations) for s in stages}
     return sum(float(s.points) * arithmetic_cost(s.operations) for s in stages) / max(1.0, sum(once.values()))
 
@@ -82,7 +85,7 @@ class _Drawing:
         self.inlining = random.choice((inline_trivial, inline_by_cost, None))
         self.streams, self.prefetch = random.random() < 0.5, random.choice((0, ahead_bytes(platform)))
 
-    def schedule(self) -> Schedule:
+    def plan(self) -> Plan:
         facts, r = self.facts, self.r
         at_root = r.choice((0.0, 0.0, 0.1, 0.3, 0.8))
         outputs = forced_outputs(facts) | {n for n in facts.graph.stages if r.random() < at_root}
@@ -90,7 +93,7 @@ class _Drawing:
         shared = shared_stages(facts, everything) - outputs
         inlined = trivial_shared(facts, shared) if r.random() < 0.5 else frozenset[str]()
         groups = tuple(self.group(s) for s in segments(facts, facts.graph.stages, outputs, inlined))
-        return Schedule(facts.pipeline.name, "sampled", groups, separations=self.separated.separations)
+        return self.separated.plan.scheduled(groups)
 
     def group(self, segment: Segment) -> Group:
         output = self.facts.stages[segment.output]

@@ -15,10 +15,12 @@ from scheduler.codegen.loopnest import to_text
 from scheduler.frontends.document.document import canonical_json
 from scheduler.ir.pass_manager import PassTimes
 from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.legality.verifier import check
 from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
 from scheduler.search.constraints import document as constraints_document
 from scheduler.search.constraints.constraints import FREE, Fixed
@@ -44,14 +46,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Everything there is to say about a pipeline on a platform. `key` identifies it by content. `timings_ms` are those
-    of the phases, `passes_ms` those of the passes over the loop program."""
+    """Everything there is to say about a pipeline on a platform. `key` identifies it by content. `plan` is the pipeline
+    as it was rewritten, with the schedule of it. `timings_ms` are those of the phases, `passes_ms` those of the passes
+    over the pipeline and over the loop program."""
 
     key: str
-    pipeline: Pipeline
+    plan: Plan
     platform: Platform
     options: Options
-    schedule: Schedule
     trace: Trace
     predicted: Breakdown
     candidates: tuple[Candidate, ...]
@@ -59,6 +61,15 @@ class Compiled:
     loopnest: str
     timings_ms: dict[str, float]
     passes_ms: dict[str, float]
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline as it was written."""
+        return self.plan.written
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.plan.schedule
 
 
 def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> str:
@@ -87,25 +98,23 @@ def compile_pipeline(
 ) -> Compiled:
     """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
     deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. Raises ScheduleError for
-    an unknown method, DocumentError for constraints on stages, dims or loops that are not there, FixedContradiction
-    for those that contradict each other."""
+    an unknown method, and what `autoschedule` does."""
     options = options or Options()
-    constraints_document.check(options.fixed, pipeline, options.strict)
     clock = now or (lambda: 0.0)
     search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
-    found = autoschedule(pipeline, platform, search)
-    made = _generated(pipeline, found.schedule, platform, clock)
+    passes = PassTimes(clock)
+    found = autoschedule(pipeline, platform, search, passes)
+    made = _generated(found.plan, platform, clock, passes)
     return Compiled(
         key=schedule_key(pipeline, platform, options),
-        pipeline=pipeline,
+        plan=found.plan,
         platform=platform,
         options=options,
-        schedule=found.schedule,
         trace=found.trace,
         predicted=found.predicted,
         candidates=found.candidates,
         source=made.source,
-        loopnest=to_text(pipeline, found.schedule),
+        loopnest=to_text(found.plan),
         timings_ms={**found.timings_ms, **made.timings_ms},
         passes_ms=made.passes_ms,
     )
@@ -113,8 +122,9 @@ def compile_pipeline(
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The C of a schedule; times in milliseconds, of the phases and, within `passes`, of every pass."""
+    """The C of a plan; times in milliseconds, of the phases and of every pass."""
 
+    plan: Plan
     source: CSource
     timings_ms: dict[str, float]
     passes_ms: dict[str, float]
@@ -127,19 +137,21 @@ def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSou
 
 def checked_and_generated(pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock) -> Generated:
     """As `generate`, timed by a clock in seconds."""
-    check(pipeline, schedule)
-    return _generated(pipeline, schedule, platform, now)
+    passes = PassTimes(now)
+    plan = rewrite(pipeline, schedule, passes)
+    check(plan)
+    return _generated(plan, platform, now, passes)
 
 
-def _generated(pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock) -> Generated:
+def _generated(plan: Plan, platform: Platform, now: Clock, passes: PassTimes) -> Generated:
     start = now()
-    program = lower(pipeline, schedule, platform)
-    lowered, passes = now(), PassTimes(now)
+    program = lower(plan, platform)
+    lowered = now()
     program = optimize(program, passes)
     optimized = now()
     source = emit_c(program)
     seconds = {"lower": lowered - start, "passes": optimized - lowered, "emit": now() - optimized}
-    return Generated(source, {name: 1e3 * s for name, s in seconds.items()}, passes.ms)
+    return Generated(plan, source, {name: 1e3 * s for name, s in seconds.items()}, passes.ms)
 
 
 __all__ = [

@@ -105,7 +105,7 @@ def schedule(
     tune: Tune = None,
     no_calibrate: NoCalibrate = False,
     time_passes: Annotated[
-        bool, typer.Option("--time-passes", help="Tell the time of every pass over the loop program.")
+        bool, typer.Option("--time-passes", help="Tell the time of every pass over the pipeline and the loop program.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -23,6 +23,7 @@ from app.runtime.regions import largest_regions
 from scheduler.features.required_regions import required_regions
 from scheduler.ir.pipeline.arguments import Image
 from scheduler.rewrites.fuse_outputs import apart
+from scheduler.rewrites.passes import normalise
 
 if TYPE_CHECKING:
     from scheduler.ir.pipeline.pipeline import Pipeline
@@ -110,7 +111,7 @@ def interpret(doc: str, files: Files, as_json: bool) -> None:
 def _check_memory(job: Job) -> None:
     """RunError `out_of_memory` where what the interpreter keeps, whole stages, is more than there is."""
     sizes = {name: tuple(zip(image.min, image.extent, strict=True)) for name, image in job.inputs.items()}
-    regions = required_regions(job.pipeline, job.regions, job.arguments.params, sizes)
+    regions = required_regions(normalise(job.pipeline), job.regions, job.arguments.params, sizes)
     needed = sum(
         prod(extent for _, extent in regions[stage.name]) * sum(t.bytes for t in stage.types)
         for stage in job.pipeline.stages

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scheduler.compiler import Options
     from scheduler.ir.pipeline.arguments import Scalar
     from scheduler.ir.pipeline.pipeline import Pipeline
+    from scheduler.ir.plan import Plan
     from scheduler.ir.schedule.schedule import Schedule
     from scheduler.search import Candidate, Trace
 
@@ -52,9 +53,8 @@ class Result:
     """A schedule with its C: found by a search, with its trace and cost, or written by hand, without."""
 
     key: str
-    pipeline: Pipeline
+    plan: Plan
     platform: Platform
-    schedule: Schedule
     source: CSource
     trace: Trace | None
     predicted: Breakdown | None
@@ -62,6 +62,15 @@ class Result:
     passes_ms: dict[str, float]
     candidates: tuple[Candidate, ...] = ()
     tuned: Tuned | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline as it was written."""
+        return self.plan.written
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.plan.schedule
 
 
 def answer(request: Request) -> Result:
@@ -98,9 +107,8 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         found = compile_pipeline(pipeline, platform, options, time.perf_counter, top)
     result = Result(
         found.key,
-        pipeline,
+        found.plan,
         platform,
-        found.schedule,
         found.source,
         found.trace,
         found.predicted,
@@ -125,7 +133,7 @@ def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, p
     text = schedule_key(pipeline, platform, options) + json.dumps(to_document(written), sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     timings = {"analysis": 0.0, "search": 0.0, **made.timings_ms}
-    return Result(key, pipeline, platform, written, made.source, None, None, timings, made.passes_ms)
+    return Result(key, made.plan, platform, made.source, None, None, timings, made.passes_ms)
 
 
 def schedule(request: Request, out: Path | None, as_json: bool, time_passes: bool = False) -> None:
@@ -145,9 +153,9 @@ def schedule(request: Request, out: Path | None, as_json: bool, time_passes: boo
     typer.echo(", ".join(f"{step} {ms:.1f} ms" for step, ms in result.timings_ms.items()))
     if time_passes:
         width = max(map(len, result.passes_ms))
-        typer.echo("passes over the loop program:")
+        typer.echo("passes over the pipeline, then over the loop program:")
         typer.echo("\n".join(f"  {name:{width}} {ms:8.2f} ms" for name, ms in result.passes_ms.items()))
-    typer.echo("\n" + to_text(result.pipeline, result.schedule).rstrip())
+    typer.echo("\n" + to_text(result.plan).rstrip())
     if len(result.candidates) > 1:
         typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))
     for file in written:
@@ -227,9 +235,9 @@ def _write_forms(result: Result, out: Path) -> list[str]:
         f"{stem}.c": result.source.code,
         result.source.header_name: result.source.header,
         "schedule.json": json.dumps(to_document(result.schedule), indent=2) + "\n",
-        "loopnest.txt": loopnest.to_text(result.pipeline, result.schedule),
-        "schedule.halide.h": halide.to_cpp(result.pipeline, result.schedule),
-        "schedule.halide.py": halide.to_python(result.pipeline, result.schedule),
+        "loopnest.txt": loopnest.to_text(result.plan),
+        "schedule.halide.h": halide.to_cpp(result.plan),
+        "schedule.halide.py": halide.to_python(result.plan),
         "explain.txt": _explained(result),
     }
     try:

@@ -37,7 +37,7 @@ def refined(result: Result, count: int, params: Mapping[str, Scalar]) -> Result:
     chosen = result.candidates[tuned.chosen - 1]
     return replace(
         result,
-        schedule=chosen.schedule,
+        plan=chosen.plan,
         predicted=chosen.predicted,
         source=result.source if tuned.chosen == 1 else generate(pipeline, chosen.schedule, platform),
         timings_ms={**result.timings_ms, "tune": 1e3 * tuned.seconds},

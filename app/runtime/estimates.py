@@ -16,6 +16,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.ir.pipeline.arguments import Image, Region, Scalar
 from scheduler.ir.pipeline.pipeline import Input, Pipeline
 from scheduler.ir.pipeline.types import ScalarType
+from scheduler.rewrites.passes import normalise
 
 
 class NoEstimate(TilesmithError):
@@ -31,7 +32,7 @@ def input_regions(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str,
     known = {i.name: e for i in pipeline.inputs if (e := pipeline.estimate(i.name)) is not None}
     bare = replace(pipeline, inputs=tuple(i if i.name in known else replace(i, boundary=None) for i in pipeline.inputs))
     try:
-        required = required_regions(bare, output_regions(pipeline), params, known)
+        required = required_regions(normalise(bare), output_regions(pipeline), params, known)
     except KeyError:
         names = ", ".join(i.name for i in pipeline.inputs if i.name not in known)
         raise NoEstimate(

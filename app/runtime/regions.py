@@ -15,6 +15,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.ir.pipeline.arguments import Image, Region, RegionError, Scalar, checked_params
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.rewrites.fuse_outputs import alike
+from scheduler.rewrites.passes import normalise
 
 Query: TypeAlias = Callable[[Mapping[str, Region]], Mapping[str, Region]]
 
@@ -26,8 +27,10 @@ def largest_regions(pipeline: Pipeline, inputs: Mapping[str, Image], params: Map
     images = {name: tuple(zip(i.min, i.extent, strict=True)) for name, i in inputs.items()}
     values = {name: value.item() for name, value in checked_params(pipeline, params).items()}
 
+    normal = normalise(pipeline)
+
     def query(regions: Mapping[str, Region]) -> Mapping[str, Region]:
-        return required_regions(pipeline, regions, values, images)
+        return required_regions(normal, regions, values, images)
 
     return default_regions(query, pipeline, images)
 

@@ -9,6 +9,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.ir.pipeline.arguments import Region
 from scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.passes import normalise
 
 FUNCTION = 12
 """Parts that a function as `exp` counts as."""
@@ -22,7 +23,7 @@ def work(pipeline: Pipeline) -> float:
     known: dict[str, Region] = dict(pipeline.estimates)
     outputs = {name: known[name] for name in pipeline.outputs}
     params = {p.name: p.default for p in pipeline.params if p.default is not None}
-    regions = required_regions(pipeline, outputs, params, known)
+    regions = required_regions(normalise(pipeline), outputs, params, known)
     total = 0.0
     for stage in pipeline.stages:
         points = _points(regions.get(stage.name, ()))

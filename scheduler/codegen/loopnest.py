@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from scheduler.analysis.dependence import default_order
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, dim_of, inner, outer
-from scheduler.rewrites.prepare import prepared
+from scheduler.ir.plan import Plan
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, UpdateLoops, dim_of, inner, outer
 
 INDENT = "  "
 
 
-def to_text(pipeline: Pipeline, schedule: Schedule) -> str:
+def to_text(plan: Plan) -> str:
     """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level.
     Stages that factors, separations and joinings make are there, updates that are folded into values are not."""
-    pipeline = prepared(pipeline, schedule)
+    pipeline, schedule = plan.pipeline, plan.schedule
     lines = [f"# {schedule.pipeline}, method {schedule.method}"]
     if schedule.degraded is not None:
         lines.append(f"# degraded: {' '.join(schedule.degraded.split())}")

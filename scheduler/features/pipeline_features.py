@@ -20,7 +20,6 @@ from scheduler.features.operation_counts import together as typed_together
 from scheduler.ir.pipeline.boundary_conditions import inside
 from scheduler.ir.pipeline.expressions import Access, Expr, Var, walk
 from scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
-from scheduler.rewrites.normalize import Note, normalise
 
 MOST_CHANNELS = 4
 """Channels side by side in memory that are shuffled out of whole vectors, at most, ..."""
@@ -155,13 +154,10 @@ def gather(
     pipeline: Pipeline,
     partial: frozenset[str] = frozenset(),
     strips: frozenset[str] = frozenset(),
-    strict: bool = False,
     before: Facts | None = None,
-    note: Note | None = None,
 ) -> Facts:
-    """The facts of `pipeline` (with boundaries or without: it is normalised here, with `strict` floats or without).
-    Stages that are as they were `before`, and whose producers have no updates, keep the facts that they had."""
-    pipeline = normalise(pipeline, strict, note)
+    """The facts of `pipeline`, which is normal. Stages that are as they were `before`, and whose producers have no
+    updates, keep the facts that they had."""
     graph = stage_graph(pipeline)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
     at = estimates(pipeline, found)

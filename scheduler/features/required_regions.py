@@ -8,7 +8,6 @@ from scheduler.analysis.bounds_inference import bound_symbol, param_symbol, requ
 from scheduler.ir.index import Index, sym
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.rewrites.hoist_parameters import with_values
-from scheduler.rewrites.normalize import normalise
 
 Region = tuple[tuple[int, int], ...]
 
@@ -19,13 +18,13 @@ def required_regions(
     params: Mapping[str, int | float | bool],
     input_regions: Mapping[str, Region],
 ) -> dict[str, Region]:
-    """(min, extent) per dim of every stage and input that the output `regions` ((min, extent) per dim) need.
+    """(min, extent) per dim of every stage and input of a normal `pipeline` that the output `regions` ((min, extent)
+    per dim) need.
 
     `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs the
     integer ones. The same intervals that the generated code computes at its entry. It has no numbers when they are
     worked out, so these come last here, too: intervals of numbers may be narrower, as those of remainders.
     """
-    pipeline = normalise(pipeline)
     known = with_values(pipeline, params)
     env: dict[str, int] = {param_symbol(p.name): int(known[p.name]) for p in pipeline.params if p.type.is_integer}
     for image in pipeline.inputs:

@@ -12,21 +12,20 @@ from scheduler.features.loop_nest import Nest, single
 from scheduler.features.pipeline_features import Facts, StageFacts, gather
 from scheduler.features.simd_work import worked_counts
 from scheduler.features.unroll_and_jam import points_together
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector, dim_of
-from scheduler.rewrites.prepare import prepared
+from scheduler.ir.plan import Plan
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of
 
 
-def predict(pipeline: Pipeline, schedule: Schedule, platform: Platform, model: CostModel) -> Breakdown:
-    """The cost of a legal schedule of `pipeline` on `platform`, predicted by `model`."""
-    return combined(model.price(counts, platform) for counts in counts_of(pipeline, schedule, platform))
+def predict(plan: Plan, platform: Platform, model: CostModel) -> Breakdown:
+    """The cost of a legal plan on `platform`, predicted by `model`."""
+    return combined(model.price(counts, platform) for counts in counts_of(plan, platform))
 
 
-def counts_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> tuple[GroupCounts, ...]:
-    """The counts of every group of a legal schedule, in the order that they run, at the pipeline's estimates."""
-    facts = gather(prepared(pipeline, schedule), strict=schedule.strict)
-    past = frozenset(g.output for g in schedule.groups if g.stream)
-    return tuple(counts_of_group(facts, group, platform.threads, past) for group in schedule.groups)
+def counts_of(plan: Plan, platform: Platform) -> tuple[GroupCounts, ...]:
+    """The counts of every group of a legal plan, in the order that they run, at the pipeline's estimates."""
+    facts, groups = gather(plan.pipeline), plan.schedule.groups
+    past = frozenset(g.output for g in groups if g.stream)
+    return tuple(counts_of_group(facts, group, platform.threads, past) for group in groups)
 
 
 def counts_of_group(facts: Facts, group: Group, threads: int, past: frozenset[str] = frozenset()) -> GroupCounts:

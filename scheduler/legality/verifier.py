@@ -16,17 +16,17 @@ from scheduler.analysis.sliding_windows import shifted_along
 from scheduler.analysis.stage_graph import StageGraph, stage_graph
 from scheduler.errors import IllegalSchedule
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector, dim_of, inner, outer
 from scheduler.rewrites.names import in_place_of
-from scheduler.rewrites.prepare import prepared
 
 MAX_LANES = 256
 MAX_UNROLL = 32
 
 
-def check(pipeline: Pipeline, schedule: Schedule) -> None:
-    """Raises IllegalSchedule, naming stage and rule, unless `schedule` is legal for `pipeline`."""
-    pipeline = prepared(pipeline, schedule)
+def check(plan: Plan) -> None:
+    """Raises IllegalSchedule, naming stage and rule, unless the schedule of `plan` is legal for its pipeline."""
+    pipeline, schedule = plan.pipeline, plan.schedule
     graph = stage_graph(pipeline)
     if schedule.pipeline != pipeline.name:
         raise IllegalSchedule(f"the schedule is for pipeline '{schedule.pipeline}', not for '{pipeline.name}'")
@@ -38,7 +38,7 @@ def check(pipeline: Pipeline, schedule: Schedule) -> None:
 
 
 def check_group(pipeline: Pipeline, group: Group, strict: bool = False) -> None:
-    """Check one group alone of a prepared pipeline, as `check` does; the order of groups is not looked at."""
+    """Check one group alone of a rewritten pipeline, as `check` does; the order of groups is not looked at."""
     stages = {s.name: s for s in pipeline.stages}
     _check_group(_Context(pipeline, stage_graph(pipeline), stages, group, strict))
 

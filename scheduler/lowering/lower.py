@@ -26,36 +26,36 @@ from scheduler.ir.loop.program import (
     Reach,
     Statement,
 )
-from scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage
-from scheduler.ir.schedule.schedule import INLINE, Group, Schedule
+from scheduler.ir.pipeline.pipeline import Input, Param, Stage
+from scheduler.ir.plan import Plan
+from scheduler.ir.schedule.schedule import INLINE, Group
 from scheduler.lowering.channel_layout import laid_out
 from scheduler.lowering.expressions import Evaluator, Sources
 from scheduler.lowering.group import GroupLowering
 from scheduler.lowering.group_plan import GroupPlan
 from scheduler.lowering.interleaved_channels import expect_channels
-from scheduler.rewrites.prepare import prepared
 
 
-def lower(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> Program:
-    """The loop program of a legal schedule (see `scheduler.legality.verifier`).
+def lower(plan: Plan, platform: Platform) -> Program:
+    """The loop program of a legal plan (see `scheduler.legality.verifier`).
 
     Sizes stay symbols: the program runs for every region of the outputs. The platform gives the line size, the size
     of a register and the number of threads that the declared buffers are counted for.
     """
-    return _Lowering(pipeline, schedule, platform).run()
+    return _Lowering(plan, platform).run()
 
 
 class _Lowering:
-    def __init__(self, pipeline: Pipeline, schedule: Schedule, platform: Platform) -> None:
-        self.original = pipeline
-        self.pipeline = laid_out(prepared(pipeline, schedule), schedule)
-        self.schedule = schedule
+    def __init__(self, plan: Plan, platform: Platform) -> None:
+        self.original = plan.written
+        self.schedule = schedule = plan.schedule
+        self.pipeline = laid_out(plan.pipeline, schedule)
         self.platform = platform
         self.builder = Builder(schedule.strict, platform.vector_bytes, platform.line_bytes)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.halves = halves(self.pipeline)
         self.joint = {name: j.joint for j in schedule.joinings for name in j.stages}
-        self.params = {p.name: self.builder.fresh(p.name) for p in pipeline.params}
+        self.params = {p.name: self.builder.fresh(p.name) for p in self.original.params}
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
         self.declared: list[tuple[str, Extents, bool]] = []

@@ -24,7 +24,8 @@ MOST_PARTS = 5000
 
 def joined(pipeline: Pipeline, joinings: Iterable[Joining]) -> Pipeline:
     """`pipeline`, which is normal, with the outputs of each joining as the values of one stage, in their order: the
-    output that stands for them. Computes the same values, on one region that is asked for of all of them.
+    output that stands for them. Computes the same values, on one region that is asked for of all of them, and is
+    normal.
 
     Where one of the outputs reads another at the point itself, that one's value is put in.
 

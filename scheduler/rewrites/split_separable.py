@@ -14,7 +14,10 @@ from scheduler.ir.pipeline.expressions import Access, Expr, Reduce, Var, map_chi
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from scheduler.ir.pipeline.substitution import substituted
 from scheduler.ir.schedule.schedule import Separation
+from scheduler.rewrites.fold_updates import folded
 from scheduler.rewrites.names import fresh, problem, taken
+from scheduler.rewrites.propagate_boundaries import inherited
+from scheduler.rewrites.reduction_order import fastest_dims, ordered
 
 
 def separated(pipeline: Pipeline, separations: Iterable[Separation], strict: bool = False) -> Pipeline:
@@ -24,7 +27,8 @@ def separated(pipeline: Pipeline, separations: Iterable[Separation], strict: boo
 
     A separation makes a stage, pure, of the part of the window along its dim. It has those dims of the stage that this
     part depends on, and stands where the window's other elements are: it is not computed again for each of them.
-    Required regions do not grow.
+    Required regions do not grow. The pipeline is normal again: what is new of it is folded and ordered, and read within
+    the edges that it has.
 
     Raises IllegalSchedule, naming the separation and the rule: for a stage, a window or a dim that there is not, or
     along which the window is no product; for a stage to be put in that has updates or several values; for floats if
@@ -51,7 +55,10 @@ def separated(pipeline: Pipeline, separations: Iterable[Separation], strict: boo
             yield from parts_first(part)
         yield stages[name]
 
-    return replace(pipeline, stages=tuple(new for s in pipeline.stages for new in parts_first(s.name)))
+    whole = replace(pipeline, stages=tuple(new for s in pipeline.stages for new in parts_first(s.name)))
+    fastest, kept = fastest_dims(whole), {s.name: s for s in pipeline.stages}
+    normal = (s if s is kept.get(s.name) else ordered(folded(s, strict), fastest, strict) for s in whole.stages)
+    return inherited(replace(whole, stages=tuple(normal)))
 
 
 def split(

@@ -9,6 +9,7 @@ from cost_models.counts import GroupCounts, StageCounts
 from cost_models.model import Breakdown
 from cost_models.taco2019 import arithmetic_cost
 from scheduler.features.pipeline_features import Facts
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Group, Schedule, dim_of, outer
 
 MATTERS = 0.02
@@ -17,7 +18,7 @@ MATTERS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A schedule that the search could answer with.
+    """A plan that the search could answer with.
 
     `memory_bytes`: buffers of the pipeline's own that are alive at most at once, of all threads. `recompute`: points
     computed over points of the stages computed once, whole, weighted by their operations (below 1 where not all of what
@@ -25,11 +26,15 @@ class Candidate:
     have 2 % of the work or more.
     """
 
-    schedule: Schedule
+    plan: Plan
     predicted: Breakdown
     memory_bytes: int
     recompute: float
     parallelism: float
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.plan.schedule
 
     def at_least_as_good(self, other: Candidate) -> bool:
         """True if in predicted cost, memory, recomputation and parallelism it is nowhere worse than `other`."""
@@ -41,15 +46,15 @@ class Candidate:
         )
 
 
-def candidate(facts: Facts, schedule: Schedule, counts: Sequence[GroupCounts], predicted: Breakdown) -> Candidate:
-    """A schedule with its figures; `facts` are those of the pipeline with the schedule's factors, `counts` those of its
-    groups, in their order."""
+def candidate(facts: Facts, plan: Plan, counts: Sequence[GroupCounts], predicted: Breakdown) -> Candidate:
+    """A plan with its figures; `facts` are those of its pipeline, `counts` those of its groups, in their order."""
+    schedule = plan.schedule
     work = [sum(_weight(s) * float(s.points) for s in c.stages) for c in counts]
     root = sum({s.stage: _weight(s) * s.root_points for c in counts for s in c.stages}.values())
     loops = [_iterations(facts, g, c) for g, c in zip(schedule.groups, counts, strict=True)]
     matter = [n for n, w in zip(loops, work, strict=True) if w >= MATTERS * sum(work)]
     return Candidate(
-        schedule,
+        plan,
         predicted,
         _memory_bytes(facts, schedule, counts, loops),
         sum(work) / root if root else 1.0,

@@ -11,18 +11,21 @@ from cost_models.taco2019 import Taco2019
 from platforms.model import Platform
 from scheduler.errors import ScheduleError
 from scheduler.features.pipeline_features import gather
+from scheduler.ir.pass_manager import Observer
 from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Schedule
+from scheduler.rewrites.passes import rewrite
 from scheduler.search.candidates import Candidate
 from scheduler.search.constraints.constrained_search import decide
 from scheduler.search.constraints.constraints import FREE, Fixed
+from scheduler.search.constraints.document import check
 from scheduler.search.deadline import Deadline
-from scheduler.search.ecm.method import NAME as DEFAULT
 from scheduler.search.ecm.method import default
 from scheduler.search.initial_rewrites import rewriting_explained
 from scheduler.search.rfactor_choice import factor_reductions
 from scheduler.search.taco2019.method import taco2019
-from scheduler.search.trace import Decision, Trace
+from scheduler.search.trace import Trace
 
 METHODS = ("default", "taco2019")
 
@@ -31,7 +34,7 @@ METHODS = ("default", "taco2019")
 class SearchOptions:
     """Options of a search. `now` is a clock in seconds (the scheduler reads none itself): with it timings are reported,
     and `deadline_ms` from the start of the search is kept; without it there is no deadline. `top`: how many candidates
-    to keep, at most. `fixed`: what the caller has decided, checked against the pipeline."""
+    to keep, at most. `fixed`: what the caller has decided."""
 
     method: str = "default"
     strict: bool = False
@@ -51,9 +54,14 @@ class SearchResult:
     timings_ms: dict[str, float]
 
     @property
+    def plan(self) -> Plan:
+        """The pipeline as it was rewritten, with the best schedule."""
+        return self.candidates[0].plan
+
+    @property
     def schedule(self) -> Schedule:
         """The best schedule."""
-        return self.candidates[0].schedule
+        return self.plan.schedule
 
     @property
     def predicted(self) -> Breakdown:
@@ -61,12 +69,15 @@ class SearchResult:
         return self.candidates[0].predicted
 
 
-def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions | None = None) -> SearchResult:
+def autoschedule(
+    pipeline: Pipeline, platform: Platform, options: SearchOptions | None = None, observer: Observer | None = None
+) -> SearchResult:
     """A legal schedule of `pipeline` for `platform`, always: where no candidate is valid, or the deadline ends
-    the search, stages are computed at root and the schedule says why in `degraded`.
+    the search, stages are computed at root and the schedule says why in `degraded`. The `observer` sees the passes
+    that rewrite the pipeline.
 
     Raises ScheduleError for a method that there is not, and for fixed decisions where the method takes none;
-    FixedContradiction where no schedule has them all.
+    DocumentError where these name what the pipeline has not, FixedContradiction where no schedule has them all.
     """
     options = options or SearchOptions()
     if options.method not in METHODS:
@@ -75,19 +86,19 @@ def autoschedule(pipeline: Pipeline, platform: Platform, options: SearchOptions 
         raise ScheduleError("the method 'taco2019' takes no fixed decisions: it decides what its paper does")
     clock = options.now or (lambda: 0.0)
     start = clock()
-    rewritings: list[Decision] = []
-    facts = gather(pipeline, strict=options.strict, note=lambda *told: rewritings.extend(rewriting_explained(*told)))
-    factored = factor_reductions(pipeline, facts, platform, options.strict)
+    plan = rewrite(pipeline, Schedule(pipeline.name, options.method, (), options.strict), observer)
+    if options.fixed:
+        check(options.fixed, plan.pipeline)
+    factored = factor_reductions(plan, gather(plan.pipeline), platform)
     analysed = clock()
 
     deadline = Deadline(clock, start, options.deadline_ms)
     if options.method == "taco2019":
-        candidates, trace = taco2019(factored, platform, Taco2019(), options.strict, deadline)
+        candidates, trace = taco2019(factored, platform, Taco2019(), deadline)
     elif options.fixed:
-        parts = (factored, platform, Ecm(), options.strict, deadline, options.top)
-        candidates, trace = decide(*parts, options.fixed, DEFAULT)
+        candidates, trace = decide(factored, platform, Ecm(), deadline, options.top, options.fixed)
     else:
-        candidates, trace = default(factored, platform, Ecm(), options.strict, deadline, options.top)
-    trace = replace(trace, decisions=(*rewritings, *trace.decisions))
+        candidates, trace = default(factored, platform, Ecm(), deadline, options.top)
+    trace = replace(trace, decisions=(*rewriting_explained(plan), *trace.decisions))
     timings = {"analysis": (analysed - start) * 1e3, "search": (clock() - analysed) * 1e3}
     return SearchResult(candidates, trace, timings)

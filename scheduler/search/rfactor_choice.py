@@ -14,8 +14,10 @@ from scheduler.errors import IllegalSchedule
 from scheduler.features.pipeline_features import Facts, StageFacts, gather
 from scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, walk
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Factor
 from scheduler.rewrites.names import fresh, taken
+from scheduler.rewrites.passes import with_factors
 from scheduler.rewrites.rfactor import factored, reductions
 from scheduler.search.update_loops import WORTH_THREADS, update_loops
 
@@ -30,28 +32,31 @@ PARTS_OF = {"sum", "product", "min", "max", "any", "all"}
 
 @dataclass(frozen=True, slots=True)
 class Factored:
-    """The facts of a pipeline with its reductions factored."""
+    """A plan with its reductions factored, and the facts of its pipeline."""
 
+    plan: Plan
     facts: Facts
-    factors: tuple[Factor, ...]
 
 
-def factor_reductions(pipeline: Pipeline, facts: Facts, platform: Platform, strict: bool) -> Factored:
-    """The factors that pay at the estimates, and the facts with them; `facts` themselves without any.
+def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
+    """The plan with the factors that pay at the estimates, and its facts; `plan` and `facts` themselves without any.
+    Factors are of the pipeline as it was written, so that with some it is rewritten once more.
 
     Strips of a domain's outermost variable, one a thread, where a stage has neither a dim nor a loop of an update for
     threads; within them, or alone, as many interleaved parts as a vector has lanes, where the terms lie along memory
     and the points do not. Only for reductions that are long enough to be worth it.
     """
-    chosen = _Choice(pipeline, facts, platform, strict)
+    chosen = _Choice(plan.written, facts, platform, plan.schedule.strict)
+    written = {s.name for s in plan.written.stages}
     for name in facts.graph.stages:
-        if name in {s.name for s in pipeline.stages} and _is_candidate(facts.stages[name]):
+        if name in written and _is_candidate(facts.stages[name]):
             chosen.consider(name)
     if not chosen.factors:
-        return Factored(facts, ())
+        return Factored(plan, facts)
     strips = frozenset(f.partial for f in chosen.factors if not f.interleaved)
     partial = frozenset(f.partial for f in chosen.factors)
-    return Factored(gather(chosen.pipeline, partial, strips, strict), tuple(chosen.factors))
+    plan = with_factors(plan, tuple(chosen.factors))
+    return Factored(plan, gather(plan.pipeline, partial, strips))
 
 
 def _is_candidate(stage: StageFacts) -> bool:

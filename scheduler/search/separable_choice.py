@@ -14,9 +14,11 @@ from scheduler.analysis.stage_graph import is_plain
 from scheduler.features.operation_counts import operations
 from scheduler.features.pipeline_features import Facts, Read, gather
 from scheduler.ir.pipeline.pipeline import Stage
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Separation
 from scheduler.rewrites.names import fresh, taken
-from scheduler.rewrites.split_separable import put_in, separated, split
+from scheduler.rewrites.passes import with_separations
+from scheduler.rewrites.split_separable import put_in, split
 from scheduler.search.trace import Decision, Rejected
 
 SOURCE = "separable windows"
@@ -26,29 +28,29 @@ KEEPING = 1
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """The facts of a pipeline with its windows separated, and why they are."""
+    """A plan with its windows separated, the facts of its pipeline, and why they are."""
 
+    plan: Plan
     facts: Facts
-    separations: tuple[Separation, ...]
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Decision, ...] = ()
 
 
-def separate(facts: Facts, strict: bool) -> Separated:
-    """The separations that save operations, and the facts with them; `facts` themselves without any.
+def separate(plan: Plan, facts: Facts) -> Separated:
+    """The plan with the separations that save operations, and its facts; `plan` and `facts` themselves without any.
 
     Of the dims that a window can be split along the one with the fewest operations comes first, of equals the one
     that is slowest in memory: a step across rows needs no neighbours in a vector. What is split may be split again.
     Two steps that the pipeline has in the other order are exchanged.
     """
-    chosen = _Choice(facts, strict)
+    chosen = _Choice(facts, plan.schedule.strict)
     for name in facts.graph.stages:
         chosen.consider(name)
     if not chosen.separations:
-        return Separated(facts, (), tuple(chosen.decisions))
+        return Separated(plan, facts, tuple(chosen.decisions))
     # computed where it is read, the first step would be done once for every element of the second
     partial = facts.partial | {s.partial for s in chosen.separations}
-    after = gather(separated(facts.pipeline, chosen.separations, strict), partial, facts.strips, strict, facts)
-    return Separated(after, tuple(chosen.separations), tuple(chosen.decisions))
+    plan = with_separations(plan, tuple(chosen.separations))
+    return Separated(plan, gather(plan.pipeline, partial, facts.strips, facts), tuple(chosen.decisions))
 
 
 class _Choice:

@@ -16,6 +16,7 @@ from scheduler.features.pipeline_features import Facts, StageFacts, gather
 from scheduler.ir.loop.builder import MOST_REGISTERS
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
+from scheduler.rewrites.passes import normalise
 from scheduler.search.taco2019.levels import Choice, LoopOrder
 from scheduler.search.taco2019.tiling import few_iterations
 from scheduler.search.tile_sizes import Tiling
@@ -234,7 +235,7 @@ def root_schedule(
     pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
 ) -> Schedule:
     """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
-    return roots(gather(pipeline, strict=strict), platform, method, strict, degraded)
+    return roots(gather(normalise(pipeline, strict)), platform, method, strict, degraded)
 
 
 def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:

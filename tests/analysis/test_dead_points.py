@@ -11,7 +11,7 @@ from scheduler.analysis.dead_points import halves
 from scheduler.frontends.document.document import load
 from scheduler.ir.index import const
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 
 def pipeline_of(out: str, more: str = "pairs(x, 0, 0)", outputs: tuple[str, ...] = ("out",)) -> Pipeline:

@@ -20,6 +20,7 @@ from scheduler.frontends.document.document import canonical_json, load
 from scheduler.interpreter.interpreter import interpret
 from scheduler.ir.pipeline.arguments import Image
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import autoschedule
 
 SEEDS = range(60)
@@ -61,7 +62,7 @@ def test_values_are_finite_and_differ(seed: int) -> None:
 def test_it_is_scheduled(seed: int) -> None:
     pipeline = drawn(seed)
     schedule = autoschedule(pipeline, machine()).schedule
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     assert not schedule.degraded
 
 

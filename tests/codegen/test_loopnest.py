@@ -3,6 +3,7 @@
 from scheduler.codegen.loopnest import to_text
 from scheduler.frontends.document.document import load
 from scheduler.ir.schedule.schedule import Factor, Group, Schedule, Tile, UpdateLoops, Vector
+from scheduler.rewrites.passes import rewrite
 
 PIPELINE = load(
     {
@@ -56,4 +57,4 @@ def test_updates_and_factors() -> None:
         Group("total", (), (), None, None, (), ()),
     )  # fmt: skip
     factors = (Factor("total", 0, "k", 8, "parts"),)
-    assert to_text(PIPELINE, Schedule("columns", "hand", groups, factors=factors)) == TEXT
+    assert to_text(rewrite(PIPELINE, Schedule("columns", "hand", groups, factors=factors))) == TEXT

@@ -14,7 +14,8 @@ from scheduler.codegen import loopnest
 from scheduler.codegen.halide import source
 from scheduler.ir.schedule.document import from_document, to_document
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.search import autoschedule, explain
+from scheduler.rewrites.passes import rewrite
+from scheduler.search import Trace, autoschedule, explain
 
 Golden = Callable[[str, str], None]
 
@@ -23,9 +24,9 @@ Golden = Callable[[str, str], None]
 def test_forms_of_shipped_pipelines(name: str, golden: Golden) -> None:
     of = scheduler.pipelines.load(name)
     result = autoschedule(of, machine(), PAPER)
-    golden(f"{name}.loopnest.txt", loopnest.to_text(of, result.schedule))
-    golden(f"{name}.schedule.h", source.to_cpp(of, result.schedule))
-    golden(f"{name}.schedule.py.txt", source.to_python(of, result.schedule))
+    golden(f"{name}.loopnest.txt", loopnest.to_text(result.plan))
+    golden(f"{name}.schedule.h", source.to_cpp(result.plan))
+    golden(f"{name}.schedule.py.txt", source.to_python(result.plan))
     golden(f"{name}.explain.txt", explain.to_text(result.schedule, result.trace, result.predicted))
     golden(f"{name}.schedule.json", json.dumps(to_document(result.schedule), indent=2) + "\n")
 
@@ -41,8 +42,8 @@ def test_a_loop_nest_with_everything_in_it(golden: Golden) -> None:
         (Placement("blur_x", "x.inner", "y.inner", storage="registers"),),
     )
     schedule = Schedule("blur", "hand", (group,), degraded="a reason\nof two lines")
-    golden("registers.loopnest.txt", loopnest.to_text(blur(), schedule))
-    golden("registers.schedule.h", source.to_cpp(blur(), schedule))
+    golden("registers.loopnest.txt", loopnest.to_text(rewrite(blur(), schedule)))
+    golden("registers.schedule.h", source.to_cpp(rewrite(blur(), schedule)))
 
 
 @pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
@@ -51,12 +52,13 @@ def test_any_schedule_has_all_forms(of) -> None:
     for seed in range(20):
         schedule = random_schedule(built, seed, registers=True)
         assert from_document(json.loads(json.dumps(to_document(schedule)))) == schedule
-        nest, code = loopnest.to_text(built, schedule), source.to_cpp(built, schedule)
+        plan = rewrite(built, schedule)
+        nest, code = loopnest.to_text(plan), source.to_cpp(plan)
         scheduled = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
         for s in built.stages:  # but for those that separations have put into their readers
             assert s.name in nest or s.name not in scheduled
             assert f'"{s.name}"' in code or s.name not in scheduled
-        compile(source.to_python(built, schedule), "schedule.py", "exec")
+        compile(source.to_python(plan), "schedule.py", "exec")
 
 
 def test_halide_names_never_clash() -> None:
@@ -65,6 +67,6 @@ def test_halide_names_never_clash() -> None:
         [stage("int", "xy", F("input")(x, y)), stage("y_inner", "xy", F("int")(x, y - 1) + F("int")(x, y + 1))],
         {"y_inner": (64, 64)},
     )
-    text = source.to_cpp(odd, autoschedule(odd, machine(), PAPER).schedule)
+    text = source.to_cpp(autoschedule(odd, machine(), PAPER).plan)
     assert 'funcs.at("int")' in text
     assert "Halide::Var v_x(" in text

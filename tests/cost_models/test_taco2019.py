@@ -11,6 +11,7 @@ from scheduler.features.fusion_group import effective, members_of
 from scheduler.features.group_counts import Levels, group_counts
 from scheduler.features.loop_nest import Nest, axis
 from scheduler.features.pipeline_features import gather
+from scheduler.rewrites.passes import normalise
 
 B_X, B_Y = 1024, 512
 ROWS = ("x.inner", "y.inner", "x.outer", "y.outer")
@@ -25,7 +26,7 @@ def _paper_blur(levels: Levels, loops: tuple[str, ...], t_x: int, t_y: int) -> G
         stage("blur_x", "xy", (source(x - 1, y) + source(x, y) + source(x + 1, y)) / 3.0),
         stage("blur_y", "xy", (blur_x(x, y - 1) + blur_x(x, y) + blur_x(x, y + 1)) / 3.0),
     ]
-    facts = gather(pipeline("blur", stages, {"blur_y": (B_X, B_Y)}))
+    facts = gather(normalise(pipeline("blur", stages, {"blur_y": (B_X, B_Y)})))
     members = members_of(facts, "blur_y", facts.graph.stages)
     axes = {"x": axis("x", B_X, [t_x]), "y": axis("y", B_Y, [t_y])}
     nest = Nest("blur_y", loops, axes)

@@ -13,6 +13,7 @@ from scheduler.features.group_counts import Levels, group_counts
 from scheduler.features.loop_nest import Nest, axis
 from scheduler.features.pipeline_features import gather
 from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.passes import normalise
 from scheduler.search.taco2019.levels import fusion_space
 
 ORDERS = (
@@ -27,7 +28,7 @@ def _both(
     of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int]
 ) -> tuple[GroupCounts, dict[str, Found]]:
     """Counts of the whole pipeline as one group, and those of the walk of its loops."""
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
     output = facts.stages[members.output]
@@ -93,7 +94,7 @@ def _nested_levels(random: Random, names: tuple[str, ...], loops: tuple[str, ...
 def test_random_stencils_at_random_levels(seed: int) -> None:
     random = Random(seed)
     of = _stencils(random)
-    facts = gather(of)
+    facts = gather(normalise(of))
     loops = random.choice(ORDERS)
     levels = _nested_levels(random, facts.graph.stages[:-1], loops)
     tiles = {"x": random.randint(2, 9), "y": random.randint(2, 9)}
@@ -104,7 +105,7 @@ def test_random_stencils_at_random_levels(seed: int) -> None:
 def test_random_stencils_that_slide_from_tile_to_tile(seed: int) -> None:
     random = Random(seed)
     of = _stencils(random)
-    names = gather(of).graph.stages[:-1]
+    names = gather(normalise(of)).graph.stages[:-1]
     levels = {name: Levels(2, 2 + random.choice((0, 1))) for name in names}
     tiles = {"x": random.randint(2, 9), "y": random.randint(2, 5)}
     _compare(of, ORDERS[1], levels, tiles)

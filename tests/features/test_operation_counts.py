@@ -10,6 +10,7 @@ from scheduler.features.pipeline_features import gather
 from scheduler.frontends.document.document import load
 from scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Select, Unary, Var
 from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
+from scheduler.rewrites.passes import normalise
 
 f, g = F("f"), F("g", INT32)
 
@@ -67,7 +68,7 @@ def test_what_is_the_same_along_a_row_is_no_work_of_a_point() -> None:
             "estimates": {"out": [[0, 64], [0, 8]]},
         }
     )
-    stage = gather(pipeline).stages["out"]
+    stage = gather(normalise(pipeline)).stages["out"]
     assert stage.operations.divide == 1
     assert dict(stage.typed)["f32"] == Operations(add=1)
 
@@ -87,7 +88,7 @@ def test_two_products_of_16_bits_in_a_sum_are_one_instruction(others: int) -> No
             "estimates": {"out": [[0, 64]]},
         }
     )
-    typed = dict(gather(pipeline).stages["out"].typed)
+    typed = dict(gather(normalise(pipeline)).stages["out"].typed)
     assert typed["i16"] == Operations(multiply=4)
     assert typed["i32"] == Operations(add=1 + others, convert=1.5)
 

@@ -11,7 +11,7 @@ from scheduler.features.pipeline_features import gather
 from scheduler.frontends.document.document import load
 from scheduler.ir.pipeline.expressions import Var
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior")
 
@@ -38,7 +38,7 @@ def test_the_search_sees_the_inside_of_an_image(kind: str) -> None:
     """The places that are read and how far they reach are those of the pipeline without a boundary."""
     plain, bounded = pipeline_of(None), pipeline_of(kind)
     assert estimated_regions(normalise(bounded)) == estimated_regions(normalise(plain))
-    seen, expected = gather(bounded).stages, gather(plain).stages
+    seen, expected = gather(normalise(bounded)).stages, gather(normalise(plain)).stages
     assert [s.reads for s in seen.values()] == [s.reads for s in expected.values()]
     assert all(span.known for s in seen.values() for r in s.reads for span in r.roughly)
 

@@ -30,6 +30,7 @@ from scheduler.ir.pipeline.expressions import Call, Const
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import FLOAT32, INT32
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from scheduler.rewrites.passes import normalise, rewrite
 from scheduler.search import SearchOptions, autoschedule
 from scheduler.search.vectorize_and_parallelize import root_schedule
 
@@ -45,7 +46,7 @@ def group(
     of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int], lanes: int
 ) -> GroupCounts:
     """The counts of the pipeline as one group, along x."""
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
     output = facts.stages[members.output]
@@ -201,7 +202,7 @@ def test_what_is_inline_and_the_same_for_a_vector_is_computed_once_for_it(place:
 def test_look_ups_are_gathers() -> None:
     platform = catalog.get("i7-6700")
     bilateral = pipelines.load("bilateral_grid")
-    counts = {c.output: c for c in counts_of(bilateral, root_schedule(bilateral, platform), platform)}
+    counts = {c.output: c for c in counts_of(rewrite(bilateral, root_schedule(bilateral, platform)), platform)}
     (interpolated,) = (s.work for s in counts["interpolated"].stages if s.stage == "interpolated")
     (histogram,) = (s.work for s in counts["histogram"].stages if s.stage == "histogram")
     assert interpolated is not None
@@ -227,7 +228,7 @@ def scan_and_reader() -> Pipeline:
 def test_rows_that_read_a_scan_touch_what_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_traffic, "LINE", 1)
     of = scan_and_reader()
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, "out", facts.graph.stages)
     axes = {"x": axis("x", 64, [64]), "y": axis("y", 97, [97])}
     running = Running({"scan": Run("x", 8), "out": Run("x", 8)}, stream=True)
@@ -264,7 +265,8 @@ NEAR = "table(x + clamp(int32(i(x, y)), -radius, radius), y)"
 
 
 def test_a_clamp_by_params_is_as_wide_as_these_are_estimated() -> None:
-    (read,) = (r for r in gather(table(NEAR, "xy", [[0, 64], [0, 32]])).stages["out"].reads if r.producer == "table")
+    facts = gather(normalise(table(NEAR, "xy", [[0, 64], [0, 32]])))
+    (read,) = (r for r in facts.stages["out"].reads if r.producer == "table")
     assert (read.spans[0].var, read.spans[0].lo, read.spans[0].hi) == ("x", -5, 5)
     assert read.looked_up
 
@@ -284,11 +286,11 @@ def test_four_channels_of_a_place_are_pixels_where_another_group_makes_them() ->
     channels = NEAR.replace(", y)", ", y, c)").replace("i(x, y, c)", "i(x, y)")
     of = table(channels, "xyc", [[0, 64], [0, 32], [0, 4]], "a(x, y) * (c + 1)")
     platform = catalog.get("i7-6700")
-    counts = {c.output: c for c in counts_of(of, root_schedule(of, platform), platform)}
+    counts = {c.output: c for c in counts_of(rewrite(of, root_schedule(of, platform)), platform)}
     (out,) = (s.work for s in counts["out"].stages)
     assert out is not None
     assert [t.stride for t in out.loads if t.way == "pixels"] == [4]
-    assert fours(gather(of)) == {"table"}
+    assert fours(gather(normalise(of))) == {"table"}
     together = works(of, ("c.inner", "x.inner", "y.inner"), {"table": Levels(3, 3)}, {"x": 64, "y": 32, "c": 4}, 16)
     assert {t.way for t in together["out"].loads} == {"gathered", "aligned"}
 
@@ -314,7 +316,7 @@ def test_tiles_of_coarse_levels_need_no_more_than_there_is() -> None:
         ],
         "outputs": ["out"], "estimates": {"out": [[0, 64]]},
     }  # fmt: skip
-    facts = gather(load(document))
+    facts = gather(normalise(load(document)))
     members = members_of(facts, "out", facts.graph.stages)
     nest = Nest("out", ("x.inner", "x.outer"), {"x": axis("x", 64, [8, 64])})
     running = Running({n: Run("x", 8) for n in members.names if n != "a"})
@@ -329,7 +331,7 @@ def test_tiles_of_coarse_levels_need_no_more_than_there_is() -> None:
 def test_down_a_column_each_point_is_a_line() -> None:
     """Vectors along rows against scalars down columns, of a stage that is computed as a whole."""
     of = blur(64, 40)
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, "blur_y", facts.graph.stages)
     nest = Nest("blur_y", ORDERS[0], {"x": axis("x", 64, [64]), "y": axis("y", 40, [40])})
     found = []
@@ -351,7 +353,7 @@ def test_the_same_schedule_has_the_same_price() -> None:
     for name in ("blur", "unsharp", "camera_pipe"):
         of = pipelines.load(name)
         schedule = autoschedule(of, platform, SearchOptions("taco2019")).schedule
-        first, again = (predict(of, schedule, platform, Ecm()) for _ in range(2))
+        first, again = (predict(rewrite(of, schedule), platform, Ecm()) for _ in range(2))
         assert first == again
         assert 0 < float(first.total) < 1e7
 
@@ -377,7 +379,7 @@ def test_rows_that_a_tile_breaks_off_go_on_in_the_next_along_the_row() -> None:
 
 def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
     of = pipeline("twice", [stage("out", "xy", F("input")(x, y) * 2)], {"out": (64, 64)})
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, "out", ("out",))
     nest = Nest("out", ORDERS[2], {"x": axis("x", 64, [64]), "y": axis("y", 64, [8])})
     reads = effective(members, frozenset())
@@ -414,7 +416,7 @@ def test_one_place_is_not_looked_up_through_a_stage_that_is() -> None:
         "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 32]]},
     }  # fmt: skip
     of = load(document)
-    members = members_of(gather(of), "out", ("gain", "scaled", "out"))
+    members = members_of(gather(normalise(of)), "out", ("gain", "scaled", "out"))
     reads = effective(members, frozenset({"scaled"}))["out"].reads
     assert {r.producer: r.looked_up for r in reads} == {"a": True, "gain": False, "i": False}
     platform = catalog.get("i7-6700")
@@ -449,7 +451,7 @@ def test_rows_past_the_caches_whose_ends_are_in_their_lines(lanes: int, clamped:
     for extent in (64, 60):  # lines of 16 elements
         at = clamp(x + 1, 0, extent - 1) if clamped else x + 1
         of = pipeline("stencil", [stage("out", "xy", F("input")(x, y) + F("input")(at, y))], {"out": (extent, 10)})
-        facts = gather(of)
+        facts = gather(normalise(of))
         members = members_of(facts, "out", facts.graph.stages)
         axes = {"x": axis("x", extent, [min(tile, extent)]), "y": axis("y", 10, [10])}
         running = Running({"out": Run("x", lanes)}, stream=True)
@@ -464,7 +466,7 @@ def test_how_much_of_what_a_group_reads_others_have_written_past_the_caches() ->
     schedule = root_schedule(of, platform)
     first, last = schedule.groups
     for stream, share in ((False, 0.0), (True, 1.0)):
-        found = counts_of(of, replace(schedule, groups=(replace(first, stream=stream), last)), platform)
+        found = counts_of(rewrite(of, replace(schedule, groups=(replace(first, stream=stream), last))), platform)
         assert [c.work.past for c in found if c.work] == [0.0, share]
 
 
@@ -484,7 +486,7 @@ estimates:
 
 
 def _outputs_work(of: Pipeline, lanes: int) -> Work:
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     output = facts.stages[members.output]
     axes = {d: axis(d, e, [e]) for d, e in zip(output.dims, output.extents, strict=True)}
@@ -503,7 +505,7 @@ def _enlarged(rows: str, by: int) -> Work:
         stage("ring", "xyc", up(x, y, c) + 1),
         stage("out", "xyc", ring(x, y, c) + (up(x, y, c) if rows == "out" else ring(x, y + 1, c))),
     ]
-    facts = gather(pipeline("enlarged", stages, {"out": (64, 16, 2)}, {"input": "xyc"}))
+    facts = gather(normalise(pipeline("enlarged", stages, {"out": (64, 16, 2)}, {"input": "xyc"})))
     members = members_of(facts, "out", facts.graph.stages)
     axes = {d: axis(d, e, [e]) for d, e in (("x", 64), ("y", 16), ("c", 2))}
     nest = Nest("out", ("c.inner", "x.inner", "y.inner"), axes)
@@ -542,7 +544,7 @@ def test_what_is_held_in_registers_is_what_the_code_keeps(
         placements=(Placement("f", "x.inner", "x.outer", storage="registers", vector=Vector("x", lanes)),),
     )
     schedule, platform = Schedule("windows", "by hand", (group,)), catalog.get("epyc-9655")
-    (counts,) = counts_of(of, schedule, platform)
+    (counts,) = counts_of(rewrite(of, schedule), platform)
     code = generate(of, schedule, platform).code
     assert counts.stages[-1].work is not None
     ((size, vectors),) = counts.stages[-1].work.held
@@ -567,7 +569,7 @@ def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -
         "estimates": {"out": [[0, 64], [0, 8]]},
     }
     of = load(document)
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, "out", ("root", "out"))
     reads = effective(members, frozenset({"root"}))
     axes = {"x": axis("x", 64, [64]), "y": axis("y", 8, [8])}

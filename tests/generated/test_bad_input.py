@@ -19,6 +19,7 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.arguments import ArgumentError, RegionError
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 N = 37
 
@@ -47,7 +48,7 @@ def sources(pipeline: Pipeline) -> list[CSource]:
     """C by the method, relaxed and strict, and by a schedule drawn at random."""
     made = [compile_pipeline(pipeline, here(), Options(strict=strict)).source for strict in (False, True)]
     schedule = random_schedule(pipeline, 2)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     return [*made, source_of(pipeline, schedule, here())]
 
 

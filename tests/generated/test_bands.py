@@ -12,6 +12,7 @@ from benchmarks.problem import at_regions
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 SLIDING = {
     "blur": ("blur_y", ["blur_x"], []),
@@ -47,7 +48,7 @@ def test_bands_of_every_number_of_rows(name: str, rows: int) -> None:
     """Fewer than a tile has, whole tiles and some more, in one column and in several; begun anywhere."""
     schedule = in_bands(name, rows)
     pipeline = loaded(name)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     library = build(source)
     for height in (1, 4, 23) if name == "nl_means" else (1, 3, 4, 8, 9, 23):

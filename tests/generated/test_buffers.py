@@ -18,6 +18,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.rewrites.passes import normalise
 
 
 def compiled(pipeline: Pipeline) -> tuple[ctypes.CDLL, CSource]:
@@ -89,7 +90,7 @@ def test_queries_answer_as_the_analysis_does(name: str) -> None:
     asked = [query(p.regions[o]) for o in p.pipeline.outputs]
     assert invoke(library, source, [*arguments, *asked]) == E_REGION
     whole = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in p.inputs.items()}
-    required = required_regions(p.pipeline, p.regions, {}, whole)
+    required = required_regions(normalise(p.pipeline), p.regions, {}, whole)
     for i, b in zip(p.pipeline.inputs, arguments, strict=True):
         assert region_of(b) == required[i.name]
 
@@ -104,7 +105,7 @@ def test_of_any_region_queries_answer_as_the_analysis_does(index: str, region: t
     pipeline = load(document)
     table = query(((0, 0),))
     assert invoke(*compiled(pipeline), [table, query((region,))]) == E_REGION
-    assert region_of(table) == required_regions(pipeline, {"out": (region,)}, {}, {})["table"]
+    assert region_of(table) == required_regions(normalise(pipeline), {"out": (region,)}, {}, {})["table"]
 
 
 # Mistakes

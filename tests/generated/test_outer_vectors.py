@@ -15,6 +15,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector, inner
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 STRICT_FLAGS = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")
 
@@ -43,7 +44,7 @@ def test_any_order_computes_the_same(name: str) -> None:
         if schedule == drawn:
             continue
         tried += 1
-        check(pipeline, schedule)
+        check(rewrite(pipeline, schedule))
         source = source_of(pipeline, schedule, here())
         library = build(source, STRICT_FLAGS)
         for size in ("7x3", "shifted"):
@@ -73,7 +74,7 @@ def test_slices_inside_of_vectors() -> None:
     member = Placement("apart", "y.inner", "y.inner", False, "memory", ("z", "x", "y"), Vector("x", 16))
     group = Group("out", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 16), (), (member,))
     schedule = Schedule("slices", "by hand", (group,))
-    check(of, schedule)
+    check(rewrite(of, schedule))
     source = source_of(of, schedule, here())
     rows = source.code[source.code.index("apart: computed at") :]
     assert rows.index("for (int64_t x_step_") < rows.index("for (int64_t z_")

@@ -28,7 +28,7 @@ from scheduler.ir.schedule.difference import differences
 from scheduler.ir.schedule.document import from_document, to_document
 from scheduler.ir.schedule.schedule import Group, Joining, Schedule
 from scheduler.legality.verifier import check
-from scheduler.rewrites.prepare import prepared
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.output_fusion import together
 
@@ -60,7 +60,7 @@ def pipeline(
 
 
 def joining(of: Pipeline) -> Schedule:
-    return Schedule(of.name, "by hand", (), joinings=together(prepared(of, Schedule(of.name, "", ()))))
+    return Schedule(of.name, "by hand", (), joinings=together(rewrite(of, Schedule(of.name, "", ())).pipeline))
 
 
 ALL = pipeline(GRADIENT, ["strong", "gy", "gx"])
@@ -85,7 +85,7 @@ def test_outputs_alike_are_joined_but_those_that_others_read() -> None:
 def test_the_joint_is_named_for_an_output_in_it() -> None:
     chosen = joining(ALL)
     with pytest.raises(IllegalSchedule, match="stage 'gx': it is computed as a value of 'strong_gy_gx'"):
-        check(ALL, replace(chosen, groups=(Group("gx", (), (), None, None, (), ()),)))
+        check(rewrite(ALL, replace(chosen, groups=(Group("gx", (), (), None, None, (), ()),))))
 
 
 def test_outputs_that_would_grow_are_not_joined() -> None:
@@ -97,14 +97,14 @@ def test_outputs_that_would_grow_are_not_joined() -> None:
     of = pipeline(value, names)
     assert together(of) == ()
     with pytest.raises(IllegalSchedule, match=r"with what it reads of the others put in, 'o\d+' is too large"):
-        prepared(of, Schedule(of.name, "", (), joinings=(Joining(tuple(names), "o"),)))
+        rewrite(of, Schedule(of.name, "", (), joinings=(Joining(tuple(names), "o"),)))
 
 
 @pytest.mark.parametrize("of", [ALL, SOME], ids=["all", "some"])
 def test_what_is_joined_is_what_it_was(of: Pipeline) -> None:
     require_tool("gcc")
     chosen = joining(of)
-    found = root_schedule(prepared(of, chosen), here())
+    found = root_schedule(rewrite(of, chosen).pipeline, here())
     for seed in range(4):
         assert judge(case_of(of, replace(found, joinings=chosen.joinings), seed), ("-O0",)) is None
 
@@ -127,10 +127,10 @@ def test_the_search_joins(of: Pipeline) -> None:
 def test_said() -> None:
     found = autoschedule(ALL, here(threads=2), SearchOptions()).schedule
     assert from_document(to_document(found)) == found
-    assert "# strong_gy_gx: strong, gy, gx, computed together\n" in to_text(ALL, found)
+    assert "# strong_gy_gx: strong, gy, gx, computed together\n" in to_text(rewrite(ALL, found))
     apart = autoschedule(ALL, here(), SearchOptions("taco2019")).schedule
     assert "outputs computed together: strong, gy, gx" in differences(found, apart)
-    for printed in (to_cpp(ALL, found), to_python(ALL, found)):
+    for printed in (to_cpp(rewrite(ALL, found)), to_python(rewrite(ALL, found))):
         assert "Not said: that strong, gy, gx are computed together: each has loops of its own" in printed
         assert "strong_gy_gx" not in printed
     source = source_of(ALL, found, here())
@@ -172,7 +172,7 @@ def test_refused(stages: tuple[str, ...], joint: str, why: str) -> None:
         ).stages  # fmt: skip
         of = replace(of, stages=(*(s for s in of.stages if s.name != "summed"), *sums))
     with pytest.raises(IllegalSchedule, match=r"joining '.*' of ") as refused:
-        prepared(of, Schedule(of.name, "by hand", (), joinings=(Joining(stages, joint),)))
+        rewrite(of, Schedule(of.name, "by hand", (), joinings=(Joining(stages, joint),)))
     assert why in str(refused.value)
 
 

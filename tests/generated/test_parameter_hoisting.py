@@ -13,7 +13,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 from scheduler.search import SearchOptions, autoschedule
 
 RADIUS = "int32(min(float32(n) * scale, 9.5))"
@@ -65,7 +65,7 @@ def test_a_call_takes_what_its_params_make_it_take(params: Mapping[str, float]) 
     r = int(min(params["n"] * np.float32(params["scale"]), np.float32(9.5)))
     for region in (((0, 40), (0, 24)), ((-3, 5), (7, 1))):
         (x, w), (y, h) = region
-        needed = required_regions(of, {"out": region}, params, {})
+        needed = required_regions(normalise(of), {"out": region}, params, {})
         assert needed["image"] == ((x - 2 * r, w + 4 * r), (y - r, h + r))
         pixels = np.random.default_rng(r).integers(80, 120, (h + r, w + 4 * r), dtype=np.uint8)
         image = Image(pixels, (x - 2 * r, y - r))

@@ -12,7 +12,7 @@ from support.random_cases import METHODS, judge, judged_in_children, random_case
 from support.tools import require_compiler
 
 from scheduler.ir.schedule.schedule import INLINE
-from scheduler.rewrites.prepare import prepared
+from scheduler.rewrites.passes import rewrite
 
 CASES, CHUNK = 1000, 40
 # most as the compiler gets them done soonest; the others as it makes the most of them
@@ -45,7 +45,7 @@ def test_the_cases_are_broad() -> None:
     count: Counter[str] = Counter()
     seeds = range(300)
     for case in map(random_case, seeds):
-        stages = {s.name: s for s in prepared(case.pipeline, case.schedule).stages}
+        stages = {s.name: s for s in rewrite(case.pipeline, case.schedule).pipeline.stages}
         count["updates"] += any(s.updates for s in stages.values())
         count["tuples"] += any(len(s.values) > 1 for s in stages.values())
         count["outputs"] += len(case.pipeline.outputs) > 1

@@ -17,6 +17,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 from scheduler.legality.verifier import check
 from scheduler.lowering.lower import lower
+from scheduler.rewrites.passes import rewrite
 
 BYTES = {"name": "bytes", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
 REALS = {"name": "reals", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
@@ -39,7 +40,7 @@ def scheduled(of: Pipeline, strict: bool = False) -> Schedule:
 def judge(of: Pipeline, strict: bool = False, tolerance: float = 0, **params: int) -> None:
     """The rows are shorter than a vector, a bit longer, and much longer."""
     chosen = scheduled(of, strict)
-    check(of, chosen)
+    check(rewrite(of, chosen))
     source = source_of(of, chosen, here())
     library = build(source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(1)

@@ -19,6 +19,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 
 def registers(stage: str, lanes: int = 16) -> Placement:
@@ -98,7 +99,7 @@ def test_a_schedule_with_registers_computes_what_the_pipeline_says(name: str, si
     schedule = SCHEDULES[name]
     name = schedule.pipeline
     pipeline = loaded(name)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     library = build(source)
     p = problem(name, size)
@@ -173,7 +174,7 @@ def test_bools_past_the_caches(fused: bool) -> None:
     member = registers("wide", 64) if fused else inline("wide")[0]
     schedule = rows("edges", "out", (member,), lanes=64)
     schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=True),))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     library = build(source)
     data = np.random.default_rng(5).integers(0, 256, (9, 300), dtype=np.uint8)
@@ -199,7 +200,7 @@ def test_rows_of_pairs_are_written_past_the_caches() -> None:
     )
     schedule = rows("pairs", "out", ())
     schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=True),))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     assert re.search(r"^ +tilesmith_past_f32x\d+\(", source.code, re.M)
     library = build(source)
@@ -223,7 +224,7 @@ def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
     }
     pipeline = planar(values, 256, 64)
     schedule = rows("planar", "out", (ring("ring"), ring("strided"), registers("again")))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     regions = {"out": ((3, 70), (5, 31))}
     p = at_regions(pipeline, regions, use_estimates=False)
@@ -315,7 +316,7 @@ def test_neighbours_are_lanes_of_two_vectors(type_: str, compiler: str) -> None:
         }
     )
     schedule = rows("neighbours", "out", (registers("twice", lanes),), lanes=lanes)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     code = source_of(pipeline, schedule, machine()).code
     assert "tilesmith_from" in code
@@ -353,7 +354,7 @@ def test_rows_that_data_tells_of_are_no_windows() -> None:
     pipeline = load(document)
     group = Group("output", ("x.inner", "y.inner"), (), "y.inner", Vector("x", 16), (), (registers("deep"),))
     schedule = Schedule("looked_up", "by hand", (group,))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     case = case_of(pipeline, schedule, seed=1)
     assert judge(case, ("-O1",)) is None
 

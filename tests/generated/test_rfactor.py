@@ -15,6 +15,7 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Factor, Group, Placement, Schedule, UpdateLoops, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.rewrites.rfactor import factored
 from scheduler.search.vectorize_and_parallelize import root_schedule
 
@@ -108,7 +109,7 @@ SIZES = ((1, 1), (3, 2), (15, 3), (16, 4), (37, 11), (64, 33))
 def test_parts_compute_what_the_whole_does(case: str) -> None:
     of, factors, groups = CASES[case]
     chosen = Schedule("parts", "hand", groups, factors=factors)
-    check(of, chosen)
+    check(rewrite(of, chosen))
     judge(of, chosen)
 
 

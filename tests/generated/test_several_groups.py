@@ -12,6 +12,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 DETAIL = load(
     {
@@ -57,7 +58,7 @@ def schedule(first: str, second: str) -> Schedule:
 )
 def test_every_group_computes_its_own(first: str, second: str) -> None:
     chosen = schedule(first, second)
-    check(DETAIL, chosen)
+    check(rewrite(DETAIL, chosen))
     source = source_of(DETAIL, chosen, here())
     library = build(source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(5)
@@ -95,7 +96,7 @@ def test_vectors_of_each_group_start_at_their_own_multiples() -> None:
         for placed in [Placement("fine", "x.outer", "x.outer", order=("x",), vector=Vector("x", lanes))]
     )
     chosen = Schedule("four", "hand", tuple(groups))
-    check(pipeline, chosen)
+    check(rewrite(pipeline, chosen))
     source = source_of(pipeline, chosen, here())
     images = {"input": Image(np.arange(64, dtype=np.int16) ** 2, (0,))}
     region = dict.fromkeys(pipeline.outputs, ((0, 61),))
@@ -106,7 +107,7 @@ def test_vectors_of_each_group_start_at_their_own_multiples() -> None:
 
 
 def test_halide_computes_a_func_at_one_place() -> None:
-    printed = to_cpp(DETAIL, schedule("a row", "inline"))
+    printed = to_cpp(rewrite(DETAIL, schedule("a row", "inline")))
     assert "// Not said: that 'fine' is kept in the group of 'half': it is in others, too" in printed
     assert 'funcs.at("fine").compute_inline()' in printed
     assert 'funcs.at("fine").compute_at' not in printed

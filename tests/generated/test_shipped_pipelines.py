@@ -16,6 +16,7 @@ from scheduler import pipelines
 from scheduler.codegen.artifact import CSource
 from scheduler.compiler import METHODS
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import root_schedule
 
 NAMES = pipelines.names()
@@ -26,7 +27,7 @@ def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
     pipeline = loaded(name)
     if how == "root":
         schedule = root_schedule(pipeline, here())
-        check(pipeline, schedule)
+        check(rewrite(pipeline, schedule))
         source = source_of(pipeline, schedule, here())
     else:
         source = scheduled(name, here(), how).source
@@ -65,7 +66,7 @@ CASES += [("interpolate", 2), ("nl_means", 1), ("nl_means", 2)]
 def test_any_legal_schedule_computes_what_the_pipeline_says(name: str, seed: int) -> None:
     p = problem(name, "shifted")
     schedule = sliding_schedule(p.pipeline, seed)
-    check(p.pipeline, schedule)
+    check(rewrite(p.pipeline, schedule))
     source = source_of(p.pipeline, schedule, here())
     with threads(2):
         status, got = call(build(source), source, p.pipeline, p.inputs, {}, p.regions)

@@ -21,6 +21,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 
 SMALL = ("blur", "harris", "machado_blur", "sobel", "unsharp")
 LARGE = (
@@ -47,7 +48,7 @@ def images(pipeline: Pipeline, regions: dict[str, Region], x: tuple[int, int], y
     """Images as the regions require them; inputs with a boundary are x by y."""
     whole = {i.name: planes(pipeline, i.name, x, y) for i in pipeline.inputs}
     params = {p.name: p.default for p in pipeline.params if p.default is not None}
-    required = required_regions(pipeline, regions, params, whole)
+    required = required_regions(normalise(pipeline), regions, params, whole)
     rng = np.random.default_rng(5)
     taken = {i.name: whole[i.name] if i.boundary is not None else required[i.name] for i in pipeline.inputs}
     return {
@@ -111,7 +112,7 @@ def test_updates_tuples_and_pyramids_of_every_small_size(name: str, how: str | i
     pipeline = load(DOCUMENTS[name])
     if isinstance(how, int):
         schedule = random_schedule(pipeline, how)
-        check(pipeline, schedule)
+        check(rewrite(pipeline, schedule))
         source = source_of(pipeline, schedule, here())
     else:
         source = compile_pipeline(pipeline, here()).source

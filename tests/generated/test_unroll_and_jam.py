@@ -16,6 +16,7 @@ from scheduler.features.schedule_features import counts_of
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 ROWS = 4
 
@@ -63,7 +64,7 @@ def test_rows_of_every_number_and_width(name: str) -> None:
     """Fewer than a tile has, whole tiles and some more; narrower than a vector and wider; begun anywhere."""
     schedule = SCHEDULES[name]
     pipeline = loaded(schedule.pipeline)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     library = build(source)
     for height in (1, 3, 4, 5, 8, 23):
@@ -100,7 +101,7 @@ def test_the_next_rows_are_asked_for_and_threads_take_neighbours() -> None:
 
 @pytest.mark.parametrize(("name", "loads"), [("inline", 6 * 3 / 4), ("in registers", 3.0)])
 def test_counts_have_what_is_shared(name: str, loads: float) -> None:
-    counts = counts_of(loaded("blur"), SCHEDULES[name], here())[0]
+    counts = counts_of(rewrite(loaded("blur"), SCHEDULES[name]), here())[0]
     works = {s.stage: s.work for s in counts.stages if s.work is not None}
     reader = works["blur_y" if name == "inline" else "blur_x"]
     assert sum(t.times for t in reader.loads) == loads

@@ -16,6 +16,7 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 
 INPUT = {"name": "input", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")
@@ -262,7 +263,7 @@ def test_channels_of_an_update_are_side_by_side() -> None:
         (Placement("colours", INLINE, INLINE),), (loops, loops),
     )  # fmt: skip
     chosen = schedule(group)
-    check(samples, chosen)
+    check(rewrite(samples, chosen))
     source, code = source_of(samples, chosen, here()), source_of(samples, chosen, machine()).code
     update = code[code.index("update 0 of out") : code.index("update 1 of out")]
     three, any_ = update.split("} else {")[0], update.split("} else {")[-1]
@@ -293,14 +294,14 @@ SIZES = (((0, 1), (0, 1)), ((0, 7), (0, 3)), ((-3, 61), (5, 23)), ((0, 100), (0,
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_updates_compute_what_the_pipeline_says(case: str) -> None:
     of, chosen = CASES[case]
-    check(of, chosen)
+    check(rewrite(of, chosen))
     source = source_of(of, chosen, here())
     library = build(source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(3)
     for n, region in enumerate(SIZES):
         regions = dict.fromkeys(of.outputs, region)
         places = {"input": ((-2, 50 + n), (1, 30 + n))}
-        assert required_regions(of, regions, {}, places)
+        assert required_regions(normalise(of), regions, {}, places)
         image = Image(rng.integers(0, 256, (30 + n, 50 + n), dtype=np.uint8), (-2, 1))
         expected = interpret(of, {"input": image}, {}, regions)
         for count in (1, 3):

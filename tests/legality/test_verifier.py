@@ -13,6 +13,7 @@ from scheduler.frontends.document.document import load
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import autoschedule
 
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")
@@ -33,7 +34,7 @@ def _schedule(*groups: Group) -> Schedule:
 
 def _refused(schedule: Schedule, words: str, of: Pipeline | None = None) -> None:
     with pytest.raises(IllegalSchedule, match=words):
-        check(of or blur(), schedule)
+        check(rewrite(of or blur(), schedule))
 
 
 def _placed(**changes: object) -> Schedule:
@@ -41,14 +42,14 @@ def _placed(**changes: object) -> Schedule:
 
 
 def test_sliding_blur_is_legal() -> None:
-    check(blur(), _schedule(GOOD))
+    check(rewrite(blur(), _schedule(GOOD)))
 
 
 @pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
 def test_random_schedules_are_legal(of) -> None:
     pipeline = of()
     for seed in range(60):
-        check(pipeline, random_schedule(pipeline, seed, registers=seed % 2 == 0))
+        check(rewrite(pipeline, random_schedule(pipeline, seed, registers=seed % 2 == 0)))
 
 
 def test_random_schedules_are_reproducible_and_broad() -> None:
@@ -92,11 +93,11 @@ def test_a_bad_placement_is_refused(changes: dict[str, object], words: str) -> N
 
 
 def test_vectors_may_run_outside_of_other_loops() -> None:
-    check(blur(), _placed(order=("y", "x")))
+    check(rewrite(blur(), _placed(order=("y", "x"))))
 
 
 def test_registers_are_legal_at_the_vectorised_loop() -> None:
-    check(blur(), _placed(storage="registers", compute="x.inner", store="y.inner"))
+    check(rewrite(blur(), _placed(storage="registers", compute="x.inner", store="y.inner")))
 
 
 def _row(stages: list[dict[str, object]], placements: tuple[Placement, ...]) -> tuple[Pipeline, Schedule]:
@@ -136,7 +137,7 @@ def test_registers_may_be_read_by_shifts_of_shifts() -> None:
         {"name": "c", "value": "b(x - 1, y) + b(x + 1, y - 2) + a(x, y)"},
     ]
     of, schedule = _row(stages, _in_registers("a", "b"))
-    check(of, schedule)
+    check(rewrite(of, schedule))
 
 
 def test_what_lives_for_a_vector_beside_registers_is_read_by_shifts_and_has_no_updates() -> None:
@@ -148,7 +149,8 @@ def test_what_lives_for_a_vector_beside_registers_is_read_by_shifts_and_has_no_u
     beside = Placement("a", "x.inner", "x.inner")
     of, schedule = _row(stages, (beside, *_in_registers("b")))
     _refused(schedule, "stage 'a' in the group of 'c': .*other than shifts", of)
-    check(of, replace(schedule, groups=(replace(schedule.groups[0], placements=(beside, replace(beside, stage="b"))),)))
+    group = replace(schedule.groups[0], placements=(beside, replace(beside, stage="b")))
+    check(rewrite(of, replace(schedule, groups=(group,))))
     image = "image.extent.x"
     stages[0]["updates"] = [{"domain": {"r": [0, image]}, "at": ["x", "y"], "value": "a(x, y) + image(r, y)"}]
     stages[2]["value"] = "b(x, y)"
@@ -185,7 +187,7 @@ def test_a_bad_group_is_refused(changes: dict[str, object], words: str) -> None:
 def test_groups_cover_every_live_stage_once_in_order() -> None:
     root = Group("blur_x", ("x.inner", "y.inner"), (), None, None, (), ())
     tail = replace(GOOD, placements=())
-    check(blur(), _schedule(root, tail))
+    check(rewrite(blur(), _schedule(root, tail)))
     _refused(_schedule(tail, root), "'blur_x', which is not in the group")
     _refused(_schedule(root, GOOD), "scheduled twice")
     _refused(_schedule(root), "no group has it")
@@ -214,9 +216,9 @@ def test_every_group_that_reads_a_stage_may_compute_its_own() -> None:
     plain = ("x.inner", "y.inner")
     a = Placement("a", INLINE, INLINE)
     b, c = (Group(n, plain, (), None, None, (), (a,)) for n in "bc")
-    check(two, _schedule(b, c))
+    check(rewrite(two, _schedule(b, c)))
     placed = replace(c, placements=(replace(a, compute="y.inner", store="y.inner"),))
-    check(two, _schedule(b, placed))
+    check(rewrite(two, _schedule(b, placed)))
     alone = Group("a", plain, (), None, None, (), ())
     _refused(_schedule(alone, b, c), "'a': it is scheduled twice, and the output of a group", two)
     _refused(_schedule(b, placed, alone), "'a': it is scheduled twice, and the output of a group", two)
@@ -278,23 +280,27 @@ def _sums(**changes: object) -> Schedule:
 
 
 def test_updates_are_tiled_vectorised_and_run_by_threads() -> None:
-    check(COLUMNS, _sums())
+    check(rewrite(COLUMNS, _sums()))
     alone = replace(SUMS, tiles=(), loops=("y.inner", "x.inner"), parallel=None, placements=())
     check(
-        COLUMNS,
-        _schedule(
-            replace(
-                alone, placements=(Placement("twice", INLINE, INLINE),), updates=(UpdateLoops(("r", "x"), None, "x"),)
+        rewrite(
+            COLUMNS,
+            _schedule(
+                replace(
+                    alone,
+                    placements=(Placement("twice", INLINE, INLINE),),
+                    updates=(UpdateLoops(("r", "x"), None, "x"),),
+                ),
+                OUT,
             ),
-            OUT,
-        ),
+        )
     )
     inside = Placement("sums", "x.outer", "x.outer", updates=(UpdateLoops(("x", "r"), Vector("x", 8)),))
     out = Group(
         "out", ("x.inner", "y.inner", "x.outer"), (Tile("x", 16),), "x.outer", None, (),
         (Placement("twice", INLINE, INLINE), inside),
     )  # fmt: skip
-    check(COLUMNS, _schedule(out))
+    check(rewrite(COLUMNS, _schedule(out)))
 
 
 @pytest.mark.parametrize(
@@ -314,7 +320,7 @@ def test_updates_are_tiled_vectorised_and_run_by_threads() -> None:
 )  # fmt: skip
 def test_a_bad_schedule_of_updates_is_refused(changes: dict[str, object], words: str) -> None:
     with pytest.raises(IllegalSchedule, match=words):
-        check(COLUMNS, _sums(**changes))
+        check(rewrite(COLUMNS, _sums(**changes)))
 
 
 def test_updates_need_memory_and_run_in_one_group() -> None:

@@ -13,6 +13,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 N = 61
 AT = "clamp(int32(warp(x)), 0, 7)"
@@ -44,7 +45,7 @@ def test_neighbours_are_gathered_in_pairs(value: str, type_: str, pairs: int) ->
     }
     pipeline = load(document)
     schedule = Schedule("warped", "hand", (Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()),))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     code = source_of(pipeline, schedule, machine()).code
     found = re.findall(r"__builtin_shufflevector\(\w+_pairs, \w+_more, 0, 2, 4, 6, 8, 10, 12, 14\)", code)
@@ -76,7 +77,7 @@ def test_neighbours_in_a_table_that_begins_where_its_memory_does_are_a_pair() ->
         Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()),
     )
     schedule = Schedule("curve", "hand", groups)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     assert "_pairs" in source_of(pipeline, schedule, machine()).code
     source = source_of(pipeline, schedule, here())
     inputs = {"input": Image(np.random.default_rng(0).uniform(-3, 12, N).astype("float32"), (0,))}

@@ -8,6 +8,7 @@ from scheduler import pipelines
 from scheduler.compiler import Options, compile_pipeline
 from scheduler.loop_passes.passes import PASSES, optimize
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import root_schedule
 
 
@@ -17,7 +18,7 @@ def test_every_pass_says_what_it_expects_and_leaves() -> None:
 
 def test_a_second_run_of_the_clean_up_finds_nothing() -> None:
     pipeline = pipelines.load("harris")
-    program = optimize(lower(pipeline, root_schedule(pipeline, machine()), machine()))
+    program = optimize(lower(rewrite(pipeline, root_schedule(pipeline, machine())), machine()))
     (clean_up,) = (p for p in PASSES.passes if p.name == "eliminate-dead-code")
     assert clean_up.run(program) == program
 

@@ -15,6 +15,7 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 LOAD = re.compile(r"= \*\(const \w+_at \*\)\(a_")
 
@@ -83,7 +84,7 @@ def test_what_the_next_iteration_begins_with_is_kept(
 ) -> None:
     pipeline = pipeline_of(value, type_)
     schedule = schedule_of(vector_bytes // pipeline.inputs[0].type.bytes)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     code = source_of(pipeline, schedule, machine(vector_bytes=vector_bytes)).code
     whole = code.split("/* whole vectors */")[1].split("/* the end of the row */")[0]
     assert loads_of_loops(whole) == loads
@@ -103,7 +104,7 @@ def test_what_the_next_iteration_begins_with_is_kept(
 def test_even_and_odd_elements_are_of_the_same_vectors(value: str, loads: int) -> None:
     pipeline = pipeline_of(value)
     schedule = schedule_of(8, inline=True)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     found = loads_of_loops(source_of(pipeline, schedule, machine(vector_bytes=32)).code)
     assert found == [2 * loads]  # of two rows
     assert_right(pipeline, schedule, 32, 2)
@@ -116,7 +117,7 @@ def test_of_many_rows_neighbours_are_of_two_vectors(rows: int, loads: list[int],
     pipeline = pipeline_of(f"sum(a(x, y + r) + a(x + 1, y + r) * 3 + a(x + 8, y + r) for r in range(0, {rows}))")
     schedule = schedule_of(16, inline=True)
     schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=stream),))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     assert loads_of_loops(source_of(pipeline, schedule, machine(vector_bytes=64)).code) == loads
     assert_right(pipeline, schedule, 64, 1, rows + 10)
 

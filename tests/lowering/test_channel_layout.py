@@ -11,6 +11,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 FLAGS = {"gcc": ("-O2",), "clang": ("-O1",)}
 AT = "clamp(int32(i(x)) + y, -1, 40), clamp(int32(i(x + 1)), -3, 20)"
@@ -65,7 +66,7 @@ def test_channels_that_are_looked_up_are_loaded_at_once(
     channels: int, type_: str, value: str, unroll: tuple[str, ...], loaded: str | None, compiler: str
 ) -> None:
     pipeline, schedule = load(pixels(channels, type_, value)), by_hand(unroll)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     code = source_of(pipeline, schedule, machine()).code
     short = {"float32": "f32", "int32": "i32", "uint32": "u32", "int16": "i16"}[type_]

@@ -11,6 +11,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 ROOT = (Group("g", ("i.inner",), (), None, None, (), ()), Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()))
 INSIDE = (Group("out", ("x.inner",), (), None, None, (), (Placement("g", "x.inner", "x.inner"),)),)
@@ -71,7 +72,7 @@ def test_places_that_data_says(index: str, type_: str, groups: tuple[Group, ...]
     }
     pipeline = load(document)
     schedule = Schedule("table", "hand", groups)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     inputs, regions = {"input": _image(type_)}, {"out": ((0, N),)}
     status, got = call(build(source), source, pipeline, inputs, {}, regions)

@@ -18,6 +18,7 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 
 A = {"name": "a", "dims": ["x", "y"], "value": "sqrt(f(x, y)) + f(x + 1, y)"}
 B = {"name": "b", "dims": ["x", "y"], "value": "f(x, y) * f(x, y + 1) - f(x - 1, y)"}
@@ -68,7 +69,7 @@ def assert_right(pipeline: Pipeline, source: CSource) -> None:
     for region in (((0, 70), (0, 7)), ((-3, 41), (-5, 4)), ((1, 1), (1, 1))):
         regions = {"out": region}
         places = {"f": ((0, 50), (0, 9))}
-        required = required_regions(pipeline, regions, {}, places)
+        required = required_regions(normalise(pipeline), regions, {}, places)
         image = random_inputs(pipeline, 1, regions, {}, {"f": required.get("f", places["f"])})["f"]
         inputs = {"f": Image(np.abs(image.array), image.min)}
         expected = interpret(pipeline, inputs, {}, regions)["out"][0]
@@ -88,7 +89,7 @@ def test_values(value: str) -> None:
 def test_under_any_schedule(name: str, seed: int) -> None:
     pipeline = pipeline_of(VALUES[name])
     schedule = random_schedule(pipeline, seed)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     assert_right(pipeline, source_of(pipeline, schedule, here()))
 
 

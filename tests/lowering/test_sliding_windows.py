@@ -21,6 +21,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 
 ROWS = ("x.inner", "y.inner", "x.outer", "y.outer")
 
@@ -32,12 +33,12 @@ def by_hand(
     parallel = loops[-1] if loops[-1].endswith("outer") else None
     group = Group(pipeline.outputs[0], loops, tiles, parallel, Vector("x", 8), (), tuple(placements))
     schedule = Schedule(pipeline.name, "hand", (group,))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     return schedule
 
 
 def counted(pipeline: Pipeline, schedule: Schedule, regions: dict[str, Region]) -> Executed:
-    return execute(lower(pipeline, schedule, here()), pipeline, regions)
+    return execute(lower(rewrite(pipeline, schedule), here()), pipeline, regions)
 
 
 def sliding(name: str, **changes: object) -> Placement:
@@ -67,7 +68,7 @@ def test_a_window_slides_along_tiles_of_some_rows(rows: int, width: int, ring: i
         (sliding("blur_x", compute="y.outer", store="x.outer"),),
     )
     schedule = Schedule("blur", "hand", (group,))
-    check(loaded("blur"), schedule)
+    check(rewrite(loaded("blur"), schedule))
     regions = {"blur_y": ((0, 64), (0, 96)), "input": ((0, 66), (0, 98))}
     run = counted(loaded("blur"), schedule, regions)
     tail = 64 % width  # the last vector of a row overlaps the one before
@@ -167,7 +168,8 @@ def assert_computes(
         assert status == 0
         expected = interpret(pipeline, {"input": image}, {}, regions)[output]
         np.testing.assert_array_equal(got[output][0], expected[0])
-        run = execute(lower(pipeline, schedule, here()), pipeline, {**regions, "input": ((0, SIZE), (0, SIZE))})
+        program = lower(rewrite(pipeline, schedule), here())
+        run = execute(program, pipeline, {**regions, "input": ((0, SIZE), (0, SIZE))})
         assert run.stored[output] >= region[0][1] * region[1][1]
 
 

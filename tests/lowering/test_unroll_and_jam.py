@@ -13,6 +13,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 
 @pytest.mark.parametrize("shifts", [5, 9])
@@ -34,7 +35,7 @@ def test_shifts_of_what_is_compared_share_its_loads(shifts: int) -> None:
     loops = ("x.inner", "y.inner", "y.outer")
     group = Group("out", loops, (Tile("y", 16),), "y.outer", Vector("x", 8), (), (away,))
     schedule = Schedule("compared", "by hand", (group,))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, machine(vector_bytes=32))
     vectors = source.code.split("/* away: computed")[1].split("x_step")
     stored = max(len(re.findall(r"f32x8_at \*\)\(away_\d+ [^;]*\) =", part)) for part in vectors)
@@ -67,7 +68,7 @@ def test_rows_whose_windows_overlap_are_computed_together(value: str, steps: int
     loops = ("x.inner", "y.inner", "y.outer")
     group = Group("out", loops, (Tile("y", 10),), "y.outer", Vector("x", 8), (), members)
     schedule = Schedule("columns", "by hand", (group,))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, machine(vector_bytes=32))
     together = re.findall(r"y_\d+ \+= 4\)", source.code.split("/* column: computed")[1])
     assert bool(together) == (steps == 4)
@@ -97,7 +98,7 @@ def test_sums_of_channels_are_taken_term_by_term(divisor: str) -> None:
     loops = ("c.inner", "x.inner", "y.inner")
     group = Group("out", loops, (), "y.inner", Vector("x", 8), ("c",), (Placement("total", "inline", "inline"),))
     schedule = Schedule("channels", "by hand", (group,))
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, machine(vector_bytes=32))
     row = source.code.split("int64_t xv_0 =")[1].split("for (")[0]
     order = "".join(re.findall(r"const f32x8 (\w)_\d+ = \*", row))

@@ -12,6 +12,7 @@ from scheduler import pipelines
 from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load_text
 from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.rewrites.passes import normalise
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = [(1, 1), (7, 3), (20, 33)]
@@ -104,7 +105,7 @@ def developed(raw: np.ndarray, matrix: np.ndarray, size: tuple[int, int], **para
     pipeline = pipelines.load("camera_pipe")
     region = {"processed": ((0, size[0]), (0, size[1]), (0, 3))}
     values = {p.name: p.default for p in pipeline.params} | params
-    (left, w), (top, h) = required_regions(pipeline, region, values, {})["input"]
+    (left, w), (top, h) = required_regions(normalise(pipeline), region, values, {})["input"]
     images = {
         "input": Image(np.ascontiguousarray(raw[:h, :w]), (left, top)),
         "matrix_3200": Image(matrix, (0, 0)),

@@ -15,7 +15,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from scheduler.ir.pipeline.substitution import substituted
 from scheduler.ir.pipeline.types import INT32
 from scheduler.rewrites.fold_updates import folded
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 ROW = {"name": "input", "type": "uint8", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}
 REALS = {"name": "reals", "type": "float32", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}

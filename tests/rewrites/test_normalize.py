@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.analysis.memoize import PIPELINES
 from scheduler.analysis.stage_graph import expressions
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.expressions import Access, walk
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 
@@ -73,25 +72,6 @@ def test_a_pipeline_without_boundaries_is_itself() -> None:
     seeds = (s for s in range(500) if "boundary" not in str(random_pipeline(s)))
     pipeline = load(random_pipeline(next(seeds)))
     assert normalise(pipeline) is pipeline
-
-
-def test_what_was_normalised_is_remembered() -> None:
-    """Normal pipelines are remembered by the pipeline itself and `strict`, for as long as not many others are asked
-    for."""
-    pipeline, other = load(document("repeat_edge")), load(document("repeat_edge"))
-    plain = normalise(pipeline)
-    assert normalise(pipeline) is plain
-    assert normalise(plain) is plain
-    assert normalise(other) == plain
-    assert normalise(other) is not plain
-    told: list[str] = []
-    assert normalise(pipeline, note=lambda name, *_: told.append(name)) is plain
-    assert "boundaries" in told
-    others = [normalise(load(document("constant"))) for _ in range(PIPELINES)]
-    assert len(set(map(id, others))) == len(others)
-    again = normalise(pipeline)
-    assert again == plain
-    assert again is not plain
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 
 def pyramid(half: str, levels: int, kind: str = "repeat_edge") -> Pipeline:
@@ -57,7 +57,7 @@ def test_readers_stop_at_the_edge_that_a_stage_inherits(half: str, size: int) ->
 
 @pytest.mark.parametrize(("half", "inherits"), HALVES.items())
 def test_what_lies_beyond_an_inherited_edge_is_not_computed(half: str, inherits: bool) -> None:
-    found = required_regions(pyramid(half, 3), {"out": ((0, 64),)}, {}, {"input": ((0, 64),)})
+    found = required_regions(normalise(pyramid(half, 3)), {"out": ((0, 64),)}, {}, {"input": ((0, 64),)})
     ((lo, extent),) = found["level_1"]
     assert (lo >= -7 and lo + extent <= 40) == inherits
 
@@ -65,7 +65,7 @@ def test_what_lies_beyond_an_inherited_edge_is_not_computed(half: str, inherits:
 @pytest.mark.parametrize("kind", ["constant", "mirror_image", "repeat_image"])
 def test_other_boundaries_are_not_inherited(kind: str) -> None:
     found = required_regions(
-        pyramid("{f}(2 * x) + {f}(2 * x + 1)", 3, kind=kind), {"out": ((0, 64),)}, {}, {"input": ((0, 64),)}
+        normalise(pyramid("{f}(2 * x) + {f}(2 * x + 1)", 3, kind=kind)), {"out": ((0, 64),)}, {}, {"input": ((0, 64),)}
     )
     assert found["level_1"][0][0] <= -12
 
@@ -75,7 +75,7 @@ def test_places_that_inherited_data_says_are_inherited() -> None:
     table = "{f}(clamp({f}(2 * x), 0, 63)) + {f}(2 * x + 1)"
     by_data = pyramid(table, 3)
     for p in (pipeline, by_data):
-        found = required_regions(p, {"out": ((0, 64),)}, {}, {"input": ((0, 64),)})
+        found = required_regions(normalise(p), {"out": ((0, 64),)}, {}, {"input": ((0, 64),)})
         assert found["level_2"][0][0] >= -5
     inputs = {"input": Image(np.arange(64, dtype=np.int32)[::-1].copy(), (0,))}
     regions = {"out": ((0, 64),)}

@@ -9,7 +9,7 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.expressions import Reduce, walk
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 X, Y = "for r in range(20)", "for s in range(input.extent.y)"
 

@@ -17,7 +17,7 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.expressions import Access, walk
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Factor
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 from scheduler.rewrites.rfactor import factored, reductions
 
 PHOTO = {"name": "photo", "type": "uint8", "dims": ["x", "y"]}
@@ -74,8 +74,8 @@ def assert_same(
                     assert a.dtype == b.dtype
         known = {"n": 3, "m": 3} | values
         boxes = {"photo": ((-2, width), (3, height)), "reals": ((-2, width), (3, height))}
-        whole = required_regions(pipeline, regions, known, boxes)
-        less = required_regions(cut, regions, known, boxes)
+        whole = required_regions(normalise(pipeline), regions, known, boxes)
+        less = required_regions(normalise(cut), regions, known, boxes)
         for name in ("photo", "reals"):
             for (lo, extent), (low, cut_extent) in zip(whole.get(name, ()), less.get(name, ()), strict=False):
                 assert lo <= low

@@ -11,7 +11,7 @@ from scheduler import pipelines
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret, required_regions
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 
 STEP = "max(f(x, r, t - 1), f(x, r + clamp(1 << (t - 1), 0, 8), t - 1))"
 ROWS: list[object] = ["input.min.y - 2", "input.extent.y + 1"]

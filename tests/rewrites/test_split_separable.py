@@ -16,10 +16,10 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.schedule.schedule import Separation
-from scheduler.rewrites.normalize import normalise
+from scheduler.ir.schedule.schedule import Schedule, Separation
+from scheduler.rewrites.passes import normalise, rewrite
 from scheduler.rewrites.split_separable import separated
-from scheduler.search.separable_choice import separate
+from scheduler.search.separable_choice import Separated, separate
 
 BOUNDARIES = (None, "repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 
@@ -43,8 +43,8 @@ def assert_equal(pipeline: Pipeline, cut: Pipeline, tolerance: float = 1e-5) -> 
     bounded = any(i.boundary is not None for i in pipeline.inputs)
     whole = {i.name: ((0, 6), (3, 4), (0, 3))[: len(i.dims)] for i in pipeline.inputs} if bounded else {}
     whole |= {i.name: ((-4, 9),) for i in pipeline.inputs if i.dims == ("k",)}
-    needed = required_regions(pipeline, regions, params, whole)
-    after = required_regions(cut, regions, params, whole)
+    needed = required_regions(normalise(pipeline), regions, params, whole)
+    after = required_regions(normalise(cut), regions, params, whole)
     assert {i.name: after.get(i.name) for i in pipeline.inputs} == {i.name: needed.get(i.name) for i in pipeline.inputs}
     images = {}
     for i in pipeline.inputs:
@@ -246,12 +246,12 @@ def steps(first: str, second: str, boundary: str | None = None, type: str = "flo
 @pytest.mark.parametrize("boundary", [None, "repeat_edge"])
 def test_two_steps_are_exchanged(first: str, second: str, boundary: str | None) -> None:
     of = steps(first, second, boundary)
-    chosen = separate(gather(of), strict=False)
-    assert chosen.separations == (Separation("out", 0, "y", "out_y", through="rows"),)
+    chosen = split_by_choice(of)
+    assert chosen.plan.schedule.separations == (Separation("out", 0, "y", "out_y", through="rows"),)
     assert "rows" not in chosen.facts.graph.stages
     assert chosen.facts.partial == {"out_y"}
-    assert_equal(of, separated(normalise(of), chosen.separations))
-    assert separate(gather(of, strict=True), strict=True).separations == ()
+    assert_equal(of, separated(normalise(of), chosen.plan.schedule.separations))
+    assert split_by_choice(of, strict=True).plan.schedule.separations == ()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_two_steps_are_exchanged(first: str, second: str, boundary: str | None) 
     ],
 )
 def test_steps_that_stay(first: str, second: str) -> None:
-    assert separate(gather(steps(first, second)), strict=False).separations == ()
+    assert split_by_choice(steps(first, second)).plan.schedule.separations == ()
 
 
 def test_what_can_be_put_in() -> None:

@@ -16,6 +16,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.ir.pipeline.arguments import Image, Region, RegionError
 from scheduler.ir.pipeline.pipeline import Boundary, Input, Pipeline, Stage
 from scheduler.ir.pipeline.types import FLOAT32
+from scheduler.rewrites.passes import normalise
 
 Need = Callable[[tuple[int, int]], tuple[int, int]]  # (first, last) of an output dim -> of an input dim
 
@@ -139,7 +140,7 @@ def test_shipped_pipelines(name: str, size: tuple[int, int]) -> None:
     values = {p.name: params[p.name] for p in pipeline.params}
 
     def fits(regions: Mapping[str, Region]) -> bool:
-        need = required_regions(pipeline, regions, values, available)
+        need = required_regions(normalise(pipeline), regions, values, available)
         return all(
             low >= has and low + extent <= has + size
             for name in available

@@ -10,6 +10,7 @@ from platforms.model import CpuPlatform
 from scheduler.frontends.document.document import load
 from scheduler.ir.schedule.schedule import INLINE, Schedule
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import SearchOptions, autoschedule
 
 
@@ -30,7 +31,7 @@ def scheduled(
         }
     )  # fmt: skip
     schedule = autoschedule(pipeline, host, options).schedule
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     return schedule
 
 

@@ -13,6 +13,7 @@ from scheduler.compiler import Options, compile_pipeline
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import root_schedule
 
 METHODS = ("root", "taco2019", "default")
@@ -65,7 +66,7 @@ class Judged:
     def _build(self, method: str) -> tuple:
         if method == "root":
             schedule = root_schedule(self.pipeline, here())
-            check(self.pipeline, schedule)
+            check(rewrite(self.pipeline, schedule))
             source = source_of(self.pipeline, schedule, here())
         else:
             source = compile_pipeline(self.pipeline, here(), Options(method)).source

@@ -24,6 +24,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
 Region = tuple[tuple[int, int], ...]
@@ -44,7 +45,7 @@ class Buffer(ctypes.Structure):
 
 
 def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
-    return emit_c(optimize(lower(pipeline, schedule, platform)))
+    return emit_c(optimize(lower(rewrite(pipeline, schedule), platform)))
 
 
 def widest_vector(code: str) -> int:

@@ -38,6 +38,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.document import from_document
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 from scheduler.search import SearchOptions, autoschedule
 
 LARGEST_CODE = 600_000
@@ -109,7 +110,7 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
     regions |= {name: regions[j.stages[0]] for j in schedule.joinings for name in j.stages}
     some = random_inputs(pipeline, seed, regions, params)
     places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in some.items()}
-    required = required_regions(pipeline, regions, params, places)
+    required = required_regions(normalise(pipeline), regions, params, places)
     point = (0, 1)  # of what is not read at all
     sizes = {i.name: required.get(i.name, (point,) * len(i.dims)) for i in pipeline.inputs if i.boundary is None}
     inputs = random_inputs(pipeline, seed, regions, params, sizes)
@@ -120,7 +121,7 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
 def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
     """The first failure of the generated code; where this machine has no such vectors, that it is not compiled. Raises
     TooLong where there is too much of it."""
-    check(case.pipeline, case.schedule)
+    check(rewrite(case.pipeline, case.schedule))
     source = source_of(case.pipeline, case.schedule, machine(vector_bytes=case.vector_bytes))
     if len(source.code) > LARGEST_CODE:
         raise TooLong(f"{len(source.code)} characters of code")

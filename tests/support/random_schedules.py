@@ -31,7 +31,7 @@ from scheduler.ir.schedule.schedule import (
     outer,
 )
 from scheduler.legality.verifier import MAX_UNROLL, check
-from scheduler.rewrites.prepare import prepared
+from scheduler.rewrites.passes import rewrite, with_joinings, with_separations
 from scheduler.rewrites.rfactor import factored, reductions
 from scheduler.rewrites.split_separable import put_in, split
 from scheduler.search.output_fusion import together
@@ -58,7 +58,7 @@ def drawn_schedule(pipeline: Pipeline, random: Random, registers: bool = False, 
     for _ in range(ATTEMPTS):
         try:
             schedule = attempt(pipeline, random, registers, strict)
-            check(pipeline, schedule)
+            check(rewrite(pipeline, schedule))
         except IllegalSchedule:
             continue
         return schedule
@@ -98,10 +98,11 @@ class _Drawing:
         self.strict = self.chance(0.3) or strict
         self.factors = self._factors(pipeline)
         cut = Schedule(pipeline.name, "random", (), self.strict, factors=self.factors)
-        self.separations = self._separations(prepared(pipeline, cut))
-        cut = replace(cut, separations=self.separations)
-        self.joinings = tuple(j for j in together(prepared(pipeline, cut)) if self.chance(0.5))
-        self.pipeline = prepared(pipeline, replace(cut, joinings=self.joinings))
+        plan = rewrite(pipeline, cut)
+        self.separations = self._separations(plan.pipeline)
+        plan = with_separations(plan, self.separations)
+        self.joinings = tuple(j for j in together(plan.pipeline) if self.chance(0.5))
+        self.pipeline = with_joinings(plan, self.joinings).pipeline
         self.graph: StageGraph = stage_graph(self.pipeline)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.nests: dict[str, _Nest] = {}

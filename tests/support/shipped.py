@@ -17,6 +17,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import ScalarType
+from scheduler.rewrites.passes import normalise
 
 TOLERANCE = 1e-5  # of the output's largest magnitude
 
@@ -83,7 +84,7 @@ def problem(name: str, size: str) -> Problem:
     regions = {o: _region(pipeline, o, pipeline.stage(o).dims, plane) for o in pipeline.outputs}
     whole = {i.name: _region(pipeline, i.name, i.dims, plane) for i in pipeline.inputs}
     params = {p.name: p.default for p in pipeline.params if p.default is not None}
-    required = required_regions(pipeline, regions, params, whole)
+    required = required_regions(normalise(pipeline), regions, params, whole)
     rng = np.random.default_rng(7)
     inputs = {}
     for i in pipeline.inputs:

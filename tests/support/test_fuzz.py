@@ -15,6 +15,7 @@ from support.tools import require_tool
 from scheduler.frontends.document.document import load
 from scheduler.ir.schedule.document import from_document
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 
 def test_a_short_run(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_what_goes_wrong_is_kept(
     case = random_case(13)
     assert load(json.loads((folder / "pipeline.json").read_text())) == case.pipeline
     schedule = from_document(json.loads((folder / "schedule.json").read_text()))
-    check(case.pipeline, schedule)
+    check(rewrite(case.pipeline, schedule))
     assert schedule.groups == case.schedule.groups
     again = (folder / "again.sh").read_text().strip()
     assert again in told

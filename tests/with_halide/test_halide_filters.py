@@ -18,6 +18,7 @@ from support.modules import require_module
 from scheduler import pipelines
 from scheduler.features.required_regions import required_regions
 from scheduler.interpreter.interpreter import Image, interpret
+from scheduler.rewrites.passes import normalise
 
 require_module("halide")
 
@@ -294,7 +295,8 @@ def test_camera_pipe(kind: str, params: dict[str, float]) -> None:
     for low, width, height in [((0, 0), 1, 1), ((3, -5), 64, 47)]:
         region = ((low[0], width), (low[1], height), (0, 3))
         defaults = {p.name: p.default for p in pipeline.params}
-        (left, w), (top, h) = required_regions(pipeline, {"processed": region}, defaults | params, {})["input"]
+        needed = required_regions(normalise(pipeline), {"processed": region}, defaults | params, {})
+        (left, w), (top, h) = needed["input"]
         rng = np.random.default_rng(3)
         raw = mosaic(picture(w, h)) if kind == "picture" else rng.integers(0, 1024, (h, w)).astype(np.uint16)
         raw[rng.random(raw.shape) < 0.01] = 1023  # hot pixels

@@ -26,15 +26,15 @@ from app.service.schedules.answers import (
     plain,
 )
 from app.service.schedules.examples import BLUR
-from scheduler import compiler
 from scheduler.codegen import loopnest
 from scheduler.codegen.halide import source as halide
-from scheduler.compiler import Compiled, Options, compile_pipeline, schedule_key
+from scheduler.compiler import Compiled, Options, checked_and_generated, compile_pipeline, schedule_key
 from scheduler.errors import InternalError, TilesmithError
 from scheduler.frontends.document import document as documents
 from scheduler.frontends.document.limits import Limits
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule import document as schedule_document
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import candidate_table, explain
 from scheduler.search.constraints import document as constraints_document
 
@@ -80,7 +80,7 @@ def derive(name: str, pipeline: bytes, schedule: bytes, limits: Limits) -> bytes
     """A form of DERIVED_FORMS, or a loop nest, from the stored documents."""
     try:
         made = documents.load(json.loads(pipeline), limits), schedule_document.from_document(json.loads(schedule))
-        return _MAKERS[name](*made).encode()
+        return _MAKERS[name](rewrite(*made)).encode()
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -90,8 +90,8 @@ def generate(pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) 
     try:
         parsed = documents.load(json.loads(pipeline), limits)
         decided = schedule_document.from_document(json.loads(schedule))
-        source = compiler.generate(parsed, decided, platforms.load(json.loads(platform)))
-        return Generated(source, loopnest.to_text(parsed, decided))
+        made = checked_and_generated(parsed, decided, platforms.load(json.loads(platform)), time.perf_counter)
+        return Generated(made.source, loopnest.to_text(made.plan))
     except TilesmithError as error:
         return _refusal(error, "")
 

@@ -18,6 +18,7 @@ from scheduler.codegen.halide.directives import (
 from scheduler.frontends.halide.live import Imported, Live, as_pipeline, from_halide, funcs_of, import_halide
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,13 @@ def apply(schedule: Schedule, outputs: Live, imported: Imported | None = None) -
     whole = as_pipeline(outputs)
     if imported is None:
         imported = from_halide(whole)
-    check(imported.pipeline, schedule)
+    plan = rewrite(imported.pipeline, schedule)
+    check(plan)
     funcs = funcs_of(whole)
     for name in imported.draft.scheduled:
         raise ValueError(f"the Func {name!r} has a schedule already")
     inline = {s: tuple(names) for s, names in imported.draft.reductions.items()}
-    said = directives(imported.pipeline, schedule, inline)
+    said = directives(plan, inline)
     live = _Live(hl, imported, funcs)
     done, refused = 0, []
     for call in said.calls:

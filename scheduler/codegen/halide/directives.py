@@ -16,20 +16,18 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from scheduler.analysis.dependence import free_dims
-from scheduler.analysis.estimated_bounds import estimates
 from scheduler.analysis.stage_graph import stage_graph
 from scheduler.features.fusion_group import Members, members_of
 from scheduler.features.loop_nest import line
 from scheduler.features.pipeline_features import Facts, gather
 from scheduler.ir.pipeline.expressions import Reduce, RVar
-from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import (
     INLINE,
     Factor,
     Group,
     Joining,
     Placement,
-    Schedule,
     Separation,
     UpdateLoops,
     Vector,
@@ -37,8 +35,6 @@ from scheduler.ir.schedule.schedule import (
     inner,
     outer,
 )
-from scheduler.rewrites.normalize import normalise
-from scheduler.rewrites.prepare import prepared
 from scheduler.rewrites.rfactor import reductions
 
 MOST_GUARDED = 8
@@ -106,15 +102,13 @@ class Directives:
     unsaid: tuple[str, ...]
 
 
-def directives(
-    pipeline: Pipeline, schedule: Schedule, inline: Mapping[str, tuple[str, ...]] | None = None
-) -> Directives:
-    """The schedule of `pipeline` for Funcs that have the stages' definitions as the document has them.
+def directives(plan: Plan, inline: Mapping[str, tuple[str, ...]] | None = None) -> Directives:
+    """The schedule of a plan for Funcs that have the stages' definitions as the document has them.
 
     `inline` names, by stage, the Funcs of the reductions inside of its values, in the order of `factors.reductions`,
     where they are known: without it these cannot be factored.
     """
-    making = _Making(pipeline, schedule, inline or {})
+    making, schedule = _Making(plan, inline or {}), plan.schedule
     for factor in schedule.factors:
         making.factor(factor)
     for separation in schedule.separations:
@@ -130,15 +124,15 @@ def directives(
 
 @dataclass
 class _Making:
-    written: Pipeline
-    schedule: Schedule
+    plan: Plan
     inline: Mapping[str, tuple[str, ...]]
     calls: list[Directive] = field(default_factory=list)
     unsaid: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        whole = prepared(self.written, self.schedule)
-        self.facts: Facts = gather(whole, strict=self.schedule.strict)
+        whole = self.plan.pipeline
+        self.written, self.schedule = self.plan.written, self.plan.schedule
+        self.facts: Facts = gather(whole)
         self.taken = {d for s in (*whole.stages, *self.written.stages) for d in s.dims}
         # The domains that the updates of each Func have in Halide, by the names that they have with us.
         self.domains: dict[str, list[dict[str, Variable]]] = {
@@ -413,7 +407,7 @@ class _Making:
 
     def _trips(self, r: RVar) -> int:
         """At the estimates."""
-        return estimates(normalise(self.written)).trips(r)
+        return self.facts.estimates.trips(r)
 
 
 def _size(group: Group, dim: str) -> int | None:

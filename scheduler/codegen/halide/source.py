@@ -16,16 +16,15 @@ from scheduler.codegen.halide.directives import (
     NewVar,
     directives,
 )
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Schedule
+from scheduler.ir.plan import Plan
 
 _Language: TypeAlias = Literal["cpp", "python"]
 
 
-def to_cpp(pipeline: Pipeline, schedule: Schedule) -> str:
+def to_cpp(plan: Plan) -> str:
     """A C++ header with `tilesmith_schedule(funcs)`; `funcs` maps the stages' names to their Funcs, whose Vars have
     the names of the dims."""
-    said = directives(pipeline, schedule)
+    said, schedule = directives(plan), plan.schedule
     lines = [
         f"// Schedule of the pipeline {schedule.pipeline} by method {schedule.method}, for Halide.",
         "// funcs: the Func of every stage by its name; their Vars are named after the dims.",
@@ -46,9 +45,9 @@ def to_cpp(pipeline: Pipeline, schedule: Schedule) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def to_python(pipeline: Pipeline, schedule: Schedule) -> str:
+def to_python(plan: Plan) -> str:
     """A Python module with `schedule(funcs)`; see `to_cpp`."""
-    said = directives(pipeline, schedule)
+    said, schedule = directives(plan), plan.schedule
     lines = [
         f'"""Schedule of the pipeline {schedule.pipeline} by method {schedule.method}, for Halide."""',
         "",

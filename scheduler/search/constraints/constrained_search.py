@@ -18,7 +18,7 @@ from scheduler.errors import FixedContradiction, IllegalSchedule, Problem
 from scheduler.features.pipeline_features import Facts
 from scheduler.features.schedule_features import counts_of_group
 from scheduler.frontends.document.diagnostics import pointer
-from scheduler.ir.schedule.schedule import Group, Schedule
+from scheduler.ir.schedule.schedule import Group
 from scheduler.legality.verifier import check_group
 from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.constraints.application import imposed
@@ -42,17 +42,15 @@ def decide(
     factored: Factored,
     platform: Platform,
     model: CostModel,
-    strict: bool,
     deadline: Deadline,
     top: int,
     fixed: Fixed,
-    name: str,
 ) -> tuple[tuple[Candidate, ...], Trace]:
     """The best `top` schedules that have all of `fixed`, the best first, and the trace of the first.
 
     Raises FixedContradiction where there is none.
     """
-    facts = factored.facts
+    facts, strict = factored.facts, factored.plan.schedule.strict
     fixed = bounded(fixed, facts)
     planner = Planner(facts, platform, model, strict, deadline.expired, {})
     search = Constrained(facts, planner, fixed)
@@ -65,13 +63,13 @@ def decide(
     found = []
     for made in best_combinations(choices, top):
         groups = tuple(g.group for g in made)
-        schedule = Schedule(facts.pipeline.name, name, groups, strict, degraded, factored.factors)
-        found.append(candidate(facts, schedule, [g.counts for g in made], combined(g.cost for g in made)))
-    decisions = [*map(factor_explained, factored.factors), *_fixed_explained(fixed)]
+        plan = factored.plan.scheduled(groups, degraded)
+        found.append(candidate(facts, plan, [g.counts for g in made], combined(g.cost for g in made)))
+    decisions = [*map(factor_explained, factored.plan.schedule.factors), *_fixed_explained(fixed)]
     decisions += partition_explained(search, partition, None)
     for first in (made[0] for made in choices):
         decisions += first.explained
-    return tuple(found), Trace(name, model.unit, tuple(decisions))
+    return tuple(found), Trace(factored.plan.schedule.method, model.unit, tuple(decisions))
 
 
 def bounded(fixed: Fixed, facts: Facts) -> Fixed:

@@ -20,7 +20,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from scheduler.ir.schedule.document import MAX_PREFETCH, Flag
 from scheduler.ir.schedule.schedule import INLINE, ROOT, dim_of
 from scheduler.rewrites.names import in_place_of
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 from scheduler.search.constraints.consistency import contradictions, readers
 from scheduler.search.constraints.constraints import NONE, Fixed, FixedStage
 
@@ -87,15 +87,13 @@ def load(document: object, pipeline: Pipeline, strict: bool = False) -> Fixed:
     """The decisions that `document` fixes of `pipeline`. Raises DocumentError with every name that is not the
     pipeline's, and FixedContradiction with the decisions that no schedule can have together."""
     fixed = from_document(document)
-    check(fixed, pipeline, strict)
+    if fixed:
+        check(fixed, normalise(pipeline, strict))
     return fixed
 
 
-def check(fixed: Fixed, pipeline: Pipeline, strict: bool = False) -> None:
-    """Raises as `load` does."""
-    if not fixed:
-        return
-    pipeline = normalise(pipeline, strict)
+def check(fixed: Fixed, pipeline: Pipeline) -> None:
+    """Raises as `load` does; `pipeline` is normal."""
     graph = stage_graph(pipeline)
     stages = {s.name: s for s in pipeline.stages}
     problems = [p for name, stage in fixed.stages for p in _Names(name, stage, graph, stages).problems()]

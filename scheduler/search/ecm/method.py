@@ -15,8 +15,9 @@ from cost_models.model import CostModel, combined
 from cost_models.taco2019 import Taco2019
 from platforms.model import Platform
 from scheduler.features.pipeline_features import Facts, gather
-from scheduler.ir.schedule.schedule import Group, Joining, Schedule
-from scheduler.rewrites.fuse_outputs import joined
+from scheduler.ir.plan import Plan
+from scheduler.ir.schedule.schedule import Group, Joining
+from scheduler.rewrites.passes import with_joinings
 from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.deadline import Deadline
 from scheduler.search.ecm.group_candidates import SIZES, GroupCandidate, Planner
@@ -59,11 +60,10 @@ GroupCandidates = tuple[GroupCandidate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The pipeline as it is, or with its separable windows computed in two steps, its outputs one by one or together,
+    """The plan as it is, or with its separable windows computed in two steps, its outputs one by one or together,
     and the best partition of it."""
 
-    separated: Separated
-    joinings: tuple[Joining, ...]
+    plan: Plan
     search: PartitionSearch
     partition: Partition
 
@@ -81,40 +81,39 @@ class Variant:
 
 
 def default(
-    factored: Factored, platform: Platform, model: CostModel, strict: bool, deadline: Deadline, top: int
+    factored: Factored, platform: Platform, model: CostModel, deadline: Deadline, top: int
 ) -> tuple[tuple[Candidate, ...], Trace]:
     """The best `top` schedules under `model`, the best first, and the trace of the first."""
-    facts = factored.facts
+    facts, strict = factored.facts, factored.plan.schedule.strict
     paper = Grouping(facts, platform, Taco2019(), deadline.expired, SIZES)
     papers = partition_of(facts, paper.group())
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
 
     def searched(
-        separated: Separated, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS,
-        joinings: tuple[Joining, ...] = (),
-    ) -> Variant:  # fmt: skip
-        planner = Planner(separated.facts, platform, model, strict, deadline.expired, known, kinds=kinds, wanted=top)
-        search = PartitionSearch(separated.facts, planner)
-        return Variant(separated, joinings, search, search.best([start]))
+        plan: Plan, facts: Facts, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS
+    ) -> Variant:
+        planner = Planner(facts, platform, model, strict, deadline.expired, known, kinds=kinds, wanted=top)
+        search = PartitionSearch(facts, planner)
+        return Variant(plan, search, search.best([start]))
 
     def with_outputs_together(v: Variant) -> Variant:
-        before = v.separated.facts
-        joinings = together(before.pipeline)
-        after = gather(joined(before.pipeline, joinings), before.partial, before.strips, strict, before)
-        return searched(replace(v.separated, facts=after), _with(v.partition, joinings), {}, joinings=joinings)
+        before, joinings = v.search.facts, together(v.plan.pipeline)
+        plan = with_joinings(v.plan, joinings)
+        after = gather(plan.pipeline, before.partial, before.strips, before)
+        return searched(plan, after, _with(v.partition, joinings), {})
 
-    plain = searched(Separated(facts, (), ()), papers, tilings)
+    plain = searched(factored.plan, facts, papers, tilings)
     variants = [plain]
-    separated = separate(facts, strict)
-    if separated.separations and not deadline.expired():
+    separated = separate(factored.plan, facts)
+    if separated.plan.schedule.separations and not deadline.expired():
         # where fused rows are best, they are with more steps to fuse
         fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
-        variants.append(searched(separated, plain.partition, {}, fused))
+        variants.append(searched(separated.plan, separated.facts, plain.partition, {}, fused))
     if together(facts.pipeline) and not deadline.expired():
         variants += [with_outputs_together(v) for v in variants]
     costs = {id(v): v.search.cost(v.partition) for v in variants}
     variants.sort(key=lambda v: costs[id(v)])
-    decisions = [*map(factor_explained, factored.factors), *_separations_explained(variants, separated)]
+    decisions = [*map(factor_explained, factored.plan.schedule.factors), *_separations_explained(variants, separated)]
     decisions += _joinings_explained(variants)
     variants = [v for v in variants if costs[id(v)] <= costs[id(variants[0])] * CLOSE]
     cost = costs[id(variants[0])]
@@ -134,18 +133,17 @@ def default(
             break
         if total < least:
             continue  # what is chosen does not depend on how many others are wanted
-        search, separations, joinings = variants[n].search, variants[n].separated.separations, variants[n].joinings
+        search = variants[n].search
         worked = [search.planner.settle(p) for p in plans]
         groups = tuple(p.group for p in worked)
         if groups in candidates:
             continue
-        name = facts.pipeline.name
-        schedule = Schedule(name, NAME, groups, strict, degraded, factored.factors, separations, joinings)
+        plan = variants[n].plan.scheduled(groups, degraded)
         predicted = combined(p.cost for p in worked)
-        candidates[groups] = total, candidate(search.facts, schedule, [p.counts for p in worked], predicted)
+        candidates[groups] = total, candidate(search.facts, plan, [p.counts for p in worked], predicted)
     decisions += partition_explained(best.search, best.partition, papers if best.search is plain.search else None)
-    for plan in chosen:
-        decisions += plan_explained(best.search.planner.settle(plan))
+    for group in chosen:
+        decisions += plan_explained(best.search.planner.settle(group))
     found = sorted(candidates.values(), key=itemgetter(0))
     return tuple(c for _, c in found), Trace(NAME, model.unit, tuple(decisions))
 
@@ -170,17 +168,17 @@ def _apart(plans: Sequence[GroupCandidate], cost: float) -> list[GroupCandidate]
 
 def _separations_explained(variants: Sequence[Variant], separated: Separated) -> list[Decision]:
     """The windows, and the one of both ways to compute them that costs less."""
-    parts = ", ".join(s.partial for s in separated.separations)
+    parts = ", ".join(s.partial for s in separated.plan.schedule.separations)
     ways = (f"windows in two steps, with {parts}", "windows as they are")
-    found = _way_explained("separation", variants, [bool(v.separated.separations) for v in variants], ways)
-    return [*found, *(separated.decisions if not found or variants[0].separated.separations else ())]
+    found = _way_explained("separation", variants, [bool(v.plan.schedule.separations) for v in variants], ways)
+    return [*found, *(separated.decisions if not found or variants[0].plan.schedule.separations else ())]
 
 
 def _joinings_explained(variants: Sequence[Variant]) -> list[Decision]:
     """True if outputs are computed together, where they can be."""
-    joinings = next((v.joinings for v in variants if v.joinings), ())
-    listed = "; ".join(f"{', '.join(j.stages)} together, as {j.joint}" for j in joinings)
-    return _way_explained("joining", variants, [bool(v.joinings) for v in variants], (listed, "outputs one by one"))
+    joinings = [v.plan.schedule.joinings for v in variants]
+    listed = "; ".join(f"{', '.join(j.stages)} together, as {j.joint}" for j in next(filter(None, joinings), ()))
+    return _way_explained("joining", variants, list(map(bool, joinings)), (listed, "outputs one by one"))
 
 
 def _way_explained(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cost_models.counts import GroupCounts
 from cost_models.model import CostModel, combined
 from platforms.model import Platform
-from scheduler.ir.schedule.schedule import Group, Schedule
+from scheduler.ir.schedule.schedule import Group
 from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.deadline import Deadline
 from scheduler.search.group_trace import at_root_explained, factor_explained, tiling_explained
@@ -17,16 +17,16 @@ from scheduler.search.vectorize_and_parallelize import finished, root_counts, ro
 
 
 def taco2019(
-    factored: Factored, platform: Platform, model: CostModel, strict: bool, deadline: Deadline
+    factored: Factored, platform: Platform, model: CostModel, deadline: Deadline
 ) -> tuple[tuple[Candidate, ...], Trace]:
     """The method of the paper. It has one candidate: the others that it costs are of parts."""
-    facts = factored.facts
+    facts, strict = factored.facts, factored.plan.schedule.strict
     grouping = Grouping(facts, platform, model, deadline.expired)
     found = grouping.group()
     groups: list[Group] = []
     counts: list[GroupCounts] = []
     at_root: dict[str, list[str]] = {}
-    decisions = [*map(factor_explained, factored.factors), *grouping.decisions]
+    decisions = [*map(factor_explained, factored.plan.schedule.factors), *grouping.decisions]
     tilings = [t for t in found.values() if isinstance(t, Tiling)]
     inside = {name for t in tilings for name in t.members.names}
     inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
@@ -46,10 +46,9 @@ def taco2019(
             decisions += at_root_explained(name, here, group)
             if isinstance(here, Infeasible):
                 at_root.setdefault(here.reason, []).append(name)
-    degraded = degraded_by(at_root, deadline)
-    schedule = Schedule(facts.pipeline.name, "taco2019", tuple(groups), strict, degraded, factored.factors)
+    plan = factored.plan.scheduled(tuple(groups), degraded_by(at_root, deadline))
     predicted = combined(model.price(c, platform) for c in counts)
-    return (candidate(facts, schedule, counts, predicted),), Trace("taco2019", model.unit, tuple(decisions))
+    return (candidate(facts, plan, counts, predicted),), Trace("taco2019", model.unit, tuple(decisions))
 
 
 def degraded_by(at_root: dict[str, list[str]], deadline: Deadline) -> str | None:

@@ -11,7 +11,6 @@ from support.random_schedules import random_schedule
 
 from scheduler.errors import IllegalSchedule
 from scheduler.ir.schedule.schedule import Factor, Group, Placement, Schedule, Tile, UpdateLoops, Vector, inner, outer
-from scheduler.rewrites.prepare import prepared
 from scheduler.search import autoschedule
 
 require_module("halide")
@@ -23,6 +22,7 @@ from scheduler.codegen.halide import Applied, apply  # noqa: E402
 from scheduler.codegen.halide.source import to_cpp, to_python  # noqa: E402
 from scheduler.frontends.halide import Imported, from_halide  # noqa: E402
 from scheduler.frontends.halide.live import as_pipeline, funcs_of  # noqa: E402
+from scheduler.rewrites.passes import rewrite  # noqa: E402
 
 pytestmark = pytest.mark.halide
 
@@ -62,14 +62,14 @@ def test_printed_schedules_run(name: str) -> None:
         live = funcs_of(as_pipeline(case.outputs))
         names = from_halide(case.outputs).funcs
         module: dict[str, Any] = {}
-        exec(compile(to_python(imported.pipeline, schedule), "schedule.py", "exec"), module)
+        exec(compile(to_python(rewrite(imported.pipeline, schedule)), "schedule.py", "exec"), module)
         module["schedule"]({stage: live[func] for stage, func in names.items()})
         alike(before, case.realised())
 
 
 def all_at_root(imported: Imported, *factors: Factor) -> Schedule:
     schedule = Schedule(imported.pipeline.name, "hand", (), factors=factors)
-    stages = prepared(imported.pipeline, schedule).stages
+    stages = rewrite(imported.pipeline, schedule).pipeline.stages
     groups = tuple(Group(s.name, tuple(inner(d) for d in s.dims), (), None, None, (), ()) for s in stages)
     return Schedule(imported.pipeline.name, "hand", groups, factors=factors)
 
@@ -91,7 +91,7 @@ def test_factored_reductions(name: str, factor: Factor) -> None:
     imported = from_halide(case.outputs)
     schedule = all_at_root(imported, factor)
     assert applied(case, imported, schedule).unsaid == ()
-    printed = to_cpp(imported.pipeline, schedule)
+    printed = to_cpp(rewrite(imported.pipeline, schedule))
     assert ("rfactor" in printed) == (name != "inline_reductions")
     assert ("// Not said: the factor 'parts' of 'out'" in printed) == (name == "inline_reductions")
 

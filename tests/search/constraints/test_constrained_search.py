@@ -10,16 +10,17 @@ from scheduler.features.pipeline_features import gather
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Schedule
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 from scheduler.search import SearchOptions, SearchResult, autoschedule
 from scheduler.search.constraints.constrained_search import bounded
 from scheduler.search.constraints.document import load
 
 
 def _decided(of: Pipeline, document: object, top: int = 1) -> SearchResult:
-    fixed = bounded(load(document, of), gather(of))
+    fixed = bounded(load(document, of), gather(normalise(of)))
     found = autoschedule(of, machine(), SearchOptions("default", top=top, fixed=fixed))
     for c in found.candidates:
-        check(of, c.schedule)
+        check(rewrite(of, c.schedule))
         assert fixed.admits(c.schedule) is None
     return found
 

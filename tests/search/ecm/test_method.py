@@ -23,6 +23,7 @@ from scheduler.legality.verifier import check
 from scheduler.lowering import row_loops
 from scheduler.lowering.expressions import Sources
 from scheduler.lowering.rotating_windows import RowLoop, fused_row
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.ecm.group_candidates import GroupCandidate
 from scheduler.search.ecm.moves import PAYS, ahead_bytes
@@ -39,7 +40,7 @@ def test_every_candidate_is_legal_and_none_is_before_a_cheaper_one(name: str) ->
     pipeline = pipelines.load(name)
     found = autoschedule(pipeline, machine(), SearchOptions("default", top=6))
     for candidate in found.candidates:
-        check(pipeline, candidate.schedule)
+        check(rewrite(pipeline, candidate.schedule))
     costs = [float(c.predicted.total) for c in found.candidates]
     assert costs == pytest.approx(sorted(costs), rel=1e-9)
     assert len({str(to_document(c.schedule)) for c in found.candidates}) == len(costs) > 1
@@ -74,7 +75,7 @@ def test_what_is_written_past_the_caches_pays(name: str) -> None:
     schedule = schedule_of(pipeline)
     through = replace(schedule, groups=tuple(replace(g, stream=False) for g in schedule.groups))
     if through != schedule:
-        costs = [float(predict(pipeline, s, machine(), Ecm()).total) for s in (schedule, through)]
+        costs = [float(predict(rewrite(pipeline, s), machine(), Ecm()).total) for s in (schedule, through)]
         assert costs[0] < costs[1] * PAYS
 
 
@@ -118,7 +119,7 @@ def test_a_deadline_ends_the_search_with_the_best_so_far() -> None:
     for ms in (0, 3, 30):
         ticks = count()
         schedule = schedule_of(pyramid(), deadline_ms=ms, now=lambda ticks=ticks: next(ticks) * 1e-3)
-        check(pyramid(), schedule)
+        check(rewrite(pyramid(), schedule))
         assert f"the deadline of {ms} ms" in (schedule.degraded or "")
     roots = root_schedule(pyramid(), machine())
     assert len(schedule_of(pyramid(), deadline_ms=0, now=lambda: 0.0).groups) == len(roots.groups)
@@ -129,7 +130,7 @@ def test_long_chains_are_planned_with_effort_in_proportion() -> None:
     """Every plan is of at most so many stages, and there are at most so many plans a stage."""
     pipeline = chain(300)
     schedule = schedule_of(pipeline)
-    check(pipeline, schedule)
+    check(rewrite(pipeline, schedule))
     assert len(schedule.groups) < 30
 
 

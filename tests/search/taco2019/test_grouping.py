@@ -14,6 +14,7 @@ from scheduler.features.pipeline_features import gather
 from scheduler.ir.pipeline.expressions import Var
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 from scheduler.search import Infeasible, autoschedule
 from scheduler.search.taco2019.grouping import Grouping, Segment
 from scheduler.search.tile_sizes import Tiling
@@ -43,7 +44,7 @@ def test_smaller_caches_cut_a_chain_of_convolutions_more_often(size: int) -> Non
     counts = []
     for kib in (64, 256, 1024, 4096, 32 * 1024):
         result = autoschedule(of, machine(l2_bytes=256 * KIB, llc_bytes=kib * KIB), PAPER)
-        check(of, result.schedule)
+        check(rewrite(of, result.schedule))
         assert result.schedule.degraded is None
         counts.append(len(result.schedule.groups))
     assert counts == sorted(counts, reverse=True)
@@ -77,7 +78,7 @@ def test_the_trace_tells_which_buffers_did_not_fit_and_what_segmentations_cost()
 def test_the_cheapest_of_all_segmentations_is_taken(llc: int) -> None:
     """Every way to cut a chain, but for segments that do not fit, and a last one that is cut though it fits."""
     of, platform = chain(8, width=256, height=64), machine(l2_bytes=8 * KIB, llc_bytes=llc)
-    facts = gather(of)
+    facts = gather(normalise(of))
     names = facts.graph.stages
     grouping = Grouping(facts, platform, Taco2019(), lambda: False)
     parts = {
@@ -102,6 +103,6 @@ def test_vdsr_is_one_group_with_a_large_cache_and_many_with_a_small_one() -> Non
     outputs = {}
     for llc in (256 * KIB, 2 * MIB, 32 * MIB):
         result = autoschedule(of, machine(llc_bytes=llc), PAPER)
-        check(of, result.schedule)
+        check(rewrite(of, result.schedule))
         outputs[llc] = [g.output for g in result.schedule.groups]
     assert len(outputs[256 * KIB]) >= len(outputs[2 * MIB]) > len(outputs[32 * MIB])

@@ -11,6 +11,7 @@ from scheduler.errors import IllegalSchedule, ScheduleError
 from scheduler.frontends.document.document import load
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import rewrite
 
 
 def chain(stages: int, value: str) -> dict:
@@ -85,7 +86,7 @@ def test_registers_by_hand_are_refused_before_they_are_too_many(value, why):
     loops = ("x.inner", "y.inner")
     group = Group("s1", loops, (), None, Vector("x", 8), (), (held,))
     with pytest.raises(IllegalSchedule, match=why):
-        check(pipeline, Schedule("chain", "by hand", (group,)))
+        check(rewrite(pipeline, Schedule("chain", "by hand", (group,))))
 
 
 def test_reductions_inside_of_reductions_are_not_all_written_out():

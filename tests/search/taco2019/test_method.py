@@ -35,6 +35,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline, Update
 from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
 from scheduler.legality.verifier import check
+from scheduler.rewrites.passes import normalise, rewrite
 from scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
 from scheduler.search.taco2019.inlining import inline_trivial
 from scheduler.search.taco2019.levels import LoopOrder, choose_levels, largest_overlaps
@@ -47,13 +48,13 @@ SLIDING = ("y.inner", "x.outer")
 
 
 def _whole(of: Pipeline) -> Members:
-    facts = gather(of)
+    facts = gather(normalise(of))
     return members_of(facts, of.outputs[0], facts.graph.stages)
 
 
 def _schedule(of: Pipeline, **figures: object) -> Schedule:
     result = autoschedule(of, machine(**figures), PAPER)
-    check(of, result.schedule)
+    check(rewrite(of, result.schedule))
     return result.schedule
 
 
@@ -181,7 +182,7 @@ def test_tile_sizes() -> None:
 def test_loops_of_few_iterations() -> None:
     def few(dims: str, *extents: int) -> tuple[str, ...]:
         f = stage("f", dims, F("input")(0))
-        return few_iterations(gather(pipeline("p", [f], {"f": extents}, {"input": "x"})).stages["f"])
+        return few_iterations(gather(normalise(pipeline("p", [f], {"f": extents}, {"input": "x"}))).stages["f"])
 
     assert few("xyc", 640, 480, 3) == ("c",)
     assert few("cxy", 3, 640, 480) == ("c",)  # channels side by side, in a row of places
@@ -247,7 +248,7 @@ def test_unsharp() -> None:
 
 def test_a_pyramid_does_not_fit_and_is_split_at_shared_stages() -> None:
     result = autoschedule(pyramid(), machine(), PAPER)
-    check(pyramid(), result.schedule)
+    check(rewrite(pyramid(), result.schedule))
     assert result.schedule.degraded is None
     groups = result.schedule.groups
     assert [g.output for g in groups] == [*(f"down{n}" for n in range(1, 9)), "normalized"]
@@ -281,7 +282,7 @@ def test_shipped_pipelines_have_legal_schedules_on_many_machines(name: str) -> N
 
 def test_alg_5_cuts_a_chain_that_does_not_fit() -> None:
     result = autoschedule(chain(12), machine(llc_bytes=16 * KIB, l2_bytes=8 * KIB), PAPER)
-    check(chain(12), result.schedule)
+    check(rewrite(chain(12), result.schedule))
     assert result.schedule.degraded is None
     groups = [(len(g.placements) + 1, g.output) for g in result.schedule.groups]
     assert sum(n for n, _ in groups) == 12
@@ -391,7 +392,7 @@ def test_a_stage_with_updates_is_a_member() -> None:
     assert sums_placed.updates == (UpdateLoops(("r", "x"), Vector("x", 16)),)
     assert group.placement("bright") == Placement("bright", "inline", "inline")
     assert schedule.degraded is None
-    check(of, schedule)
+    check(rewrite(of, schedule))
 
 
 def test_scalars_are_at_root() -> None:
@@ -412,14 +413,14 @@ def test_the_deadline_ends_the_search_and_says_so() -> None:
     ticks = count()
     options = SearchOptions("taco2019", deadline_ms=3, now=lambda: next(ticks) * 1e-3)
     result = autoschedule(pyramid(), machine(), options)
-    check(pyramid(), result.schedule)
+    check(rewrite(pyramid(), result.schedule))
     assert "the deadline of 3 ms" in (result.schedule.degraded or "")
 
 
 def test_without_any_valid_candidate_everything_is_at_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler.search.taco2019.grouping.tile_group", lambda *_: Infeasible("nothing fits"))
     result = autoschedule(harris(), machine(), PAPER)
-    check(harris(), result.schedule)
+    check(rewrite(harris(), result.schedule))
     assert result.schedule.groups == root_schedule(harris(), machine()).groups
     assert "nothing fits" in (result.schedule.degraded or "")
     assert {s.stage for s in result.predicted.stages} == {s.name for s in harris().stages}
@@ -447,7 +448,7 @@ def test_strict_is_carried_and_methods_are_known() -> None:
 @pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
 def test_the_root_schedule_is_legal(of) -> None:
     schedule = root_schedule(of(), machine())
-    check(of(), schedule)
+    check(rewrite(of(), schedule))
     assert all(not g.placements for g in schedule.groups)
     assert schedule.groups[-1].vector == Vector("x", 16)
     assert schedule.groups[-1].parallel == "y.inner"
