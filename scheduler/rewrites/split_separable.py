@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.analysis.separability import windows
 from scheduler.analysis.stage_graph import is_plain
 from scheduler.errors import IllegalSchedule
@@ -80,21 +79,10 @@ def split(
         raise _refused(separation, f"window {separation.window} can be split along {' and '.join(window.dims)} only")
     if strict and window.root.type.is_float:
         raise _refused(separation, "floats are joined in the order written, as the schedule is strict")
-    made, key = _made(stage), (separation.window, separation.dim, separation.partial)
-    if key not in made:
-        half = window.half(separation.dim, separation.partial)
-        storage = tuple(d for d in stage.storage if d in half.dims)
-        partial = Stage(half.name, half.dims, (half.value,), (), None, storage)
-        values = tuple(_replaced(v, window.root, half.whole) for v in stage.values)
-        made[key] = partial, replace(stage, values=values)
-    return made[key]
-
-
-@once_per_stage
-def _made(stage: Stage) -> dict[tuple[int, str, str], tuple[Stage, Stage]]:
-    """The stages that `stage` was split into, by window, dim and name: whoever asks again has the same stages, with all
-    that is remembered of them."""
-    return {}
+    half = window.half(separation.dim, separation.partial)
+    storage = tuple(d for d in stage.storage if d in half.dims)
+    partial = Stage(half.name, half.dims, (half.value,), (), None, storage)
+    return partial, replace(stage, values=tuple(_replaced(v, window.root, half.whole) for v in stage.values))
 
 
 def _refused(s: Separation, rule: str) -> IllegalSchedule:

@@ -70,7 +70,9 @@ def test_outputs_of_groups_are_held_until_they_are_read() -> None:
     facts, model = gather(normalise(pipeline("held", stages, out))), Taco2019()
     schedule = root_schedule(facts.pipeline, machine())
     counts = [root_counts(facts, g, machine()) for g in schedule.groups]
-    of = candidate(facts, rewrite(facts.pipeline, schedule), counts, combined(model.price(c, machine()) for c in counts))
+    of = candidate(
+        facts, rewrite(facts.pipeline, schedule), counts, combined(model.price(c, machine()) for c in counts)
+    )
     assert of.memory_bytes == 2 * 64 * 64 * 4
     assert (of.recompute, of.parallelism) == (1, 64)
 

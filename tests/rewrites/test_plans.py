@@ -1,0 +1,120 @@
+"""Plans: pipelines rewritten once, by named passes, with what was done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.random_schedules import random_schedule
+from support.random_stencils import random_stencils
+
+from scheduler import pipelines
+from scheduler.frontends.document.document import load
+from scheduler.ir.pass_manager import PassPipeline, PassTimes
+from scheduler.ir.pipeline.pipeline import Pipeline
+from scheduler.ir.plan import Plan
+from scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
+from scheduler.rewrites.passes import (
+    NORMALIZATION,
+    REWRITES,
+    normalise,
+    rewrite,
+    with_factors,
+    with_joinings,
+    with_separations,
+)
+
+
+def undecided(of: Pipeline, strict: bool = False) -> Schedule:
+    return Schedule(of.name, "none", (), strict)
+
+
+def test_every_pass_says_what_it_expects_and_leaves() -> None:
+    assert all(p.before and p.after for p in REWRITES.passes)
+
+
+def test_an_observer_sees_every_pass() -> None:
+    of, times = pipelines.load("harris"), PassTimes(lambda: 0.0)
+    rewrite(of, undecided(of), times)
+    assert list(times.ms) == [
+        "rfactor",
+        "lower-boundaries",
+        "fold-updates",
+        "order-reductions",
+        "specialize-scans",
+        "eliminate-symmetric-pairs",
+        "hoist-parameters",
+        "propagate-boundaries",
+        "split-separable",
+        "fuse-outputs",
+    ]
+
+
+def test_the_plan_has_the_rewrites_that_changed_something() -> None:
+    of = pipelines.load("max_filter")
+    plan = rewrite(of, undecided(of))
+    assert plan.written is of
+    assert [r.rule for r in plan.rewrites] == ["lower-boundaries", "specialize-scans"]
+    boundaries, scans = plan.rewrites
+    assert (boundaries.made, boundaries.removed) == ((), ())
+    assert boundaries.changed
+    assert set(scans.removed) == {"vert_log", "vert"}
+    assert {f"vert_log_{n}" for n in range(6)} <= set(scans.made)
+    assert all(r.reason for r in plan.rewrites)
+
+
+def test_the_plan_has_what_the_schedule_says() -> None:
+    sums = {"name": "sums", "dims": ["x", "y"], "value": "sum(image(x + i, y + j) for i in range(5) for j in range(5))"}
+    rows = {"name": "rows", "dims": ["x", "y"], "value": "sum(image(r, y) * sums(x, y) for r in range(64))"}
+    twin = {"name": "twin", "dims": ["x", "y"], "value": "sums(x, y) * 2.0"}
+    of = load(
+        {
+            "format": 1,
+            "name": "said",
+            "inputs": [{"name": "image", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [sums, rows, twin],
+            "outputs": ["rows", "twin"],
+            "estimates": {"rows": [[0, 60], [0, 60]], "twin": [[0, 60], [0, 60]]},
+        }
+    )
+    factor, separation = Factor("rows", 0, "r", 8, "parts"), Separation("sums", 0, "y", "down")
+    joining = Joining(("rows", "twin"), "both")
+    schedule = replace(undecided(of), factors=(factor,), separations=(separation,), joinings=(joining,))
+    plan = rewrite(of, schedule)
+    assert [(r.rule, r.changed, r.made, r.removed) for r in plan.rewrites if r.reason == "the schedule says so"] == [
+        ("rfactor", ("rows",), ("parts",), ()),
+        ("split-separable", ("sums",), ("down",), ()),
+        ("fuse-outputs", (), ("both",), ("rows", "twin")),
+    ]
+    steps = with_factors(rewrite(of, undecided(of)), (factor,))
+    assert with_joinings(with_separations(steps, (separation,)), (joining,)) == plan
+
+
+def test_params_are_among_what_was_made() -> None:
+    of = pipelines.load("lens_blur")
+    hoisted = next(r for r in rewrite(of, undecided(of)).rewrites if r.rule == "hoist-parameters")
+    assert hoisted.made
+    assert set(hoisted.made) == {p.name for p in normalise(of).params} - {p.name for p in of.params}
+
+
+def again(plan: Plan) -> Plan:
+    """The plan after the passes to the normal form, once more."""
+    return PassPipeline(NORMALIZATION)(plan)
+
+
+@pytest.mark.parametrize("name", pipelines.names())
+def test_shipped_pipelines_are_normal_once_they_are(name: str) -> None:
+    plan = rewrite(pipelines.load(name), undecided(pipelines.load(name)))
+    assert again(plan) is plan
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_what_a_schedule_says_leaves_the_normal_form(chunk: int) -> None:
+    """Separations and joinings; normalising again changes nothing."""
+    said = 0
+    for seed in range(chunk, 120, 4):
+        of = load(random_stencils(seed))
+        plan = rewrite(of, random_schedule(of, seed))
+        said += bool(plan.schedule.separations or plan.schedule.joinings)
+        assert again(plan) is plan
+    assert said
