@@ -7,16 +7,35 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.ir.index import Index, const, divide, maximum, minimum, sym
-from scheduler.ir.loop.program import Accumulator, Assign, Buffer, Define, If, Let, Loop, Row, Statement, Store, Value
+from scheduler.ir.loop.ops import Copy, Load, Shuffle
+from scheduler.ir.loop.program import (
+    Accumulator,
+    Assign,
+    Body,
+    ClampedIndex,
+    Define,
+    If,
+    Let,
+    Loop,
+    RowPointer,
+    Scatter,
+    Statement,
+    Store,
+    Stores,
+    StreamAligned,
+    StreamLine,
+)
+from scheduler.ir.loop.traversal import values_of, with_regions
+from scheduler.ir.loop.values import Buffer, Pointer, Value
 
-Key = tuple[str, Index, Value, int]
+Key = tuple[Pointer, Index, Value, int]
 """A row, a place in it, what is loaded (without a name), and a number that changes where the row may be written.
 Vectors with the same key differ in how many elements after that place they begin."""
 
 Loads = Mapping[Key, Mapping[int, Define]]
 """The loads of a block by where they begin."""
 
-Rows = dict[str, Buffer]
+Rows = dict[Pointer, Buffer]
 """The buffers of the rows that are known."""
 
 MOST_CARRIED = 12
@@ -28,19 +47,19 @@ SMALLEST_MOVED = 32
 instructions where a machine cannot permute bytes."""
 
 
-def every_other(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+def every_other(body: Body) -> Body:
     """*Before*: every other element from x on is picked of two vectors, and every other from x + 1 on of two more.
     *After*: both are picked of the same two. Those from x - 2 or x + 2 on are these, moved by a lane, with one element
     of another load: most loads of such windows lie across two lines."""
 
-    def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
+    def block(statements: Body, rows: Rows) -> Body:
         loads = _loads(statements, rows)
         return _defined(statements, loads, _paired(statements, loads))
 
     return _everywhere(body, {}, block)
 
 
-def carried(body: tuple[Statement, ...], line_bytes: int) -> tuple[Statement, ...]:
+def carried(body: Body, line_bytes: int) -> Body:
     """*Before*: a loop over vectors that are as long as lines loads neighbours one by one, two lines for each. *After*:
     of such in a row of at least three, every other one is a permutation of the first vector and of that of the next
     iteration, which is kept for it: the units that load and those that permute share the work. The last iteration,
@@ -52,55 +71,41 @@ def carried(body: tuple[Statement, ...], line_bytes: int) -> tuple[Statement, ..
 
     *Legal when* iterations follow each other, the row stays the same, and its buffer is not written in the loop."""
 
-    def block(statements: tuple[Statement, ...], rows: Rows) -> tuple[Statement, ...]:
+    def block(statements: Body, rows: Rows) -> Body:
         return tuple(x for s in statements for x in (_carrying(s, rows, line_bytes) if isinstance(s, Loop) else (s,)))
 
     return _everywhere(body, {}, block)
 
 
-def _everywhere(
-    statements: tuple[Statement, ...],
-    rows: Rows,
-    change: Callable[[tuple[Statement, ...], Rows], tuple[Statement, ...]],
-) -> tuple[Statement, ...]:
+def _everywhere(statements: Body, rows: Rows, change: Callable[[Body, Rows], Body]) -> Body:
     """Changes every block, those inside of it first."""
     found: list[Statement] = []
     for s in statements:
-        match s:
-            case Row():
-                rows[s.result] = s.buffer
-                found.append(s)
-            case Loop():
-                found.append(replace(s, body=_everywhere(s.body, rows, change)))
-            case If():
-                inside, otherwise = (_everywhere(b, rows, change) for b in (s.body, s.otherwise))
-                found.append(replace(s, body=inside, otherwise=otherwise))
-            case _:
-                found.append(s)
+        if isinstance(s, RowPointer):
+            rows[s.result] = s.buffer
+        found.append(with_regions(s, lambda body: _everywhere(body, rows, change)))
     return change(tuple(found), rows)
 
 
 def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
     found: dict[Key, dict[int, Define]] = defaultdict(dict)
-    stores: dict[int, int] = defaultdict(int)
+    stores: dict[Pointer, int] = defaultdict(int)
     blocks = 0
     for s in statements:
         match s:
-            case Store():
-                stores[id(s.buffer)] += 1
+            case Store() | Scatter() | StreamAligned() | StreamLine():
+                stores[s.buffer.pointer] += 1
             case Loop() | If():
                 blocks += 1
-            case Define(op="load") if s.result.lanes > 1 and s.attrs[0] in rows:
-                at, row = s.args[0], str(s.attrs[0])
-                assert isinstance(at, Index)
-                key = (row, at - at.const, replace(s.result, name=""), blocks + stores[id(rows[row])])
+            case Define(op=Load(row=row, at=at)) if s.result.lanes > 1 and row in rows:
+                key = (row, at - at.const, replace(s.result, name=""), blocks + stores[rows[row].pointer])
                 found[key].setdefault(at.const, s)
             case _:
                 pass
     return found
 
 
-def _defined(statements: tuple[Statement, ...], loads: Loads, instead: Mapping[str, Define]) -> tuple[Statement, ...]:
+def _defined(statements: Body, loads: Loads, instead: Mapping[str, Define]) -> Body:
     """With the definitions `instead`: what they are made of comes before them."""
     if not instead:
         return statements
@@ -112,8 +117,8 @@ def _defined(statements: tuple[Statement, ...], loads: Loads, instead: Mapping[s
         if d.result.name in done:
             return
         done.add(d.result.name)
-        for a in d.args:
-            if isinstance(a, Value) and a.name in known:
+        for a in values_of(d.op):
+            if a.name in known:
                 define(known[a.name])
         found.append(d)
 
@@ -125,7 +130,7 @@ def _defined(statements: tuple[Statement, ...], loads: Loads, instead: Mapping[s
     return tuple(found)
 
 
-def _paired(statements: tuple[Statement, ...], loads: Loads) -> dict[str, Define]:
+def _paired(statements: Body, loads: Loads) -> dict[str, Define]:
     """The permutations that pick every other element: of two vectors for both halves; of these for their neighbours."""
     place = {d.result.name: (key, at) for key, starts in loads.items() for at, d in starts.items()}
     halves: dict[Key, dict[int, Define]] = defaultdict(dict)
@@ -144,7 +149,7 @@ def _paired(statements: tuple[Statement, ...], loads: Loads) -> dict[str, Define
 def _taken(starts: Mapping[int, Define], made: Mapping[str, Define], place: Mapping[str, object]) -> set[str]:
     """The loads that the halves are made of."""
     found = (made.get(d.result.name, d) for d in starts.values())
-    return {a.name for d in found for a in d.args if isinstance(a, Value) and a.name in place}
+    return {a.name for d in found for a in values_of(d.op) if a.name in place}
 
 
 def _pairs(
@@ -159,7 +164,7 @@ def _pairs(
         for odd in (0, 1):
             result = starts[at + odd].result
             picks = tuple(range(odd, 2 * n, 2))
-            found[result.name] = Define(result, "shuffle", (low.result, high.result), (picks,))
+            found[result.name] = Define(result, Shuffle(low.result, high.result, picks))
     return found
 
 
@@ -181,15 +186,15 @@ def _moved(starts: Mapping[int, Define], loads: Mapping[int, Define], n: int) ->
             continue
         lane = n + lacks - other
         picks = (lane, *range(n - 1)) if at < least else (*range(1, n), lane)
-        args = (made[nearer].result, loads[other].result)
-        made[at] = found[starts[at].result.name] = Define(starts[at].result, "shuffle", args, (picks,))
+        picked = Shuffle(made[nearer].result, loads[other].result, picks)
+        made[at] = found[starts[at].result.name] = Define(starts[at].result, picked)
     return found
 
 
 def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | None:
     """The first of the elements that `s` picks of two loads, if that is every other one."""
     match s:
-        case Define(op="shuffle", args=(Value() as a, Value() as b), attrs=(tuple() as picks,)):
+        case Define(op=Shuffle(a=a, b=b, picks=picks)):
             n = a.lanes
             if a.name not in place or b.name not in place or s.result.lanes != n:
                 return None
@@ -202,17 +207,17 @@ def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | 
     return None
 
 
-def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
+def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> Body:
     """`loop` but for its last iteration, with what iterations keep for the next; and that iteration."""
-    if loop.last is not None:
-        return _beside(loop, rows, line_bytes)
-    plain = loop.step == const(1) and loop.skip is None and loop.last is None and not (loop.first or loop.parallel)
+    if loop.seen is not None and loop.seen.last is not None:
+        return _beside(loop, loop.seen, loop.seen.last, rows, line_bytes)
+    plain = loop.step == const(1) and loop.skip is None and loop.seen is None and not loop.parallel
     if not plain or any(isinstance(s, Loop | If) for s in loop.body):
         return (loop,)
     begin: list[Statement] = []
     ends: list[Statement] = []
     instead: dict[str, list[Define]] = {}
-    for (_, at, kind, _), starts, near in _neighbours(loop, rows, line_bytes):
+    for (row, at, kind, _), starts, near in _neighbours(loop, rows, line_bytes):
         n, first = kind.lanes, starts[near[0]]
         fixed = at - sym(loop.var).scaled(n)
         if fixed.mentions(loop.var):
@@ -220,15 +225,15 @@ def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
         kept, start, following = (
             replace(first.result, name=f"{first.result.name}_{which}") for which in ("kept", "first", "next")
         )
-        begin.append(Define(start, "load", (fixed + loop.lo.scaled(n) + near[0],), first.attrs))
+        begin.append(Define(start, Load(row, fixed + loop.lo.scaled(n) + near[0])))
         begin.append(Accumulator(kept, start))
         ends.append(Assign(kept, following))
-        hand = [Define(first.result, "copy", (kept,)), Define(following, "load", (at + n + near[0],), first.attrs)]
+        hand = [Define(first.result, Copy(kept)), Define(following, Load(row, at + n + near[0]))]
         instead[first.result.name] = hand
         for p in near[1::2]:
             result = starts[p].result
             picks = tuple(range(p - near[0], p - near[0] + n))
-            instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
+            instead[result.name] = [*hand, Define(result, Shuffle(first.result, following, picks))]
     if not begin or len(ends) > MOST_CARRIED:
         return (loop,)
     most = replace(loop, hi=loop.hi - 1, body=(*_instead(loop.body, instead), *ends))
@@ -239,17 +244,17 @@ def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
 def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, Mapping[int, Define], list[int]]]:
     """The loads of a loop, of vectors as long as lines, from rows that stay and are not written, where three or more
     begin within a vector; and where these do."""
-    own = {s.result for s in loop.body if isinstance(s, Row)}
-    written = {id(s.buffer) for s in loop.body if isinstance(s, Store)}
+    own = {s.result for s in loop.body if isinstance(s, RowPointer)}
+    written = {s.buffer.pointer for s in loop.body if isinstance(s, Stores)}
     for key, starts in _loads(loop.body, rows).items():
         row, _, kind, _ = key
         near = [p for p in sorted(starts) if p <= min(starts) + kind.lanes]
-        stays = row not in own and id(rows[row]) not in written
+        stays = row not in own and rows[row].pointer not in written
         if stays and not kind.mask_bits and kind.lanes * kind.type.bytes >= line_bytes and len(near) >= 3:
             yield key, starts, near
 
 
-def _instead(statements: tuple[Statement, ...], instead: Mapping[str, list[Define]]) -> tuple[Statement, ...]:
+def _instead(statements: Body, instead: Mapping[str, list[Define]]) -> Body:
     """With those definitions in place of others, each once."""
     found: list[Statement] = []
     for s in statements:
@@ -258,29 +263,27 @@ def _instead(statements: tuple[Statement, ...], instead: Mapping[str, list[Defin
     return tuple(found)
 
 
-def _beside(loop: Loop, rows: Rows, line_bytes: int) -> tuple[Statement, ...]:
+def _beside(loop: Loop, seen: ClampedIndex, last: Index, rows: Rows, line_bytes: int) -> Body:
     """`loop` where a vector follows, with neighbours permuted, which moves nothing; and the rest of it."""
-    assert loop.last is not None
     if loop.skip is not None or loop.parallel or any(isinstance(s, Loop | If) for s in loop.body):
         return (loop,)
     found = [x for x in _neighbours(loop, rows, line_bytes) if const(x[0][2].lanes) == loop.step]
     if len(found) <= MOST_CARRIED:
         return (loop,)
     instead: dict[str, list[Define]] = {}
-    for (_, at, kind, _), starts, near in found:
+    for (row, at, kind, _), starts, near in found:
         first = starts[near[0]]
         following = replace(first.result, name=f"{first.result.name}_next")
-        hand = [first, Define(following, "load", (at + kind.lanes + near[0],), first.attrs)]
+        hand = [first, Define(following, Load(row, at + kind.lanes + near[0]))]
         instead[first.result.name] = hand
         for p in near[1:]:
             picks = tuple(range(p - near[0], p - near[0] + kind.lanes))
             result = starts[p].result
-            instead[result.name] = [*hand, Define(result, "shuffle", (first.result, following), (picks,))]
-    name, last = loop.last
+            instead[result.name] = [*hand, Define(result, Shuffle(first.result, following, picks))]
     lanes, start, end = loop.step.const, f"{loop.var}_whole", f"{loop.var}_rest"
-    begins = loop.lo + (minimum(const(1), sym(loop.first) - loop.lo).scaled(lanes) if loop.first else const(0))
-    whole = maximum(divide(sym(last) - sym(start), lanes), const(0)).scaled(lanes)
+    begins = loop.lo + (minimum(const(1), seen.first - loop.lo).scaled(lanes) if seen.first is not None else const(0))
+    whole = maximum(divide(last - sym(start), lanes), const(0)).scaled(lanes)
     body = _instead(loop.body, instead)
-    most = replace(loop, lo=sym(start), hi=sym(end) - 1, last=(name, ""), first="", body=body)
-    rest = replace(loop, skip=(start, end), comment="where none follows")
+    most = replace(loop, lo=sym(start), hi=sym(end) - 1, seen=ClampedIndex(seen.name), body=body)
+    rest = replace(loop, skip=(sym(start), sym(end)), comment="where none follows")
     return Let(start, begins), Let(end, sym(start) + whole), most, rest

@@ -9,28 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from scheduler.ir.index import Index, const, maximum, minimum
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.program import (
     Accumulator,
     Assign,
+    Body,
     Define,
-    Gathered,
-    If,
-    Lane,
-    Loop,
-    Operand,
+    Scatter,
     Statement,
     Store,
-    Value,
+    StreamLine,
 )
+from scheduler.ir.loop.traversal import values_of, with_operands, with_regions
+from scheduler.ir.loop.values import Lane, Value
 from scheduler.ir.pipeline.types import BOOL, ScalarType
 
 Pieces = dict[tuple[str, int], tuple[Value, ...]]
 """Values by name, as pieces of so many lanes."""
 
 
-def by_registers(body: tuple[Statement, ...], register_bytes: int) -> tuple[Statement, ...]:
+def by_registers(body: Body, register_bytes: int) -> Body:
     """*Before*: vectors of any size. *After*: none is wider than a register."""
     return _Splitter(register_bytes).block(body)
 
@@ -44,7 +45,7 @@ class _Splitter:
         self.out: list[Statement] = []
         self.count = 0
 
-    def block(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def block(self, statements: Body) -> Body:
         outside, self.out = self.out, []
         self.scopes.append({})
         for s in statements:
@@ -55,13 +56,16 @@ class _Splitter:
 
     def _statement(self, s: Statement) -> None:
         match s:
-            case Define(op="lookup", args=(Value() as at, *ends)):
+            case Define(op=ops.Lookup() as lookup):
+                (at,) = lookup.at
                 parts = self._pieces(at, s.result.lanes // at.type.bytes, at.type.bytes)  # each as long as the bytes
-                self.out.append(replace(s, args=(*parts, *ends)))
+                self.out.append(Define(s.result, replace(lookup, at=parts)))
             case Define() if self._concerns(s):
                 self._define(s)
-            case Store() if any(map(self._is_wide, (s.value, *_vectors([g.lane for g in s.scatter])))):
+            case Store() | StreamLine() if self._is_wide(s.value):
                 self._store(s)
+            case Scatter() if any(map(self._is_wide, (s.value, *_lane_vectors(s)))):
+                self._scatter(s)
             case Accumulator():
                 cells = self._named(s.result) if self._is_wide(s.result) else (s.result,)
                 self.cells.add(s.result.name)
@@ -71,12 +75,8 @@ class _Splitter:
                 cells = self._whole(s.target)
                 values = self._pieces(self._fitting(s.value, s.target), cells[0].lanes, len(cells))
                 self.out += [Assign(c, v) for c, v in zip(cells, values, strict=True)]
-            case Loop():
-                self.out.append(replace(s, body=self.block(s.body)))
-            case If():
-                self.out.append(replace(s, body=self.block(s.body), otherwise=self.block(s.otherwise)))
             case _:
-                self.out.append(s)
+                self.out.append(with_regions(s, self.block))
 
     # sizes ------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class _Splitter:
         return v.lanes > 1 and v.lanes > self._fits(v)
 
     def _concerns(self, s: Define) -> bool:
-        return self._is_wide(s.result) or any(map(self._is_wide, _vectors(s.args)))
+        return self._is_wide(s.result) or any(map(self._is_wide, values_of(s.op)))
 
     def _named(self, v: Value) -> tuple[Value, ...]:
         """The parts that `v` is from now on."""
@@ -102,8 +102,8 @@ class _Splitter:
         self.count += 1
         return replace(like, name=f"part{self.count}_of", lanes=lanes)
 
-    def _emit(self, result: Value, op: str, args: tuple[Operand, ...], attrs: tuple[object, ...] = ()) -> Value:
-        self.out.append(Define(result, op, args, attrs))
+    def _emit(self, result: Value, op: ops.Operation) -> Value:
+        self.out.append(Define(result, op))
         return result
 
     # pieces ------------------------------------------------------------
@@ -123,7 +123,7 @@ class _Splitter:
                 return scope[v.name, lanes]
         if parts[0].lanes > lanes:
             found = tuple(
-                self._emit(self._fresh(v, lanes), "shuffle", (p, p), (tuple(range(start, start + lanes)),))
+                self._emit(self._fresh(v, lanes), ops.Shuffle(p, p, tuple(range(start, start + lanes))))
                 for p in parts
                 for start in range(0, p.lanes, lanes)
             )
@@ -138,7 +138,7 @@ class _Splitter:
         while parts[0].lanes < lanes:
             n = 2 * parts[0].lanes
             parts = tuple(
-                self._emit(self._fresh(a, n), "shuffle", (a, b), (tuple(range(n)),))
+                self._emit(self._fresh(a, n), ops.Shuffle(a, b, tuple(range(n))))
                 for a, b in zip(parts[::2], parts[1::2], strict=True)
             )
         return parts
@@ -148,57 +148,39 @@ class _Splitter:
         wanted = self._named(r) if self._is_wide(r) else (r,)
         found = self._joined(tuple(pieces), wanted[0].lanes)
         for part, value in zip(wanted, found, strict=True):
-            self._emit(part, "copy", (value,))
+            self._emit(part, ops.Copy(value))
 
     # definitions ------------------------------------------------------------
 
     def _define(self, s: Define) -> None:
         r, op = s.result, s.op
-        if op == "shuffle":
-            self._shuffle(s)
+        if isinstance(op, ops.Shuffle):
+            self._shuffle(r, op)
             return
-        if op in ("cast", "mask", "truncate", "saturate") and self._narrowed(s):
+        if isinstance(op, ops.Cast | ops.ResizeMask | ops.Truncate) and self._narrowed(r, op):
             return
-        if op != "mask":
-            s = replace(s, args=tuple(self._fitting(a, r) if isinstance(a, Value) else a for a in s.args))
-        sized = (r,) if op == "madd" else (r, *_vectors(s.args))
+        if not isinstance(op, ops.ResizeMask):
+            op = with_operands(op, lambda a: self._fitting(a, r), lambda lane: lane)
+        of_pairs = isinstance(op, ops.DotPairs)
+        sized = (r,) if of_pairs else (r, *values_of(op))
         lanes = min(r.lanes, *(self._fits(v) for v in sized if v.lanes > 1))
         count = r.lanes // lanes
         pieces = [self._fresh(r, lanes) for _ in range(count)]
         if lanes == self._fits(r) and self._is_wide(r):
             pieces = list(self._named(r))
-        taken = 2 * lanes if op == "madd" else lanes  # of half the size
-        args = [self._operand(a, taken, count) for a in s.args]
+        taken = 2 * lanes if of_pairs else lanes  # of half the size
+        cut = {v: self._pieces(v, taken, count) for v in values_of(op)}
         for k, piece in enumerate(pieces):
-            attrs = tuple(self._attribute(a, lanes, count, k) for a in s.attrs)
-            own = tuple(a[k] for a in args)
-            if op in ("load", "near"):
-                own = (_shifted(own[0], k * lanes), *own[1:])
-            if op == "run":  # a shorter vector fits further on
-                own = (own[0], *(_shifted(x, r.lanes - lanes) for x in own[1:]))
-            self._emit(piece, op, own, attrs)
+            own = {v: parts[k] for v, parts in cut.items()}
+            part = with_operands(op, own.__getitem__, partial(self._lane, lanes=lanes, count=count, k=k))
+            self._emit(piece, _moved_on(part, k, lanes, r.lanes))
         if pieces[0].name.endswith("_of"):
             self._settle(r, pieces)
-
-    def _operand(self, a: Operand, lanes: int, count: int) -> tuple[Operand, ...]:
-        if isinstance(a, Value):
-            return self._pieces(a, lanes, count)
-        if isinstance(a, Lane):
-            return tuple(self._lane(a, lanes, count, k) for k in range(count))
-        return (a,) * count
 
     def _lane(self, a: Lane, lanes: int, count: int, k: int) -> Lane:
         pattern = None if a.pattern is None else a.pattern[k * lanes : (k + 1) * lanes]
         vector = None if a.vector is None else self._pieces(a.vector, lanes, count)[k]
         return replace(a, pattern=pattern, vector=vector)
-
-    def _attribute(self, a: object, lanes: int, count: int, k: int) -> object:
-        """The dims of a gather, and the pattern of lanes, are cut as the lanes are."""
-        if not isinstance(a, tuple) or not a:
-            return a
-        if isinstance(a[0], Gathered):
-            return tuple(replace(g, lane=self._lane(g.lane, lanes, count, k)) for g in a)
-        return a[k * lanes : (k + 1) * lanes] if len(a) == lanes * count else a
 
     def _fitting(self, a: Value, r: Value) -> Value:
         """A mask as one of elements as wide as those of `r`."""
@@ -206,55 +188,50 @@ class _Splitter:
         if a.type != BOOL or a.lanes == 1 or a.mask_bits == bits:
             return a
         fitting = replace(self._fresh(a, a.lanes), mask_bits=bits)
-        mask = Define(fitting, "mask", (a,))
+        mask = Define(fitting, ops.ResizeMask(a))
         if self._concerns(mask):
             self._define(mask)
         else:
             self.out.append(mask)
         return fitting
 
-    def _narrowed(self, s: Define) -> bool:
+    def _narrowed(self, r: Value, op: ops.Cast | ops.ResizeMask | ops.Truncate) -> bool:
         """Narrowing of integers: of two registers every other element of half the size makes one."""
-        r, (a, *_) = s.result, s.args
-        assert isinstance(a, Value)
-        if not self._is_wide(a) or _bits(r) >= _bits(a) or r.type.is_float or (a.type.is_float and s.op != "truncate"):
+        a, truncates = op.a, isinstance(op, ops.Truncate)
+        if not self._is_wide(a) or _bits(r) >= _bits(a) or r.type.is_float or (a.type.is_float and not truncates):
             return False
         if (r.type == BOOL) != (a.type == BOOL):
             return False
         parts, bits = self._whole(a), _bits(a)
-        if s.op == "truncate":
+        if truncates:
             middle = [replace(self._fresh(p, p.lanes), type=ScalarType("int", bits)) for p in parts]
-            parts = tuple(self._emit(m, "truncate", (p,)) for m, p in zip(middle, parts, strict=True))
-        if s.op == "saturate":
+            parts = tuple(self._emit(m, ops.Truncate(p)) for m, p in zip(middle, parts, strict=True))
+        if isinstance(op, ops.Cast) and op.saturate:
             parts = tuple(self._clamped(p, r.type) for p in parts)
         while bits > _bits(r) and len(parts) > 1:
             bits //= 2
             parts = tuple(
-                self._emit(_sized(self._fresh(x, 2 * x.lanes), bits), "narrow", (x, y))
+                self._emit(_sized(self._fresh(x, 2 * x.lanes), bits), ops.Narrow(x, y))
                 for x, y in zip(parts[::2], parts[1::2], strict=True)
             )
         wanted = self._named(r) if self._is_wide(r) else (r,)
         for part, value in zip(wanted, parts, strict=True):
-            self._emit(part, "mask" if r.type == BOOL else "cast", (value,))
+            self._emit(part, ops.ResizeMask(value) if r.type == BOOL else ops.Cast(value))
         return True
 
     def _clamped(self, p: Value, t: ScalarType) -> Value:
         if t.max < p.type.max:
-            p = self._emit(self._fresh(p, p.lanes), "call:min", (p, Value(p.type, 1, "", t.max)))
+            p = self._emit(self._fresh(p, p.lanes), ops.Call("min", (p, Value(p.type, 1, "", t.max))))
         if t.min > p.type.min:
-            p = self._emit(self._fresh(p, p.lanes), "call:max", (p, Value(p.type, 1, "", t.min)))
+            p = self._emit(self._fresh(p, p.lanes), ops.Call("max", (p, Value(p.type, 1, "", t.min))))
         return p
 
-    def _shuffle(self, s: Define) -> None:
-        r, (a, b), picks = s.result, s.args, s.attrs[0]
-        assert isinstance(a, Value)
-        assert isinstance(b, Value)
-        assert isinstance(picks, tuple)
-        sources = [*self._whole(a), *self._whole(b)]
+    def _shuffle(self, r: Value, op: ops.Shuffle) -> None:
+        sources = [*self._whole(op.a), *self._whole(op.b)]
         size = sources[0].lanes
         wanted = self._named(r) if self._is_wide(r) else (r,)
         for k, part in enumerate(wanted):
-            chosen = [divmod(p, size) for p in picks[k * part.lanes : (k + 1) * part.lanes]]
+            chosen = [divmod(p, size) for p in op.picks[k * part.lanes : (k + 1) * part.lanes]]
             self._picked(part, sources, chosen)
 
     def _picked(self, part: Value, sources: Sequence[Value], picks: Sequence[tuple[int, int]]) -> None:
@@ -267,27 +244,52 @@ class _Splitter:
             own = [p for p in dict.fromkeys(picks) if p[0] == source]
             where = {**at, **({} if source == used[0] else {p: size + p[1] for p in own})}
             if final:
-                self._emit(part, "shuffle", (first, sources[source]), (tuple(where[p] for p in picks),))
+                self._emit(part, ops.Shuffle(first, sources[source], tuple(where[p] for p in picks)))
                 return
             gathered = [p for p in dict.fromkeys(picks) if p in where]
             if len(gathered) > size:
                 break
             lanes = [where[p] for p in gathered]
-            first = self._emit(
-                self._fresh(first, size), "shuffle", (first, sources[source]), ((*lanes, *[0] * (size - len(lanes))),)
-            )
+            padded = (*lanes, *[0] * (size - len(lanes)))
+            first = self._emit(self._fresh(first, size), ops.Shuffle(first, sources[source], padded))
             at = {p: j for j, p in enumerate(gathered)}
         raise AssertionError(picks)
 
-    def _store(self, s: Store) -> None:
-        v = s.value if s.value.type != BOOL else self._fitting(s.value, Value(BOOL, s.value.lanes, mask_bits=8))
-        n = min(v.lanes, *(self._fits(x) for x in (v, *_vectors([g.lane for g in s.scatter]))))
+    def _store(self, s: Store | StreamLine) -> None:
+        v = self._of_bytes(s.value)
+        n = min(v.lanes, self._fits(v))
         count = v.lanes // n
         for k, part in enumerate(self._pieces(v, n, count)):
-            scatter = tuple(replace(g, lane=self._lane(g.lane, n, count, k)) for g in s.scatter)
-            index = s.index if scatter else s.index + k * n
-            moved = None if s.moved is None else _moved(s.moved, k, n, count)
-            self.out.append(replace(s, index=index, value=part, scatter=scatter, moved=moved, part=k))
+            stored = replace(s, index=s.index + k * n, value=part)
+            if isinstance(stored, StreamLine):
+                stored = replace(stored, moved=_moved(stored.moved, k, n, count), part=k)
+            self.out.append(stored)
+
+    def _scatter(self, s: Scatter) -> None:
+        v = self._of_bytes(s.value)
+        n = min(v.lanes, *(self._fits(x) for x in (v, *_lane_vectors(s))))
+        count = v.lanes // n
+        for k, part in enumerate(self._pieces(v, n, count)):
+            offsets = tuple(replace(g, lane=self._lane(g.lane, n, count, k)) for g in s.offsets)
+            self.out.append(replace(s, value=part, offsets=offsets))
+
+    def _of_bytes(self, v: Value) -> Value:
+        """A mask as it is stored."""
+        return self._fitting(v, Value(BOOL, v.lanes, mask_bits=8)) if v.type == BOOL else v
+
+
+def _moved_on(op: ops.Operation, k: int, lanes: int, whole: int) -> ops.Operation:
+    """Part k, of `lanes`, of an operation of `whole` ones whose operands are of that part: where it begins in memory,
+    and its own lanes of a pattern."""
+    match op:
+        case ops.Load() | ops.ClampedLoad():
+            return replace(op, at=op.at + k * lanes)
+        case ops.MonotoneGather():  # a shorter vector fits further on
+            return replace(op, enough=op.enough + (whole - lanes), last=op.last + (whole - lanes))
+        case ops.Lanes():
+            return replace(op, pattern=op.pattern[k * lanes : (k + 1) * lanes])
+        case _:
+            return op
 
 
 def _moved(m: Index, k: int, n: int, count: int) -> Index:
@@ -298,9 +300,8 @@ def _moved(m: Index, k: int, n: int, count: int) -> Index:
     return left + right
 
 
-def _vectors(args: Sequence[Operand]) -> list[Value]:
-    found = [a if isinstance(a, Value) else a.vector if isinstance(a, Lane) else None for a in args]
-    return [v for v in found if v is not None]
+def _lane_vectors(s: Scatter) -> list[Value]:
+    return [g.lane.vector for g in s.offsets if g.lane.vector is not None]
 
 
 def _bits(v: Value) -> int:
@@ -311,11 +312,6 @@ def _sized(v: Value, bits: int) -> Value:
     if v.type == BOOL:
         return replace(v, mask_bits=bits)
     return replace(v, type=ScalarType(v.type.kind, bits))
-
-
-def _shifted(at: Operand, by: int) -> Operand:
-    assert isinstance(at, Index)
-    return at + by
 
 
 def _letter(k: int) -> str:

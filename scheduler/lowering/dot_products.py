@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scheduler.features.operation_counts import short_factors, terms
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import literal
-from scheduler.ir.loop.program import Value
+from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.expressions import Binary, Expr
 from scheduler.ir.pipeline.types import INT16, INT32, UINT16, UINT32
 
@@ -47,7 +48,7 @@ def sum_of_products(ev: Evaluator, e: Binary, frame: Frame) -> Value | None:
         short = next((n for n, (_, v) in enumerate(alone) if v is not None and v.lanes == 1), None)
         if short is None:
             last = products.pop()
-            value = ev.op("*", (ev.convert(last[0], INT32), ev.convert(last[1], INT32)), e)
+            value = ev.op(ops.Binary("*", ev.convert(last[0], INT32), ev.convert(last[1], INT32)), e)
             rest = [value]
         else:
             value_of = alone.pop(short)[1]
@@ -60,7 +61,7 @@ def sum_of_products(ev: Evaluator, e: Binary, frame: Frame) -> Value | None:
     sums += [*rest, *(ev.value(term, frame) for term, _ in alone)]
     total = sums[0]
     for s in sums[1:]:
-        total = ev.op("+", (total, s), e)
+        total = ev.op(ops.Binary("+", total, s), e)
     return total
 
 
@@ -68,16 +69,16 @@ def _two(ev: Evaluator, first: Product, second: Product) -> Value:
     """first[0] * first[1] + second[0] * second[1]."""
     b, lanes = ev.builder, max(v.lanes for p in (first, second) for v in p)
     if first[1].lanes == second[1].lanes == 1:
-        low, high = (b.define("cast", (ev.convert(p[1], UINT16),), UINT32) for p in (first, second))
-        high = b.define("<<", (high, literal(16, UINT32)), UINT32)
-        by = ev.convert(b.define("|", (low, high), UINT32), INT32)
+        low, high = (b.define(ops.Cast(ev.convert(p[1], UINT16)), UINT32) for p in (first, second))
+        high = b.define(ops.Binary("<<", high, literal(16, UINT32)), UINT32)
+        by = ev.convert(b.define(ops.Binary("|", low, high), UINT32), INT32)
     else:
         by = _alternating(ev, first[1], second[1], lanes)
-    return b.define("madd", (_alternating(ev, first[0], second[0], lanes), by), INT32, lanes, hint="madd")
+    return b.define(ops.DotPairs(_alternating(ev, first[0], second[0], lanes), by), INT32, lanes, hint="madd")
 
 
 def _alternating(ev: Evaluator, even: Value, odd: Value, lanes: int) -> Value:
     b = ev.builder
-    both = [v if v.lanes > 1 else b.define("broadcast", (v,), INT16, lanes) for v in (even, odd)]
+    both = [v if v.lanes > 1 else b.define(ops.Broadcast(v), INT16, lanes) for v in (even, odd)]
     picks = tuple(n // 2 + n % 2 * lanes for n in range(2 * lanes))
-    return b.define("shuffle", (both[0], both[1]), INT16, 2 * lanes, (picks,), hint="both")
+    return b.define(ops.Shuffle(both[0], both[1], picks), INT16, 2 * lanes, hint="both")

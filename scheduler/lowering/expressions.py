@@ -11,8 +11,10 @@ from typing import Protocol
 from scheduler.analysis.bounds_inference import bound_symbol
 from scheduler.errors import IllegalSchedule
 from scheduler.ir.index import Index, sym
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import Builder, literal
-from scheduler.ir.loop.program import Buffer, Lane, Value
+from scheduler.ir.loop.traversal import values_of
+from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -120,7 +122,7 @@ class Evaluator(Places):
             case ParamRef():
                 return Value(e.type, 1, self.sources.params[e.name])
             case InputBound():
-                return define("from_index", (sym(bound_symbol(e.input, e.which, e.dim)),), INT32, hint="bound")
+                return define(ops.FromIndex(sym(bound_symbol(e.input, e.which, e.dim))), INT32, hint="bound")
             case Access():
                 return self._access(e, frame)
             case Select():
@@ -130,26 +132,26 @@ class Evaluator(Places):
                 known = truths(self, e.condition, frame) if self.axis or self.builder.remainders else None
                 if known is not None:
                     return chosen(self, known, (e.if_false, e.if_true), frame)
-                args = (self.value(e.if_true, frame), self.value(e.if_false, frame))
+                a, b = self.value(e.if_true, frame), self.value(e.if_false, frame)
                 condition = self.value(e.condition, frame)
                 if condition.literal is not None:
-                    return args[0] if condition.literal else args[1]
-                return self.op("select", (condition, *args), e)
+                    return a if condition.literal else b
+                return self.op(ops.Select(condition, a, b), e)
             case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
                 return self._power(self.value(e.left, frame), int(n), e)
             case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
                 return total
             case Binary():
-                return self.op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
+                return self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
             case Compare():
                 left, right = self.value(e.left, frame), self.value(e.right, frame)
                 if left.literal is not None and right.literal is not None:
                     return literal(_COMPARE[e.op](left.literal, right.literal), BOOL)
-                return self.op(e.op, (left, right), e)
+                return self.op(ops.Compare(e.op, left, right), e)
             case Logical():
-                return self.op(e.op, (self.value(e.left, frame), self.value(e.right, frame)), e)
+                return self.op(ops.Logical(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
             case Unary():
-                return self.op("neg" if e.op == "-" else e.op, (self.value(e.operand, frame),), e)
+                return self.op(ops.Unary(e.op, self.value(e.operand, frame)), e)
             case Cast():
                 value = self.value(e.operand, frame)
                 return self.convert(value, e.type, e.saturate)
@@ -157,23 +159,24 @@ class Evaluator(Places):
                 return self._mux(e, frame)
             case Call(function="clamp"):
                 v, lo, hi = (self.value(a, frame) for a in e.args)
-                return self.op("call:max", (self.op("call:min", (v, hi), e), lo), e)
+                return self.op(ops.Call("max", (self.op(ops.Call("min", (v, hi)), e), lo)), e)
             case Call():
-                return self.op(f"call:{e.function}", tuple(self.value(a, frame) for a in e.args), e)
+                return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
             case Reduce():
                 return reduced(self, e, frame)
         raise AssertionError(e)
 
-    def op(self, op: str, args: tuple[Value, ...], e: Expr) -> Value:
-        """`op` of `args`, as the node `e` types it."""
+    def op(self, op: ops.Operation, e: Expr) -> Value:
+        """The value of an operation, as the node `e` types it."""
+        args = values_of(op)
         lanes = max(a.lanes for a in args)
         mask = 0
-        if op in ("call:min", "call:max") and lanes > 1 and e.type != BOOL:
-            return self.extreme_of(op, args, lanes)
+        if isinstance(op, ops.Call) and op.function in ("min", "max") and lanes > 1 and e.type != BOOL:
+            return self.extreme_of(op.function, args, lanes)
         if e.type == BOOL and lanes > 1:
             bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
             mask = max(bits)
-        return self.builder.define(op, args, e.type, lanes, mask_bits=mask)
+        return self.builder.define(op, e.type, lanes, mask_bits=mask)
 
     def _boundary_select(self, e: Select, frame: Frame) -> Value | None:
         """A constant boundary along the axis: inside the domain there is nothing to select."""
@@ -201,7 +204,7 @@ class Evaluator(Places):
                 if above.is_const and above.const >= 0:
                     continue
                 term = self.value(c, frame)
-                uniform = term if uniform is None else self.builder.define("and", (uniform, term), BOOL)
+                uniform = term if uniform is None else self.builder.define(ops.Logical("and", uniform, term), BOOL)
                 continue
             a, b = (left, right) if c.op == ">=" else (right, left)
             size = len(left.pattern or right.pattern or ())
@@ -210,7 +213,7 @@ class Evaluator(Places):
         inside = self.value(e.if_true, frame)
         if uniform is None:
             return inside
-        return self.op("select", (uniform, inside, self.value(e.if_false, frame)), e)
+        return self.op(ops.Select(uniform, inside, self.value(e.if_false, frame)), e)
 
     def _access(self, e: Access, frame: Frame) -> Value:
         lanes = tuple(self.lane(i, frame) for i in e.indices)
@@ -246,7 +249,7 @@ class Evaluator(Places):
         d = buffer.unit
         at, first = lanes[d].vector, buffer.origin[d]
         assert at is not None
-        ends = (("call:min", first + buffer.extent[d] - 1), ("call:max", first))
+        ends = (("min", first + buffer.extent[d] - 1), ("max", first))
         for op, end in ends:
             at = self.extreme_of(op, (self.convert(at, INT32), self.position(Lane(end))), at.lanes)
         return (*lanes[:d], replace(lanes[d], vector=at), *lanes[d + 1 :])
@@ -275,13 +278,13 @@ class Evaluator(Places):
         square, m = base, abs(n)
         while m:
             if m & 1:
-                result = square if result is None else self.op("*", (result, square), e)
+                result = square if result is None else self.op(ops.Binary("*", result, square), e)
             m >>= 1
             if m:
-                square = self.op("*", (square, square), e)
+                square = self.op(ops.Binary("*", square, square), e)
         if result is None:
             result = literal(1, e.type)
-        return self.op("/", (literal(1, e.type), result), e) if n < 0 and e.type.is_float else result
+        return self.op(ops.Binary("/", literal(1, e.type), result), e) if n < 0 and e.type.is_float else result
 
     def _mux(self, e: Call, frame: Frame) -> Value:
         """Picks by an index; the last choice stands for every index that is none of the others."""
@@ -294,8 +297,8 @@ class Evaluator(Places):
         result = self.value(choices[-1], frame)
         for n in range(len(choices) - 2, -1, -1):
             same = Compare("==", e.args[0], Const(n, e.args[0].type))
-            hit = self.op("==", (index, literal(n, index.type)), same)
-            result = self.op("select", (hit, self.value(choices[n], frame), result), e)
+            hit = self.op(ops.Compare("==", index, literal(n, index.type)), same)
+            result = self.op(ops.Select(hit, self.value(choices[n], frame), result), e)
         return result
 
 

@@ -18,7 +18,8 @@ from scheduler.analysis.dependence import pure_dims
 from scheduler.features.unroll_and_jam import ROWS_TOGETHER, overlaps
 from scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
 from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.program import Bind, Buffer, Comment, Extents, Fence, If, Loop, Mutable, Scratch, SetIndex
+from scheduler.ir.loop.program import AssignIndex, Bind, Comment, Extents, Fence, If, Loop, MutableIndex, Scratch
+from scheduler.ir.loop.values import Buffer, Pointer
 from scheduler.ir.pipeline.expressions import Var, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.schedule.schedule import Placement, UpdateLoops, Vector, dim_of, inner
@@ -70,7 +71,7 @@ class GroupLowering:
         self._propagate(boxes, -1, {})
         parallel = self.plan.group.parallel
         bind_here = not any(level.name == parallel and level.step is not None for level in self.plan.levels)
-        layout = Scratch(tuple(self.scratch))
+        layout = Scratch(f"scratch_of_{self.plan.output.name}", tuple(self.scratch))
         if self.scratch:
             b.emit(layout)
             if bind_here:
@@ -95,7 +96,7 @@ class GroupLowering:
                 buffer = Buffer(stage.name, component, type_, stage.dims, self.plan.unit(stage), "thread")
                 if stage.dims:
                     expect_channels(buffer, stage.storage, self.plan.expected(stage.name, stage.storage[0])[1])
-                buffer.pointer = self.builder.fresh(stage.name)
+                buffer.pointer = Pointer(self.builder.fresh(stage.name))
                 extents = []
                 for d in range(len(stage.dims)):
                     ring = self.plan.ring(p, d)
@@ -358,11 +359,11 @@ class GroupLowering:
             self._body(n + 1, inside, layout, dict.fromkeys(loop.once, lo - warm - here))
             self.warm = self.warm[:-1] if warm else self.warm
             for done, end in loop.end.items():
-                b.emit(SetIndex(done, end))
+                b.emit(AssignIndex(done, end))
             if parallel and self.plan.group.stream:
                 b.emit(Fence())
         for done, start in loop.start.items():
-            b.emit(Mutable(done, start))
+            b.emit(MutableIndex(done, start))
         comment = f"{level.name} of {self.plan.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
         b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
 

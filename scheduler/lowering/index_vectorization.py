@@ -9,8 +9,9 @@ from itertools import pairwise
 
 from scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import Builder, literal
-from scheduler.ir.loop.program import Lane, Value
+from scheduler.ir.loop.values import Lane, Value
 from scheduler.ir.pipeline.expressions import Binary, Call, Cast, Const, Expr, InputBound, ParamRef, Unary, Var
 from scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
 from scheduler.ir.pipeline.value_bounds import interval
@@ -271,13 +272,13 @@ class Places(ABC):
             data = self.convert(lane.vector, INT32)
             if lane.base.is_const and lane.base.const == 0:
                 return data
-            return self.builder.define("+", (data, self.position(Lane(lane.base))), INT32, data.lanes)
+            return self.builder.define(ops.Binary("+", data, self.position(Lane(lane.base))), INT32, data.lanes)
         if lane.pattern is None or len(lane.pattern) == 1:
             at = lane.base + sum(lane.pattern or ())
             if at.is_const:
                 return literal(at.const, INT32)
-            return self.builder.define("from_index", (at,), INT32, hint="x")
-        return self.builder.define("lanes", (lane.base,), INT32, len(lane.pattern), (lane.pattern,), hint="x")
+            return self.builder.define(ops.FromIndex(at), INT32, hint="x")
+        return self.builder.define(ops.Lanes(lane.base, lane.pattern), INT32, len(lane.pattern), hint="x")
 
     def convert(self, value: Value, type_: ScalarType, saturate: bool = False) -> Value:
         """A value as another type."""
@@ -287,21 +288,21 @@ class Places(ABC):
             return self._narrowed(value, type_)
         mask = (value.type.bits if value.lanes > 1 else 0) if type_ == BOOL else 0
         return self.builder.define(
-            "saturate" if saturate else "cast", (value,), type_, value.lanes, mask_bits=mask, hint=value.name[:1] or "t"
+            ops.Cast(value, saturate), type_, value.lanes, mask_bits=mask, hint=value.name[:1] or "t"
         )
 
-    def extreme_of(self, op: str, args: tuple[Value, ...], lanes: int) -> Value:
+    def extreme_of(self, function: str, args: tuple[Value, ...], lanes: int) -> Value:
         """min and max of vectors."""
-        return self.builder.define(op, args, args[0].type, lanes)
+        return self.builder.define(ops.Call(function, args), args[0].type, lanes)
 
     def _narrowed(self, value: Value, type_: ScalarType) -> Value:
         """Floats to 8 or 16 bits as vectors: 0 for NaN, clamped to the range, truncated."""
         t, lanes, define = value.type, value.lanes, self.builder.define
-        number = define("==", (value, value), BOOL, lanes, mask_bits=t.bits)
-        value = define("select", (number, value, literal(0, t)), t, lanes)
-        value = self.extreme_of("call:min", (value, literal(type_.max, t)), lanes)
-        value = self.extreme_of("call:max", (value, literal(type_.min, t)), lanes)
-        return define("truncate", (value,), type_, lanes)
+        number = define(ops.Compare("==", value, value), BOOL, lanes, mask_bits=t.bits)
+        value = define(ops.Select(number, value, literal(0, t)), t, lanes)
+        value = self.extreme_of("min", (value, literal(type_.max, t)), lanes)
+        value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
+        return define(ops.Truncate(value), type_, lanes)
 
 
 def _is_run(lane: Lane) -> bool:

@@ -14,7 +14,9 @@ from scheduler.analysis.bounds_inference import bound_symbol
 from scheduler.features.pipeline_features import MOST_CHANNELS
 from scheduler.ir.index import Index, const, sym
 from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.program import Buffer, Lane, Store, Value
+from scheduler.ir.loop.ops import Load, Shuffle
+from scheduler.ir.loop.program import Store
+from scheduler.ir.loop.values import Buffer, Lane, Pointer, Value
 from scheduler.ir.pipeline.types import ScalarType
 
 SHORTEST = 16
@@ -65,7 +67,7 @@ def _note(b: Builder, buffer: Buffer) -> None:
 
 
 def load(
-    b: Builder, buffer: Buffer, row: str, lane: Lane, channel: Index, type_: ScalarType, at_least: int
+    b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channel: Index, type_: ScalarType, at_least: int
 ) -> Value | None:
     """A channel of the pixels at `lane` of the row that `row` points to: of all channels the same vectors are loaded,
     of one that a loop moves those that cover it. None where that would be too many."""
@@ -80,16 +82,14 @@ def load(
         return found
     _note(b, buffer)
     parts = [
-        b.define(
-            "load", (start + k * width,), type_, width, row=row, hint=buffer.stage, mask_bits=mask, at_least=at_least
-        )
+        b.define(Load(row, start + k * width), type_, width, hint=buffer.stage, mask_bits=mask, at_least=at_least)
         for k in range(n)
     ]
     return picked(b, parts, [divmod(j * n + channel.const, width) for j in range(width)])
 
 
 def apart(
-    b: Builder, buffer: Buffer, row: str, base: Index, pattern: Sequence[int], type_: ScalarType, pinned: bool,
+    b: Builder, buffer: Buffer, row: Pointer, base: Index, pattern: Sequence[int], type_: ScalarType, pinned: bool,
     at_least: int,
 ) -> Value | None:  # fmt: skip
     """The elements `pattern` of a row from `base` on, picked from vectors that cover them and no other elements beyond
@@ -101,16 +101,13 @@ def apart(
     if lanes < 2 or len(starts) > max(2, min(MOST_LOADS, width - 1)):
         return None
     loads = [
-        b.define(
-            "load", (base + s,), type_, lanes, row=row, hint=buffer.stage, mask_bits=mask, pinned=pinned,
-            at_least=at_least,
-        )
+        b.define(Load(row, base + s), type_, lanes, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
         for s in starts
-    ]  # fmt: skip
+    ]
     return picked(b, loads, [(k, p - starts[k]) for p in pattern for k in [bisect_right(starts, p) - 1]], pinned)
 
 
-def store(b: Builder, buffer: Buffer, row: str, lane: Lane, channels: Sequence[Value]) -> None:
+def store(b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channels: Sequence[Value]) -> None:
     """Writes all channels of the pixels at `lane`."""
     assert lane.pattern is not None
     _note(b, buffer)
@@ -155,11 +152,10 @@ def shuffled(b: Builder, first: Value, second: Value, picks: Sequence[int], pinn
     while widest > SHORTEST and first.lanes * size < widest // 2:
         whole = 2 * first.lanes
         both = tuple(n % whole for n in range(max(whole, SHORTEST // size)))
-        first = second = b.define(
-            "shuffle", (first, second), first.type, len(both), (both,), hint=first.name, mask_bits=first.mask_bits,
-            pinned=pinned,
-        )  # fmt: skip
-    return b.define(
-        "shuffle", (first, second), first.type, len(picks), (tuple(picks),), hint=first.name, mask_bits=first.mask_bits,
-        pinned=pinned,
-    )  # fmt: skip
+        first = second = _shuffled(b, Shuffle(first, second, both), pinned)
+    return _shuffled(b, Shuffle(first, second, tuple(picks)), pinned)
+
+
+def _shuffled(b: Builder, op: Shuffle, pinned: bool) -> Value:
+    a = op.a
+    return b.define(op, a.type, len(op.picks), hint=a.name, mask_bits=a.mask_bits, pinned=pinned)

@@ -12,7 +12,8 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING
 
 from scheduler.ir.index import Index
-from scheduler.ir.loop.program import Lane, Value
+from scheduler.ir.loop.ops import Broadcast, ResizeMask, Shuffle
+from scheduler.ir.loop.values import Lane, Value
 from scheduler.ir.pipeline.expressions import Access, Compare, Expr, Logical, Reduce, Unary, children
 from scheduler.ir.pipeline.types import BOOL, INT32, INT64
 from scheduler.lowering import interleaved_channels
@@ -130,7 +131,7 @@ def restricted(ev: Evaluator, frame: Frame, picks: Lanes) -> Frame:
 def _restricted(ev: Evaluator, lane: Lane, picks: Lanes) -> Lane:
     if lane.vector is not None:
         v = lane.vector
-        return Lane(lane.base, None, ev.builder.define("shuffle", (v, v), v.type, len(picks), (picks,), hint="at"))
+        return Lane(lane.base, None, ev.builder.define(Shuffle(v, v, picks), v.type, len(picks), hint="at"))
     if lane.pattern is None:
         return lane
     return _settled(lane, tuple(lane.pattern[j] for j in picks))
@@ -175,8 +176,9 @@ def together(ev: Evaluator, parts: Sequence[Value], picks: Sequence[tuple[int, i
     mask = max((p.mask_bits for p in parts), default=0) or 8 if type_ == BOOL else 0
 
     def fitted(p: Value) -> Value:
-        op = "broadcast" if p.lanes == 1 else "copy" if p.mask_bits == mask else "mask"
-        return p if op == "copy" else b.define(op, (p,), type_, lanes, mask_bits=mask)
+        if p.lanes > 1 and p.mask_bits == mask:
+            return p
+        return b.define(Broadcast(p) if p.lanes == 1 else ResizeMask(p), type_, lanes, mask_bits=mask)
 
     def shuffled(pair: Sequence[Value], wanted: Lanes) -> Value:
         return interleaved_channels.shuffled(b, pair[0], pair[-1], wanted)

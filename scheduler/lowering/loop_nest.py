@@ -11,7 +11,8 @@ from scheduler.analysis.dead_points import Half
 from scheduler.features.streaming_stores import line_vectors
 from scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from scheduler.ir.loop.builder import Builder, TooWide
-from scheduler.ir.loop.program import Buffer, If, Lane, Let, Loop, VectorSplit
+from scheduler.ir.loop.program import ClampedIndex, Ends, If, Let, Loop, PeelVectors
+from scheduler.ir.loop.values import Buffer, Lane
 from scheduler.ir.pipeline.expressions import Var, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.schedule.schedule import Vector
@@ -266,14 +267,15 @@ def _row(
         end = start + divide(end - start, lanes).scaled(lanes)
     for name in (first, last, from_, to):
         b.declare(name)
-    b.emit(VectorSplit(first, last, from_, to, start, end, lanes, align, tuple(given)))
+    b.emit(PeelVectors(first, last, from_, to, start, end, lanes, align, tuple(given)))
     begin, end_at, step = sym(first), sym(last) + (lanes // align - 1), const(lanes // align)
     if past is not None:  # whole lines of memory, the first of which may begin before the row
         some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
         before = divide(beyond(b, past[0], past[1]), align)
         begin = begin - b.let(multiply(before, some), f"{dim}_beyond")
-    b.emit(Loop(counter, begin, end_at, step, tuple(body), last=(q, last), first=first if past is not None else ""))
-    skip = (from_, to)
+    seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
+    b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
+    skip = (sym(from_), sym(to))
     wide = b.expected(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
     if wide * MOST_OF_ROW < b.expected(hi - lo + 1) or nest.once or not evaluator.constraints:
         _scalars(b, sources, nest, envs, rest, dim, skip)
@@ -311,7 +313,7 @@ def _scalars(
     envs: list[dict[str, Lane]],
     rest: tuple[str, ...],
     dim: str,
-    skip: tuple[str, str],
+    skip: Ends,
 ) -> None:
     """The points that vectors leave of a row, one by one."""
     lo, hi = nest.bounds[dim]
@@ -329,7 +331,7 @@ def _clamped(
     envs: list[dict[str, Lane]],
     rest: tuple[str, ...],
     vector: Vector,
-    skip: tuple[str, str],
+    skip: Ends,
 ) -> bool:
     """Both edges of a row that is at least a vector long, in vectors whose lanes clamp on their own. The last one ends
     with the row. False where they would be too wide."""
@@ -347,7 +349,7 @@ def _clamped(
     except TooWide:
         b.rollback(mark)
         return False
-    b.emit(Loop(var, lo, hi, const(lanes), tuple(body), skip=skip, last=(q, most)))
+    b.emit(Loop(var, lo, hi, const(lanes), tuple(body), skip=skip, seen=ClampedIndex(q, None, sym(most))))
     return True
 
 

@@ -12,20 +12,21 @@ from scheduler.analysis.dependence import pure_dims
 from scheduler.analysis.index_overflow import Held, reach
 from scheduler.ir.index import Index, const, maximum, sym
 from scheduler.ir.loop.builder import Builder
+from scheduler.ir.loop.ops import Copy
 from scheduler.ir.loop.program import (
     Allocate,
     Argument,
-    Buffer,
     CopyOut,
     Extents,
     Free,
     Let,
     Loop,
+    OverflowGuard,
     Parameter,
     Program,
-    Reach,
     Statement,
 )
+from scheduler.ir.loop.values import Buffer, Pointer
 from scheduler.ir.pipeline.pipeline import Input, Param, Stage
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import INLINE, Group
@@ -86,7 +87,6 @@ class _Lowering:
             derivation=self.derived,
             bounds=bounds,
             required=required,
-            buffers=tuple(self.buffers.values()),
             body=tuple(b.scopes[0].statements),
             estimates=self._estimates(),
             strict=self.schedule.strict,
@@ -107,7 +107,7 @@ class _Lowering:
         for p in self.pipeline.params:
             if p.value is not None:
                 value = evaluator.value(p.value, evaluator.frame({}))
-                self.params[p.name] = b.define("copy", (value,), p.type, 1, pinned=True, hint="derived").name
+                self.params[p.name] = b.define(Copy(value), p.type, pinned=True, hint="derived").name
         found = tuple(b.scopes[0].statements)
         b.scopes[0].statements.clear()
         return found
@@ -146,7 +146,7 @@ class _Lowering:
         intervals, wide = (list(box), ()) if isinstance(owner, Input) else reach(owner, box)
         low, high = self.held.add(intervals)
         if low or high or wide:
-            self.builder.emit(Reach(low, high, wide))
+            self.builder.emit(OverflowGuard(low, high, wide))
 
     def _required(
         self, boxes: Mapping[str, Box], outputs: Mapping[str, Box]
@@ -163,7 +163,7 @@ class _Lowering:
             dims,
             unit,
             "argument",
-            pointer=f"{c}_data",
+            pointer=Pointer(f"{c}_data"),
             origin=[sym(f"{c}.origin.{d}") for d in dims],
             stride=[const(1) if n == unit else sym(f"{c}.stride.{d}") for n, d in enumerate(dims)],
             ring=[None] * len(dims),
@@ -226,7 +226,7 @@ class _Lowering:
         buffer = Buffer(stage.name, component, stage.types[component], stage.dims, unit, "call")
         if box:
             expect_channels(buffer, stage.storage, self._expected(box[unit])[1])
-        buffer.pointer = b.fresh(stage.name)
+        buffer.pointer = Pointer(b.fresh(stage.name))
         extents = []
         for n, (d, (lo, hi)) in enumerate(zip(stage.dims, box, strict=True)):
             extents.append(b.let(maximum(hi - lo + 1, const(1)), f"{stage.name}_{d}_size"))

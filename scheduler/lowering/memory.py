@@ -9,7 +9,22 @@ from functools import partial
 from scheduler.features.lookup_tables import BYTES, FEWEST, MOST_PARTS, PART
 from scheduler.ir.index import Index, const, maximum, minimum, modulo, multiply
 from scheduler.ir.loop.builder import WIDEST_VECTOR_BYTES, Builder
-from scheduler.ir.loop.program import AskEnds, Buffer, Gathered, Lane, Prefetch, Store, Value
+from scheduler.ir.loop.ops import (
+    Broadcast,
+    CarriedElements,
+    Cast,
+    ClampedLoad,
+    Gather,
+    Lanes,
+    Load,
+    Lookup,
+    Misalignment,
+    MonotoneGather,
+    Shuffle,
+    VectorsIntoLine,
+)
+from scheduler.ir.loop.program import Prefetch, PrefetchEnds, Scatter, Store, StreamAligned, StreamLine
+from scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
 from scheduler.ir.pipeline.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from scheduler.lowering import interleaved_channels
 
@@ -29,7 +44,7 @@ def _named(b: Builder, at: Index, hint: str) -> Index:
     return at if all(a.kind == "sym" for a, _ in at.terms) else b.let(at, hint)
 
 
-def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> str:
+def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Pointer:
     """The row pointer that all dims but the unit dim lead to; of that only its origin is taken off here."""
     offset = const(0)
     for d, lane in enumerate(lanes):
@@ -43,7 +58,7 @@ def _offset(b: Builder, buffer: Buffer, d: int, at: Index) -> Index:
 
 def _apart(
     b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int], safe: bool = False, keep: bool = False
-) -> tuple[str, tuple[Gathered, ...]]:
+) -> tuple[Pointer, tuple[LaneOffset, ...]]:
     """The pointer to what lanes have in common, and the dims in which they differ. With `safe` lanes are clamped to
     the buffer; with `keep` they have the whole index, as they have in rings."""
     offset, gathered = const(0), []
@@ -51,11 +66,12 @@ def _apart(
         stride, origin, ring = buffer.stride[d], buffer.origin[d], buffer.ring[d]
         if d in moving and (ring is not None or safe or keep):
             within = (origin, origin + buffer.extent[d] - 1) if safe and ring is None else None
-            gathered.append(Gathered(lane, stride, const(0) if ring is not None else origin, ring, within))
+            own = Lane(lane.base, lane.pattern, lane.vector)
+            gathered.append(LaneOffset(own, stride, const(0) if ring is not None else origin, ring, within))
             continue
         offset = offset + _offset(b, buffer, d, lane.base)
         if d in moving:
-            gathered.append(Gathered(Lane(const(0), lane.pattern, lane.vector), stride, const(0), None))
+            gathered.append(LaneOffset(Lane(const(0), lane.pattern, lane.vector), stride, const(0), None))
     return b.row(buffer, offset), tuple(gathered)
 
 
@@ -73,13 +89,13 @@ def load(
     hint = buffer.stage
     mask = 8 if type_.kind == "bool" else 0
     if not lanes:
-        return b.define("load", (const(0),), type_, row=buffer.pointer, hint=hint, pinned=pinned, at_least=at_least)
+        return b.define(Load(buffer.pointer, const(0)), type_, hint=hint, pinned=pinned, at_least=at_least)
     moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
     unit = lanes[buffer.unit]
     if not moving:
         row = _row(b, buffer, lanes)
         at = _named(b, unit.base, buffer.dims[buffer.unit])
-        return b.define("load", (at,), type_, row=row, hint=hint, pinned=pinned, at_least=at_least)
+        return b.define(Load(row, at), type_, hint=hint, pinned=pinned, at_least=at_least)
     if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
         found = _along_row(b, buffer, lanes, unit.pattern, type_, pinned, at_least, safe)
         if found is not None:
@@ -97,29 +113,23 @@ def load(
     parts = _parts(unit) if type_ == UINT8 and moving == {buffer.unit} and not safe else None
     if index is not None and parts is not None and FEWEST <= width <= BYTES <= b.register_bytes:
         if index.type != UINT16 and (index.type.bits > 16 or width < BYTES):
-            index = b.define("cast", (index,), UINT16, width, hint="at")
+            index = b.define(Cast(index), UINT16, width, hint="at")
         if width < BYTES:  # the other lanes look up the same
             picks = tuple(n % width for n in range(BYTES))
-            index = b.define("shuffle", (index, index), UINT16, BYTES, (picks,), hint="at")
+            index = b.define(Shuffle(index, index, picks), UINT16, BYTES, hint="at")
         ends = (unit.base - origin, origin + extent - parts * PART - unit.base)
-        found = b.define(
-            "lookup", (index, *ends), type_, BYTES, (parts,), row=row, hint=hint, pinned=pinned, at_least=at_least
-        )
+        looked_up = Lookup(row, (index,), ends, parts)
+        found = b.define(looked_up, type_, BYTES, hint=hint, pinned=pinned, at_least=at_least)
         if width == BYTES:
             return found
-        return b.define("shuffle", (found, found), type_, width, (tuple(range(width)),), hint=hint, pinned=pinned)
-    run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
-    if run and index is not None and index.type.bits == 32 and type_ != BOOL:
+        return b.define(Shuffle(found, found, tuple(range(width))), type_, width, hint=hint, pinned=pinned)
+    is_run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
+    if is_run and index is not None and index.type.bits == 32 and type_ != BOOL:
         enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
-        ends = (enough, origin + extent - width)
-        return b.define("run", (index, *ends), type_, width, row=row, hint=hint, pinned=pinned, at_least=at_least)
-    args = tuple(g.lane for g in gathered)
-    # the strides and origins are operands too: the value lives no further out than they do
-    more = tuple(x for g in gathered for x in (g.stride, g.origin, *(g.within or ())))
-    return b.define(
-        "gather", args + more, type_, width, (gathered,), row=row, hint=hint, mask_bits=mask, pinned=pinned,
-        at_least=at_least,
-    )  # fmt: skip
+        run = MonotoneGather(row, index, enough, origin + extent - width)
+        return b.define(run, type_, width, hint=hint, pinned=pinned, at_least=at_least)
+    gather = Gather(row, gathered)
+    return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
 
 
 def _along_row(
@@ -142,15 +152,13 @@ def _along_row(
         if width == 1:
             return near
         if most == least:
-            return b.define("broadcast", (near,), type_, width, mask_bits=mask, pinned=pinned)
+            return b.define(Broadcast(near), type_, width, mask_bits=mask, pinned=pinned)
         return interleaved_channels.shuffled(b, near, near, [p - least for p in pattern], pinned)
     row = _row(b, buffer, lanes)
     if neighbours:
-        ends = (first, last) if safe else ()
-        return b.define(
-            "near" if safe else "load", (unit.base + least, *ends), type_, width, row=row, hint=buffer.stage,
-            mask_bits=mask, pinned=pinned, at_least=at_least,
-        )  # fmt: skip
+        at = unit.base + least
+        op = ClampedLoad(row, at, first, last) if safe else Load(row, at)
+        return b.define(op, type_, width, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
     return None if safe else interleaved_channels.apart(b, buffer, row, unit.base, pattern, type_, pinned, at_least)
 
 
@@ -181,7 +189,7 @@ def store(
     width = max(_width(lane) for lane in lanes)
     if value.lanes < width:
         mask = 8 if value.type.kind == "bool" else 0
-        value = b.define("broadcast", (value,), value.type, width, mask_bits=mask)
+        value = b.define(Broadcast(value), value.type, width, mask_bits=mask)
     unit = lanes[buffer.unit]
     if not moving:
         b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
@@ -191,7 +199,7 @@ def store(
         b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value, within=within))
         return
     row, scattered = _apart(b, buffer, lanes, moving, keep=within is not None)
-    b.emit(Store(buffer, row, const(0), value, scattered, within))
+    b.emit(Scatter(buffer, row, scattered, value, within))
 
 
 def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
@@ -212,7 +220,7 @@ def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
         soon = unit.base + (first + SOON // buffer.type.bytes) if far and b.asks_again else None
         for d, ahead in rows.items():
             at = at + buffer.stride[d].scaled(ahead)
-        asked = Prefetch(row, at, far, (unit.base - unit.base.const, *side), place, step)
+        asked = Prefetch(row, at, far, b.number((unit.base - unit.base.const, *side)), place, step)
         b.remember(b.depth, key, partial(_ask, b, asked, soon))
 
 
@@ -259,13 +267,13 @@ def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index,
     """Misalignment of a vector at `start` of the row: the elements between the vector of memory that it begins in and
     it. So many of each vector that `stream` is given are written with the next."""
     row, hint = _row(b, buffer, lanes), f"{buffer.stage}_held"
-    return b.as_index(b.define("held", (start,), INT64, attrs=(buffer.type, width), row=row, hint=hint))
+    return b.as_index(b.define(CarriedElements(row, start, buffer.type, width), INT64, hint=hint))
 
 
 def vectors_into_line(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:
     """Vectors of memory between the beginning of a line and the one that `start` of the row is in."""
     row, hint = _row(b, buffer, lanes), f"{buffer.stage}_into_line"
-    return b.as_index(b.define("into_line", (start,), INT64, attrs=(buffer.type, width), row=row, hint=hint))
+    return b.as_index(b.define(VectorsIntoLine(row, start, buffer.type, width), INT64, hint=hint))
 
 
 def ask_ends(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], first: Index, last: Index) -> None:
@@ -274,7 +282,7 @@ def ask_ends(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], first: Index, 
     others = [d for d in range(len(lanes)) if d != buffer.unit]
     along = max(others, key=lambda d: b.depth_of(lanes[d].base), default=None)
     ahead = const(0) if along is None else buffer.stride[along]
-    b.emit(AskEnds(_row(b, buffer, lanes), first + ahead, last + ahead))
+    b.emit(PrefetchEnds(_row(b, buffer, lanes), first + ahead, last + ahead))
 
 
 def stream(
@@ -292,11 +300,10 @@ def stream(
     that this is one of, is 0."""
     row, unit, width = _row(b, buffer, lanes), lanes[buffer.unit], value.lanes
     picked = ScalarType("int", value.type.bits)
-    picks = b.define(
-        "lanes", (const(width) - held,), picked, width, (tuple(range(width)),), hint=f"{buffer.stage}_picks"
-    )
+    lanes_of = Lanes(const(width) - held, tuple(range(width)))
+    picks = b.define(lanes_of, picked, width, hint=f"{buffer.stage}_picks")
     ends = None if within is None else (within[0] + held, within[1] + held)
-    b.emit(Store(buffer, row, unit.base, value, within=ends, stream=True, before=before, picks=picks, apart=apart))
+    b.emit(StreamAligned(buffer, row, unit.base, value, before, picks, apart, ends))
 
 
 def streams(buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> bool:
@@ -310,19 +317,19 @@ def beyond(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index:
     """Misalignment of the place `lanes`: the elements between the line of memory that it is in and it."""
     at, row = lanes[buffer.unit].base, _row(b, buffer, lanes)
     type_ = UINT8 if buffer.type == BOOL else buffer.type
-    return b.as_index(b.define("beyond", (at,), INT64, attrs=(type_, 1), row=row, hint="beyond"))
+    return b.as_index(b.define(Misalignment(row, at, type_), INT64, hint="beyond"))
 
 
 def store_past(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, moved: Index) -> None:
     """Writes neighbours past the caches, of a vector that is `moved` to the left what others leave."""
     if streams(buffer, lanes, value):
         row = _row(b, buffer, lanes)
-        b.emit(Store(buffer, row, lanes[buffer.unit].base, value, stream=True, moved=moved))
+        b.emit(StreamLine(buffer, row, lanes[buffer.unit].base, value, moved))
     else:
         store(b, buffer, lanes, value)
 
 
-def _pixels(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> str:
+def _pixels(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Pointer:
     """The row of interleaved pixels that the further dims lead to."""
     offset = buffer.origin[buffer.pixels].scaled(-buffer.channels)
     for d, lane in enumerate(lanes):
@@ -346,7 +353,7 @@ def store_channels(
         if value.lanes == 1:  # what all pixels have is a channel of theirs, too
             width = len(lanes[buffer.pixels].pattern or ())
             mask = 8 if value.type.kind == "bool" else 0
-            value = b.define("broadcast", (value,), value.type, width, mask_bits=mask)
+            value = b.define(Broadcast(value), value.type, width, mask_bits=mask)
         others = tuple((x.base, x.pattern) for d, x in enumerate(lanes) if d != buffer.unit)
         pixels.setdefault((id(buffer), others), {})[channel.const] = (buffer, lanes, value)
     for found in pixels.values():

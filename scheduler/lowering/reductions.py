@@ -8,8 +8,10 @@ from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 from scheduler.ir.index import const
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import literal
-from scheduler.ir.loop.program import Accumulator, Assign, If, Lane, Loop, Value
+from scheduler.ir.loop.program import Accumulator, Assign, If, Loop
+from scheduler.ir.loop.values import Lane, Value
 from scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import BOOL, ScalarType
@@ -225,7 +227,7 @@ def _side_by_side(ev: Evaluator, jobs: list[Job]) -> list[list[Value]]:
     b.depths.update((cell.name, depth) for state in cells for cell in state)
     # what the loop leaves behind must not be mistaken for the accumulator inside it
     left = [
-        [b.define("copy", (c,), c.type, c.lanes, mask_bits=c.mask_bits, pinned=True) for c in state] for state in cells
+        [b.define(ops.Copy(c), c.type, c.lanes, mask_bits=c.mask_bits, pinned=True) for c in state] for state in cells
     ]
     for (e, frame), state in zip(jobs, left, strict=True):
         _remember(ev, e, frame, state)
@@ -249,7 +251,7 @@ def _asked(ev: Evaluator, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[li
     asked = [common[n] for n in uniform]
     condition = values[uniform[0]][0]
     for n in uniform[1:]:
-        condition = _bool(ev, "and", (condition, values[n][0]))
+        condition = _bool(ev, ops.Logical("and", condition, values[n][0]))
     return [(_unconditional(e, asked), f) for e, f in jobs], condition
 
 
@@ -346,9 +348,9 @@ def _step(ev: Evaluator, e: Reduce, state: list[Value], point: Frame) -> list[Va
             return state
         where = None
     if e.op in ("argmin", "argmax"):
-        better = _bool(ev, "<" if e.op == "argmin" else ">", (body, state[-1]))
+        better = _bool(ev, ops.Compare("<" if e.op == "argmin" else ">", body, state[-1]))
         if where is not None:
-            better = _bool(ev, "and", (better, where))
+            better = _bool(ev, ops.Logical("and", better, where))
         fresh = [ev.position(point.env[r.name]) for r in e.domain] + [body]
         return [_chosen(ev, better, new, old) for new, old in zip(fresh, state, strict=True)]
     identity = _identity(ev, e, point)[0]
@@ -358,15 +360,28 @@ def _step(ev: Evaluator, e: Reduce, state: list[Value], point: Frame) -> list[Va
 
 
 def _joined(ev: Evaluator, e: Reduce, a: Value, b: Value) -> Value:
-    op = {"sum": "+", "product": "*", "any": "or", "all": "and"}.get(e.op, f"call:{e.op}")
     lanes, mask = max(a.lanes, b.lanes), max(a.mask_bits, b.mask_bits)
     if e.op in ("min", "max") and lanes > 1 and e.body.type != BOOL:
-        return ev.extreme_of(op, (a, b), lanes)
-    return ev.builder.define(op, (a, b), e.body.type, lanes, mask_bits=mask)
+        return ev.extreme_of(e.op, (a, b), lanes)
+    return ev.builder.define(_combination(e.op, a, b), e.body.type, lanes, mask_bits=mask)
 
 
-def _bool(ev: Evaluator, op: str, args: tuple[Value, ...]) -> Value:
-    return ev.op(op, args, Logical("and", Const(True, BOOL), Const(True, BOOL)))
+def _combination(reduction: str, a: Value, b: Value) -> ops.Operation:
+    match reduction:
+        case "sum":
+            return ops.Binary("+", a, b)
+        case "product":
+            return ops.Binary("*", a, b)
+        case "any":
+            return ops.Logical("or", a, b)
+        case "all":
+            return ops.Logical("and", a, b)
+        case _:
+            return ops.Call(reduction, (a, b))
+
+
+def _bool(ev: Evaluator, op: ops.Operation) -> Value:
+    return ev.op(op, Logical("and", Const(True, BOOL), Const(True, BOOL)))
 
 
 def _chosen(ev: Evaluator, condition: Value, a: Value, b: Value) -> Value:
@@ -374,4 +389,4 @@ def _chosen(ev: Evaluator, condition: Value, a: Value, b: Value) -> Value:
         return a if condition.literal else b
     lanes = max(condition.lanes, a.lanes, b.lanes)
     mask = max(a.mask_bits, b.mask_bits, condition.mask_bits) if a.type == BOOL and lanes > 1 else 0
-    return ev.builder.define("select", (condition, a, b), a.type, lanes, mask_bits=mask)
+    return ev.builder.define(ops.Select(condition, a, b), a.type, lanes, mask_bits=mask)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from scheduler.ir.index import Index
 from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.program import Buffer, Lane, Value
+from scheduler.ir.loop.ops import Copy, Shuffle
+from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import BOOL
 from scheduler.lowering.index_vectorization import NotUniformBound, Places
@@ -101,8 +102,8 @@ class Streams:
         key = (stage.name, component, at)
         if self.planning:
             self._note(key, stage, offset)
-            planned = Value(type_, self.lanes, "planned", None, mask)
-            return b.define("copy", (planned,), type_, self.lanes, (key, offset), mask_bits=mask)
+            planned = Value(type_, self.lanes, f"planned {key} {offset}", None, mask)
+            return b.define(Copy(planned), type_, self.lanes, mask_bits=mask)
         s = self.known[key]
         current = self.vector(s)
         back, lanes = divmod(s.lead - offset, self.lanes)
@@ -110,8 +111,8 @@ class Streams:
         if lanes == 0:
             return window[back]
         picks = tuple(self.lanes - lanes + j for j in range(self.lanes))
-        args = (window[back + 1], window[back])
-        return b.define("shuffle", args, type_, self.lanes, (picks,), hint=stage.name, mask_bits=mask)
+        moved = Shuffle(window[back + 1], window[back], picks)
+        return b.define(moved, type_, self.lanes, hint=stage.name, mask_bits=mask)
 
     def vector(self, s: Stream) -> Value:
         """The stream's own vector, computed when it is first asked for: of several rows side by side those that are

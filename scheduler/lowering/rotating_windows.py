@@ -22,7 +22,9 @@ from scheduler.analysis.bounds_inference import Box
 from scheduler.features.streaming_stores import line_vectors
 from scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.ir.loop.builder import Builder, TooWide
-from scheduler.ir.loop.program import Accumulator, Assign, Buffer, Define, Lane, Loop, Value
+from scheduler.ir.loop.ops import Broadcast, Load, ResizeMask
+from scheduler.ir.loop.program import Accumulator, Assign, Define, Loop
+from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import BOOL, ScalarType
 from scheduler.lowering.expressions import Evaluator, Sources
@@ -220,7 +222,7 @@ class _Fused:
                 if moving == 0:
                     raise NotUniformBound
                 constraints.append((moving, c - sym(k).scaled(moving)))
-            rows = {s.attrs[0] for s in body if isinstance(s, Define) and s.op == "load"}
+            rows = {s.op.row for s in body if isinstance(s, Define) and isinstance(s.op, Load)}
             b.asks_again = bool(self.row.rings) and len(rows) > FOLLOWED
         b.rollback(mark)
         return constraints
@@ -347,8 +349,8 @@ class _Fused:
         mask = 32 if type_ == BOOL else 0
         if value.lanes == self.lanes and (value.lanes == 1 or value.mask_bits == mask):
             return value
-        op = "broadcast" if value.lanes == 1 else "mask"
-        return self.b.define(op, (value,), type_, self.lanes, mask_bits=mask)
+        op = Broadcast(value) if value.lanes == 1 else ResizeMask(value)
+        return self.b.define(op, type_, self.lanes, mask_bits=mask)
 
     def _store_ring(self, vectors: Sequence[tuple[Stream, Value]], lane: Lane, safe: bool) -> None:
         """The vectors of a stage, in the row that its ring gets."""

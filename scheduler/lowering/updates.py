@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from scheduler.analysis.bounds_inference import Box, Interval
 from scheduler.analysis.dependence import default_order, free_dims, written_box
 from scheduler.ir.index import maximum, minimum
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.program import Buffer, Comment, If, Lane, Value
+from scheduler.ir.loop.program import Comment, If
+from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.expressions import RVar, Select
 from scheduler.ir.pipeline.pipeline import Stage, Update
 from scheduler.ir.schedule.schedule import UpdateLoops
@@ -141,7 +143,7 @@ def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update)
             assert update.where is not None
             old = [load(b, buffer, at, buffer.type, True, b.depth) for buffer in buffers]
             values = [
-                evaluator.op("select", (chosen, new, kept), Select(update.where, e, e, e.type))
+                evaluator.op(ops.Select(chosen, new, kept), Select(update.where, e, e, e.type))
                 for new, kept, e in zip(values, old, update.values, strict=True)
             ]
         for buffer, value in zip(buffers, values, strict=True):

@@ -12,7 +12,8 @@ from support.native import build, call, source_of
 
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.loop.program import Accumulator, If, Loop, Statement
+from scheduler.ir.loop.program import Accumulator, If, Loop
+from scheduler.ir.loop.traversal import walk
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 from scheduler.legality.verifier import check
@@ -54,20 +55,9 @@ def judge(of: Pipeline, strict: bool = False, tolerance: float = 0, **params: in
             np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-def nodes(statements: tuple[Statement, ...]) -> list[Statement]:
-    found: list[Statement] = []
-    for s in statements:
-        found.append(s)
-        if isinstance(s, Loop):
-            found += nodes(s.body)
-        elif isinstance(s, If):
-            found += nodes(s.body) + nodes(s.otherwise)
-    return found
-
-
 def loops_over(of: Pipeline, variable: str) -> list[Loop]:
     program = lower(of, scheduled(of), here())
-    return [s for s in nodes(program.body) if isinstance(s, Loop) and s.var.rpartition("_")[0] == variable]
+    return [s for s in walk(program.body) if isinstance(s, Loop) and s.var.rpartition("_")[0] == variable]
 
 
 def copies() -> int:
@@ -77,7 +67,7 @@ def copies() -> int:
 
 def accumulators(of: Pipeline) -> int:
     """The number of accumulators that are started in all of the program."""
-    return sum(isinstance(s, Accumulator) for s in nodes(lower(of, scheduled(of), here()).body))
+    return sum(isinstance(s, Accumulator) for s in walk(lower(of, scheduled(of), here()).body))
 
 
 DOMAINS = {"short": "for r in range(-2, 5)", "long": "for r in range(-40, 41)", "run time": "for r in range(m, m + n)"}

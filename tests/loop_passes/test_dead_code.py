@@ -3,131 +3,203 @@ stay."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import pytest
 
-from scheduler.ir.index import const, sym
-from scheduler.ir.loop.builder import literal
-from scheduler.ir.loop.program import (
-    Accumulator,
-    Assign,
-    Buffer,
-    Comment,
-    Define,
-    If,
-    Let,
-    Loop,
-    Mutable,
-    Row,
-    SetIndex,
-    Statement,
-    Store,
-    Value,
-    VectorSplit,
-)
-from scheduler.ir.pipeline.types import BOOL, INT32
+from scheduler.ir.index import const
+from scheduler.ir.loop.parser import parse_body
+from scheduler.ir.loop.printer import print_body
+from scheduler.ir.loop.program import Body
+from scheduler.ir.loop.values import Buffer, Pointer
+from scheduler.ir.pipeline.types import INT32
 from scheduler.loop_passes.dead_code import prune
 
-BUFFER = Buffer("f", 0, INT32, ("x",), 0, "argument", pointer="data")
+BUFFER = Buffer("f", 0, INT32, ("x",), 0, "argument", Pointer("data"), [const(0)], [const(1)], [None], [const(9)])
 
 
-def value(name: str) -> Value:
-    return Value(INT32, 1, name)
+def block(text: str) -> Body:
+    return parse_body(text, buffers=(BUFFER,))
 
 
-def load(name: str, row: str = "data", at: str = "i") -> Define:
-    return Define(value(name), "load", (sym(at),), (row,))
+CASES = {
+    "values that are not stored": (
+        """
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+          %b = load data[i] : i32
+          store %a to @data at data[i]
+        }""",
+        """
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+          store %a to @data at data[i]
+        }""",
+    ),
+    "a chain of values that is stored": (
+        """
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+          %b = %a + 1:i32 : i32
+          %c = neg %b : i32
+          store %c to @data at data[i]
+        }""",
+        None,
+    ),
+    "a chain of values that is not": (
+        """
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+          %b = %a + 1:i32 : i32
+          %c = neg %b : i32
+          store 0:i32 to @data at data[i]
+        }""",
+        """
+        for i = 0 to n step 1 {
+          store 0:i32 to @data at data[i]
+        }""",
+    ),
+    "loops and conditions without effect": (
+        """
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+        }
+        if (n >= 0) {
+          %a = load data[n] : i32
+        }""",
+        "",
+    ),
+    "pointers to rows that nothing reads": (
+        """
+        let offset = 4*n
+        row line = @data + offset
+        row other = @data + offset
+        %a = load line[0] : i32
+        store %a to @data at data[0]""",
+        """
+        let offset = 4*n
+        row line = @data + offset
+        %a = load line[0] : i32
+        store %a to @data at data[0]""",
+    ),
+    "the place in a row that nothing in the loop uses": (
+        """
+        peel first, last, from, to = lo until end lanes 4 align 1
+        for i = 0 to n step 1 seen w to last {
+          store 0:i32 to @data at data[i]
+        }
+        for i = 0 to n step 1 seen v to last {
+          store 0:i32 to @data at data[v]
+        }""",
+        """
+        peel first, last, from, to = lo until end lanes 4 align 1
+        for i = 0 to n step 1 {
+          store 0:i32 to @data at data[i]
+        }
+        for i = 0 to n step 1 seen v to last {
+          store 0:i32 to @data at data[v]
+        }""",
+    ),
+    "what loops and conditions ask for": (
+        """
+        let n = extent - 1
+        let asked = extent - 9
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+          %holds = %a < 3:i32 : b8
+          if (asked >= 0) and %holds {
+            store %a to @data at data[i]
+          }
+        }""",
+        None,
+    ),
+    "one of two branches": (
+        """
+        if (n >= 0) {
+          %a = load data[0] : i32
+        } else {
+          store 0:i32 to @data at data[0]
+        }""",
+        """
+        if (n >= 0) {
+        } else {
+          store 0:i32 to @data at data[0]
+        }""",
+    ),
+    "accumulators that are stored": (
+        """
+        %sum = accumulator 0:i32 : i32
+        for i = 0 to n step 1 {
+          %a = load data[i] : i32
+          %next = %sum + %a : i32
+          assign %sum = %next
+        }
+        store %sum to @data at data[0]""",
+        None,
+    ),
+    "accumulators that are not": (
+        """
+        %sum = accumulator 0:i32 : i32
+        for i = 0 to n step 1 {
+          %next = %sum + 1:i32 : i32
+          assign %sum = %next
+          store 0:i32 to @data at data[i]
+        }""",
+        """
+        for i = 0 to n step 1 {
+          store 0:i32 to @data at data[i]
+        }""",
+    ),
+    "mutable indices": (
+        """
+        mutable done = lo
+        mutable lost = lo
+        for i = 0 to n step 1 {
+          for j = 0 to done step 1 {
+            store 0:i32 to @data at data[j]
+          }
+          set done = i
+          set lost = i
+        }""",
+        """
+        mutable done = lo
+        for i = 0 to n step 1 {
+          for j = 0 to done step 1 {
+            store 0:i32 to @data at data[j]
+          }
+          set done = i
+        }""",
+    ),
+    "prefetches of rows that the iteration before has read": (
+        """
+        for y = 0 to n step 1 {
+          prefetch data[y] rows 0 place 0 step 1
+          prefetch data[y + 8] rows 0 place 1 step 1
+          store 0:i32 to @data at data[y]
+        }""",
+        """
+        for y = 0 to n step 1 {
+          prefetch data[y + 8] rows 0 place 1 step 1
+          store 0:i32 to @data at data[y]
+        }""",
+    ),
+    "comments where something follows": (
+        """
+        for i = 0 to n step 1 {
+          // "said"
+          store 0:i32 to @data at data[i]
+        }""",
+        None,
+    ),
+}
+"""Blocks before and after; None: the same."""
 
 
-def store(name: str, row: str = "data", at: str = "i") -> Store:
-    return Store(BUFFER, row, sym(at), value(name))
-
-
-def loop(*body: Statement, hi: str = "n", var: str = "i") -> Loop:
-    return Loop(var, const(0), sym(hi), const(1), body)
-
-
-def body_of(*statements: Statement) -> tuple[Statement, ...]:
-    return prune((), statements, ())[1]
-
-
-def test_a_place_in_a_row_of_vectors_that_nothing_uses_is_left_out() -> None:
-    split = VectorSplit("first", "last", "from", "to", sym("lo"), sym("end"), 4, 1)
-    loops = [replace(loop(load("a", at=at), store("a", at=at)), last=("v", "last")) for at in ("v", "n")]
-    assert body_of(split, loops[0]) == (split, loops[0])
-    assert body_of(split, loops[1]) == (split, replace(loops[1], last=None))
-
-
-def test_values_that_are_not_stored_are_left_out() -> None:
-    used, unused = load("a"), load("b")
-    assert body_of(loop(used, unused, store("a"))) == (loop(used, store("a")),)
-
-
-def test_a_chain_of_values_stays_or_goes_together() -> None:
-    chain = (
-        load("a"),
-        Define(value("b"), "+", (value("a"), literal(1, INT32))),
-        Define(value("c"), "neg", (value("b"),)),
-    )
-    assert body_of(loop(*chain, store("c"))) == (loop(*chain, store("c")),)
-    assert body_of(loop(*chain, load("d"), store("d"))) == (loop(load("d"), store("d")),)
-
-
-def test_loops_without_effect_are_left_out() -> None:
-    assert body_of(loop(load("a"))) == ()
-    assert body_of(loop(loop(load("a"), var="j"), store("b", at="i"), load("b"))) != ()
-    assert body_of(If((sym("n"),), (load("a"),))) == ()
-
-
-def test_rows_are_needed_by_what_is_read_through_them() -> None:
-    row = Row("line", BUFFER, sym("offset"))
-    offset = Let("offset", sym("n").scaled(4))
-    other = Row("other", BUFFER, sym("offset"))
-    read = load("a", row="line")
-    assert body_of(offset, row, other, loop(read, store("a"))) == (offset, row, loop(read, store("a")))
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_dead_is_left_out(case: str) -> None:
+    before, after = CASES[case]
+    assert print_body(prune((), block(before), ())[1]) == print_body(block(before if after is None else after))
 
 
 def test_bounds_are_kept_for_the_query() -> None:
-    lets = (Let("lo", sym("min") - 1), Let("hi", sym("lo") + 2), Let("lost", sym("min") + 9))
-    bounds, body = prune(lets, (), (sym("hi"),))
-    assert bounds == lets[:2]
-    assert body == ()
-
-
-def test_what_loops_and_conditions_ask_for_stays() -> None:
-    n = Let("n", sym("extent") - 1)
-    asked = Let("asked", sym("extent") - 9)
-    condition = Define(Value(BOOL, 1, "holds"), "<", (value("a"), value("a")))
-    inside = If((sym("asked"),), (store("a"),), Value(BOOL, 1, "holds"))
-    statements = (n, asked, loop(load("a"), condition, inside))
-    assert body_of(*statements) == statements
-
-
-def test_the_other_branch_counts() -> None:
-    a, b = load("a"), load("b")
-    both = If((sym("n"),), (a,), None, (b, store("b")))
-    (kept,) = body_of(both)
-    assert isinstance(kept, If)
-    assert kept.body == ()
-    assert kept.otherwise == (b, store("b"))
-
-
-def test_accumulators_and_their_steps_go_together() -> None:
-    start = Accumulator(value("sum"), literal(0, INT32))
-    step = loop(load("a"), Define(value("next"), "+", (value("sum"), value("a"))), Assign(value("sum"), value("next")))
-    assert body_of(start, step, store("sum", at="n")) == (start, step, store("sum", at="n"))
-    assert body_of(start, step, loop(load("b"), store("b"))) == (loop(load("b"), store("b")),)
-
-
-def test_how_far_a_window_is_goes_with_its_loop() -> None:
-    done = (Mutable("done", sym("lo")), loop(SetIndex("done", sym("i") + 1)))
-    assert body_of(*done) == ()
-    rows = (
-        Mutable("done", sym("lo")),
-        loop(loop(store("a", at="done"), var="j", hi="done"), SetIndex("done", sym("i"))),
-    )
-    assert body_of(*rows) == rows
-
-
-def test_comments_stay_where_something_follows() -> None:
-    said = Comment("said")
-    assert body_of(loop(said, load("a"), store("a"))) == (loop(said, load("a"), store("a")),)
+    lets = block("let lo = min - 1 let hi = lo + 2 let lost = min + 9")
+    (needed,) = (s.value for s in block("let needed = hi"))  # type: ignore[union-attr]
+    assert prune(lets, (), (needed,)) == (lets[:2], ())

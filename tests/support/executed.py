@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from scheduler.analysis.bounds_inference import bound_symbol
 from scheduler.ir.loop.program import (
     Allocate,
+    AssignIndex,
     Bind,
+    Body,
     Comment,
     CopyOut,
     Define,
@@ -18,15 +20,13 @@ from scheduler.ir.loop.program import (
     If,
     Let,
     Loop,
-    Mutable,
+    MutableIndex,
+    OverflowGuard,
+    PeelVectors,
     Program,
-    Reach,
-    Row,
+    RowPointer,
     Scratch,
-    SetIndex,
-    Statement,
-    Store,
-    VectorSplit,
+    Stores,
 )
 from scheduler.ir.pipeline.pipeline import Pipeline
 
@@ -53,12 +53,12 @@ def execute(program: Program, pipeline: Pipeline, regions: Mapping[str, tuple[tu
     return run
 
 
-def _block(statements: tuple[Statement, ...], env: dict[str, int], run: Executed) -> None:
+def _block(statements: Body, env: dict[str, int], run: Executed) -> None:
     for s in statements:
         match s:
-            case Let() | Mutable() | SetIndex():
+            case Let() | MutableIndex() | AssignIndex():
                 env[s.name] = s.value.value(env)
-            case VectorSplit():
+            case PeelVectors():
                 assert s.align == 1
                 env[s.first] = s.lo.value(env)
                 fits = (s.end - s.lanes).value(env)
@@ -70,29 +70,29 @@ def _block(statements: tuple[Statement, ...], env: dict[str, int], run: Executed
                 assert s.condition is None
                 taken = all(x.value(env) >= 0 for x in s.nonnegative)
                 _block(s.body if taken else s.otherwise, env, run)
-            case Store():
-                run.stored[s.buffer.stage] += s.value.lanes
             case Scratch():
                 for memory in s.buffers:
                     _extents(memory, env, run)
             case Allocate():
                 _extents(s.memory, env, run)
-            case Define() | Row() | Bind() | Comment() | Free() | CopyOut() | Reach():
+            case Define() | RowPointer() | Bind() | Comment() | Free() | CopyOut() | OverflowGuard():
                 pass
             case _:
-                raise AssertionError(s)
+                assert isinstance(s, Stores), s
+                run.stored[s.buffer.stage] += s.value.lanes
 
 
 def _loop(s: Loop, env: dict[str, int], run: Executed) -> None:
     at, hi, step = s.lo.value(env), s.hi.value(env), s.step.value(env)
     while at <= hi:
-        if s.skip is not None and env[s.skip[0]] <= at < env[s.skip[1]]:
-            at = env[s.skip[1]]
+        if s.skip is not None:
+            start, end = (x.value(env) for x in s.skip)
+            at = end if start <= at < end else at
             if at > hi:
                 return
         env[s.var] = at
-        if s.last is not None:
-            env[s.last[0]] = min(at, env[s.last[1]])
+        if s.seen is not None and s.seen.last is not None:
+            env[s.seen.name] = min(at, s.seen.last.value(env))
         _block(s.body, env, run)
         at += step
 

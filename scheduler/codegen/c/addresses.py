@@ -2,162 +2,150 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias, assert_never
+
 from scheduler.codegen.c import gathers
 from scheduler.codegen.c.conversions import cast
 from scheduler.codegen.c.lookup_tables import lookup
 from scheduler.codegen.c.neighbours import neighbours
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.types import scalar
-from scheduler.ir.index import Index, const
-from scheduler.ir.loop.program import Define, Gathered, Lane, Value, told_by_vectors
+from scheduler.ir.index import const
+from scheduler.ir.loop import ops
+from scheduler.ir.loop.values import Lane, LaneOffset, Value
 from scheduler.ir.pipeline.types import BOOL, INT32, UINT8, ScalarType
 
-OPS = (
-    "load", "near", "held", "into_line", "beyond", "lookup", "run", "gather", "pairs", "fours", "shuffle", "narrow",
-    "lanes", "from_index", "to_index",
-)  # fmt: skip
+Memory: TypeAlias = (
+    ops.Load
+    | ops.ClampedLoad
+    | ops.Gather
+    | ops.GatherPairs
+    | ops.GatherFours
+    | ops.MonotoneGather
+    | ops.Lookup
+    | ops.CarriedElements
+    | ops.VectorsIntoLine
+    | ops.Misalignment
+)
 
 
-def address(o: Operands, d: Define) -> str:
-    """The C expression of a definition with one of OPS."""
-    r, first = d.result, d.args[0]
-    match d.op:
-        case "from_index":
-            assert isinstance(first, Index)
-            return f"(int32_t){o.symbols.text(first)}"
-        case "to_index":
-            assert isinstance(first, Value)
-            return f"(int64_t){o.name(first)}"
-        case "lanes":
-            assert isinstance(first, Index)
-            pattern = d.attrs[0]
-            assert isinstance(pattern, tuple)
+def index(o: Operands, r: Value, op: ops.FromIndex | ops.ToIndex | ops.Lanes) -> str:
+    """The C expression of an index as a value, or the other way around."""
+    match op:
+        case ops.FromIndex():
+            return f"(int32_t){o.symbols.text(op.at)}"
+        case ops.ToIndex():
+            return f"(int64_t){o.name(op.a)}"
+        case ops.Lanes():
             wraps = ScalarType("uint", r.type.bits)  # lanes that nobody needs may lie beyond the last coordinate
             t, unsigned = o.of(r.type, r.lanes), o.of(wraps, r.lanes)
-            return f"({t})(({scalar(wraps)}){o.symbols.text(first)} + ({unsigned}){{{', '.join(map(str, pattern))}}})"
-        case "load":
-            return _load(o, d)
-        case "near":
-            return _near(o, d)
-        case "held" | "into_line" | "beyond":
-            place, element, width = d.attrs
-            assert isinstance(first, Index)
-            assert isinstance(element, ScalarType)
-            assert isinstance(width, int)
-            stored = UINT8 if element == BOOL else element
-            return f"{o.function(d.op, stored, width)}({place} + {o.symbols.text(first)})"
-        case "shuffle":
-            return _shuffle(o, d)
-        case "narrow":
-            return _narrow(o, d)
-        case "lookup":
-            return _lookup(o, d)
-        case "run":
-            return _run(o, d)
-        case "pairs":
-            return _pairs(o, d)
-        case "fours":
-            return _fours(o, d)
-    return _gather(o, d)
+            pattern = ", ".join(map(str, op.pattern))
+            return f"({t})(({scalar(wraps)}){o.symbols.text(op.at)} + ({unsigned}){{{pattern}}})"
+        case _:
+            assert_never(op)
 
 
-def _load(o: Operands, d: Define) -> str:
-    r, row, at = d.result, d.attrs[0], d.args[0]
-    assert isinstance(at, Index)
+def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
+    """The C expression of a permutation of the lanes of two vectors."""
+    match op:
+        case ops.Shuffle(a=a, b=b, picks=picks):
+            found = neighbours(picks, r.type)
+            if found and a.lanes == b.lanes == len(picks):
+                return f"{o.function(found, r.type, len(picks))}({a.name}, {b.name})"
+            return f"__builtin_shufflevector({a.name}, {b.name}, {', '.join(map(str, picks))})"
+        case ops.Narrow(a=a, b=b):
+            own = o.type_of(r)
+            evens = ", ".join(map(str, range(0, 2 * r.lanes, 2)))
+            return f"__builtin_shufflevector(({own}){a.name}, ({own}){b.name}, {evens})"
+        case _:
+            assert_never(op)
+
+
+def address(o: Operands, r: Value, op: Memory) -> str:
+    """The C expression of what is read from memory, or asked of an address."""
+    match op:
+        case ops.Load():
+            return _load(o, r, op)
+        case ops.ClampedLoad():
+            return _clamped_load(o, r, op)
+        case ops.Gather():
+            return _gather(o, r, op)
+        case ops.GatherPairs():
+            return _pairs(o, r, op)
+        case ops.GatherFours():
+            return _fours(o, r, op)
+        case ops.MonotoneGather():
+            return _monotone_gather(o, r, op)
+        case ops.Lookup():
+            return _lookup(o, r, op)
+        case ops.CarriedElements() | ops.VectorsIntoLine():
+            name = "held" if isinstance(op, ops.CarriedElements) else "into_line"
+            stored = UINT8 if op.element == BOOL else op.element
+            return f"{o.function(name, stored, op.width)}({op.row} + {o.symbols.text(op.at)})"
+        case ops.Misalignment():
+            return f"{o.function('beyond', op.element, 1)}({op.row} + {o.symbols.text(op.at)})"
+        case _:
+            assert_never(op)
+
+
+def _load(o: Operands, r: Value, op: ops.Load) -> str:
     if r.lanes == 1:
-        text = f"{row}[{o.symbols.bare(at)}]"
+        text = f"{op.row}[{o.symbols.bare(op.at)}]"
         return f"{text} != 0" if r.type == BOOL else text
     kind = "uint" if r.type == BOOL else r.type.kind
-    text = f"*(const {o.unaligned(kind, r.type.bits, r.lanes)} *)({row} + {o.symbols.text(at)})"
+    text = f"*(const {o.unaligned(kind, r.type.bits, r.lanes)} *)({op.row} + {o.symbols.text(op.at)})"
     return f"{text} != 0" if r.type == BOOL else text
 
 
-def _near(o: Operands, d: Define) -> str:
-    """`row[at]` for neighbours of which those from `first` to `last` exist; lanes beyond have any of them."""
-    r, (at, first, last) = d.result, d.args
+def _clamped_load(o: Operands, r: Value, op: ops.ClampedLoad) -> str:
     t = UINT8 if r.type == BOOL else r.type
-    places = ", ".join(o.symbols.bare(x) for x in (at, first, last) if isinstance(x, Index))
-    text = f"{o.function('near', t, r.lanes)}({d.attrs[0]}, {places})"
+    places = ", ".join(o.symbols.bare(x) for x in (op.at, op.first, op.last))
+    text = f"{o.function('near', t, r.lanes)}({op.row}, {places})"
     return f"{text} != 0" if r.type == BOOL else text
 
 
-def _lookup(o: Operands, d: Define) -> str:
-    """`row[at]` for a vector of bytes, the indices in one vector or two; the table is whole where none of the further
-    arguments is negative."""
-    (row, parts), r = d.attrs, d.result
-    assert isinstance(parts, int)
-    at = [a for a in d.args if isinstance(a, Value)]
-    tests = [f"{o.symbols.text(x)} >= 0" for x in d.args if isinstance(x, Index)]
-    found = o.function(lookup(parts, len(at)), r.type, r.lanes)
-    return f"{found}({row}, {' && '.join(tests)}, {', '.join(a.name for a in at)})"
+def _lookup(o: Operands, r: Value, op: ops.Lookup) -> str:
+    tests = [f"{o.symbols.text(x)} >= 0" for x in op.whole]
+    found = o.function(lookup(op.parts, len(op.at)), r.type, r.lanes)
+    return f"{found}({op.row}, {' && '.join(tests)}, {', '.join(a.name for a in op.at)})"
 
 
-def _run(o: Operands, d: Define) -> str:
-    """`row[at]` for a run of neighbours, clamped: a row that is long enough is read from the first of them on, or at
-    the last place where a vector fits."""
-    at, more, last = d.args
-    assert isinstance(at, Value)
-    assert isinstance(more, Index)
-    assert isinstance(last, Index)
-    lanes = d.result.lanes
-    index = at.name if at.type == INT32 else f"({o.of(INT32, lanes)}){at.name}"
-    ends = f"{o.symbols.text(more)} >= 0, {o.symbols.text(last)}"
-    return f"{o.function('run', d.result.type, lanes)}({d.attrs[0]}, {ends}, {index})"
+def _monotone_gather(o: Operands, r: Value, op: ops.MonotoneGather) -> str:
+    """A row that is long enough is read from the first of them on, or at the last place where a vector fits."""
+    at = op.at.name if op.at.type == INT32 else f"({o.of(INT32, r.lanes)}){op.at.name}"
+    ends = f"{o.symbols.text(op.enough)} >= 0, {o.symbols.text(op.last)}"
+    return f"{o.function('run', r.type, r.lanes)}({op.row}, {ends}, {at})"
 
 
-def _shuffle(o: Operands, d: Define) -> str:
-    picks = d.attrs[0]
-    assert isinstance(picks, tuple)
-    a, b = d.args
-    assert isinstance(a, Value)
-    assert isinstance(b, Value)
-    found = neighbours(picks, d.result.type)
-    if found and a.lanes == b.lanes == len(picks):
-        return f"{o.function(found, d.result.type, len(picks))}({a.name}, {b.name})"
-    return f"__builtin_shufflevector({a.name}, {b.name}, {', '.join(map(str, picks))})"
-
-
-def _narrow(o: Operands, d: Define) -> str:
-    """The lanes of two vectors of integers as half as wide: their low halves."""
-    r = d.result
-    own = o.type_of(r)
-    a, b = (x.name for x in d.args if isinstance(x, Value))
-    evens = ", ".join(map(str, range(0, 2 * r.lanes, 2)))
-    return f"__builtin_shufflevector(({own}){a}, ({own}){b}, {evens})"
-
-
-def _gather(o: Operands, d: Define) -> str:
-    r, row, dims = d.result, d.attrs[0], d.attrs[1]
-    assert isinstance(dims, tuple)
+def _gather(o: Operands, r: Value, op: ops.Gather) -> str:
     if gathers.is_gathered(r.type, r.lanes):
-        found = _gathered_at_once(o, d, dims)
+        found = _gathered_at_once(o, r, op)
         if found is not None:
             return found
-    lanes = ", ".join(f"{row}[{offset(o, dims, n)}]" for n in range(r.lanes))
+    lanes = ", ".join(f"{op.row}[{offset(o, op.offsets, n)}]" for n in range(r.lanes))
     text = lanes if r.lanes == 1 else f"({o.of(r.type, r.lanes)}){{{lanes}}}"
     return f"{text} != 0" if r.type == BOOL else text
 
 
-def _gathered_at_once(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> str | None:
+def _gathered_at_once(o: Operands, r: Value, op: ops.Gather) -> str | None:
     """A gather as one instruction, where one vector of indices says where in a row, or as two, where two vectors say
     which row and where. With one index and a stride, or one that many gathers share, lanes are addressed as fast one by
     one."""
-    r = d.result
-    if not told_by_vectors(dims, r.lanes):
+    if not ops.told_by_vectors(op.offsets, r.lanes):
         return None
-    row, found = _told(o, d, dims)
+    row, found = _told(o, r, op)
     match found:
-        case [(at, "1")] if not o.shared_places & {g.lane.vector.name for g in dims if g.lane.vector is not None}:
+        case [(at, "1")] if not o.shared_places & {g.lane.vector.name for g in op.offsets if g.lane.vector is not None}:
             return f"{o.function(gathers.NEAR, r.type, r.lanes)}({row}, {at})"
         case [(a, step), (b, other)]:
             return f"{o.function(gathers.FAR, r.type, r.lanes)}({row}, {a}, {step}, {b}, {other})"
     return None
 
 
-def _told(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> tuple[str, list[tuple[str, str]]]:
+def _told(o: Operands, r: Value, op: ops.Gather | ops.GatherFours) -> tuple[str, list[tuple[str, str]]]:
     """The row that a gather begins in, and the vectors that tell its places, each with its stride."""
-    r, found, common = d.result, [], []
-    for g in dims:
+    found, common = [], []
+    for g in op.offsets:
         assert g.lane.vector is not None
         name = cast(o, Value(INT32, r.lanes), g.lane.vector, False)  # no coordinate is beyond 32 bits with a sign
         if g.lane.base != const(0):
@@ -166,36 +154,30 @@ def _told(o: Operands, d: Define, dims: tuple[Gathered, ...]) -> tuple[str, list
         found.append((name if g.ring is None else f"({o.of(INT32, r.lanes)})({name} & {g.ring - 1})", stride))
         if g.ring is None and (g.origin.terms or g.origin.const):
             common.append(f"{o.symbols.text(g.origin)} * {stride}")
-    return f"{d.attrs[0]} - ({' + '.join(common)})" if common else str(d.attrs[0]), found
+    return f"{op.row} - ({' + '.join(common)})" if common else op.row, found
 
 
-def _fours(o: Operands, d: Define) -> str:
-    """A fourth of the lanes of a gather, each with the three that follow it in memory."""
-    r, dims, part = d.result, d.attrs[1], d.attrs[2]
-    assert isinstance(dims, tuple)
-    row, found = _told(o, d, dims)
+def _fours(o: Operands, r: Value, op: ops.GatherFours) -> str:
+    row, found = _told(o, r, op)
     found += [(f"({o.of(INT32, r.lanes)}){{0}}", "0")] * (2 - len(found))
     places = ", ".join(f"{at}, {step}" for at, step in found)
-    return f"{o.function(gathers.FOURS, r.type, r.lanes)}({row}, {places}, {part})"
+    return f"{o.function(gathers.FOURS, r.type, r.lanes)}({row}, {places}, {op.part})"
 
 
-def _pairs(o: Operands, d: Define) -> str:
-    """Half of the lanes of a gather, each with its right neighbour."""
-    r, row, dims, half = d.result, d.attrs[0], d.attrs[1], d.attrs[2]
-    assert isinstance(dims, tuple)
-    assert isinstance(half, int)
+def _pairs(o: Operands, r: Value, op: ops.GatherPairs) -> str:
     count = r.lanes // 2
     load = o.function("pair", r.type, r.lanes)
-    pairs = ", ".join(f"{load}({row} + {offset(o, dims, n)})" for n in range(half * count, (half + 1) * count))
+    lanes = range(op.half * count, (op.half + 1) * count)
+    pairs = ", ".join(f"{load}({op.row} + {offset(o, op.offsets, n)})" for n in lanes)
     return f"({o.of(r.type, r.lanes)})({o.vector('uint', 2 * r.type.bits, count)}){{{pairs}}}"
 
 
-def offset(o: Operands, dims: tuple[Gathered, ...], n: int) -> str:
+def offset(o: Operands, offsets: tuple[LaneOffset, ...], n: int) -> str:
     """The offset of lane n in an address that differs from lane to lane."""
-    return " + ".join(_one_offset(o, g, n) for g in dims)
+    return " + ".join(_one_offset(o, g, n) for g in offsets)
 
 
-def _one_offset(o: Operands, g: Gathered, n: int) -> str:
+def _one_offset(o: Operands, g: LaneOffset, n: int) -> str:
     at = lane_index(o, g.lane, n)
     if g.within is not None:
         lo, hi = (o.symbols.bare(x) for x in g.within)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.analysis.bounds_inference import param_symbol
 from scheduler.codegen.c.types import Symbols
 from scheduler.ir.index import Atom, Index
-from scheduler.ir.loop.program import Let, Parameter, Reach, Statement
+from scheduler.ir.loop.program import Let, OverflowGuard, Parameter, Statement
 
 COORDINATE = 1 << 32
 """No min, extent or checked end is larger, in either direction."""
@@ -24,10 +24,10 @@ class Magnitudes:
 
     def needed(self, s: Statement) -> Statement | None:
         """`s` without what is sure to stay in 64 bits anyway; None where nothing is left to do."""
-        if not isinstance(s, Reach):
+        if not isinstance(s, OverflowGuard):
             return s
         wide = tuple(x for x in s.wide if self._of(x)[1] >= LIMIT)
-        return Reach(s.low, s.high, wide) if s.low or s.high or wide else None
+        return OverflowGuard(s.low, s.high, wide) if s.low or s.high or wide else None
 
     def far(self, s: Statement) -> bool:
         """Whether the arithmetic of `s`, the next statement, may leave 64 bits."""
@@ -35,7 +35,7 @@ class Magnitudes:
             case Let():
                 self._known[s.name], peak = self._of(s.value)
                 return peak >= LIMIT
-            case Reach():
+            case OverflowGuard():
                 peak = max(self._of(x)[1] for x in (*s.low, *s.high, *s.wide))
                 for x in (*s.low, *s.high):  # no lower end is above the upper one
                     if len(x.terms) == 1 and x.terms[0][0].kind == "sym" and abs(x.terms[0][1]) == 1:

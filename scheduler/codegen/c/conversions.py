@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduler.codegen.c.integer_functions import widening
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.types import literal, scalar, short
-from scheduler.ir.loop.program import Value
+from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import BOOL, FLOAT32, FLOAT64, INT32, UINT32, ScalarType
 
 

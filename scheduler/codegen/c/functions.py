@@ -6,7 +6,7 @@ from scheduler.codegen.c.conversions import cast
 from scheduler.codegen.c.elementary_functions import FLOAT_FUNCTIONS
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.types import literal, scalar, short
-from scheduler.ir.loop.program import Value
+from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, UINT32, ScalarType
 
 

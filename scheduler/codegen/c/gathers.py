@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from string import Template
 
 from scheduler.codegen.c.integer_functions import widening
 from scheduler.codegen.c.types import function_name, scalar, vector
-from scheduler.ir.loop.program import Define, Gathered, If, Lane, Loop, Statement, Value
+from scheduler.ir.loop.ops import Gather
+from scheduler.ir.loop.program import Body, Define
+from scheduler.ir.loop.traversal import walk
+from scheduler.ir.loop.values import Lane, LaneOffset, Value
 from scheduler.ir.pipeline.types import INT32, INT64, ScalarType
 
 VECTOR_BITS, ELEMENT_BITS = 512, 32
@@ -74,20 +77,18 @@ def is_gathered(t: ScalarType, lanes: int) -> bool:
     return t.kind != "bool" and t.bits == ELEMENT_BITS and t.bits * lanes == VECTOR_BITS
 
 
-def shared_places(body: Iterable[Statement]) -> frozenset[str]:
+def shared_places(body: Body) -> frozenset[str]:
     """The vectors of indices that many gathers of elements have in common, and by which alone they are addressed."""
     return frozenset(name for name, times in Counter(_places(body)).items() if times >= SHARED)
 
 
-def _places(body: Iterable[Statement]) -> Iterator[str]:
-    for s in body:
+def _places(body: Body) -> Iterator[str]:
+    for s in walk(body):
         match s:
-            case Define(op="gather", attrs=(_, (Gathered(lane=Lane(vector=Value() as at)),))):
+            case Define(op=Gather(offsets=(LaneOffset(lane=Lane(vector=Value() as at)),))):
                 yield at.name
-            case Loop():
-                yield from _places(s.body)
-            case If():
-                yield from _places((*s.body, *s.otherwise))
+            case _:
+                pass
 
 
 def called(name: str) -> list[tuple[str, ScalarType, int]]:

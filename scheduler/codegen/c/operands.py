@@ -7,7 +7,7 @@ from collections.abc import Callable
 from scheduler.codegen.c.integer_functions import widening
 from scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector
 from scheduler.codegen.c.vector_functions import Functions
-from scheduler.ir.loop.program import Value
+from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import BOOL, ScalarType
 
 

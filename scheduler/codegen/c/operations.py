@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-from scheduler.codegen.c.addresses import OPS, address
+from scheduler.codegen.c.addresses import address, index, permutation
 from scheduler.codegen.c.conversions import cast, truncated
 from scheduler.codegen.c.functions import call
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.types import scalar, short
-from scheduler.ir.loop.program import Define, Value
+from scheduler.ir.loop import ops
+from scheduler.ir.loop.program import Define
+from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import BOOL, INT16, ScalarType
-
-_BITS = {"and": "&", "or": "|", "&": "&", "|": "|", "^": "^", "call:min": "&", "call:max": "|"}
 
 
 def expression(o: Operands, d: Define) -> str:
     """The C expression of a definition."""
-    if d.op in OPS:
-        return address(o, d)
     r, op = d.result, d.op
-    args = tuple(a for a in d.args if isinstance(a, Value))
     match op:
-        case "copy":
-            return args[0].name
-        case "mask":
-            return o.mask(args[0], r.mask_bits, r.lanes)
-        case "broadcast":
-            return o.mask(args[0], r.mask_bits, r.lanes) if r.type == BOOL else o.wide(args[0], r.lanes)
-        case "madd":
-            a, b = args
+        case ops.Unary():
+            return _unary(o, r, op.op, op.a)
+        case ops.Binary(op=sign, a=a, b=b):
+            return _logical(o, r, sign, a, b) if r.type == BOOL else _binary(o, r, sign, a, b)
+        case ops.Compare():
+            return _compare(o, r, op.op, op.a, op.b)
+        case ops.Logical():
+            return _logical(o, r, "&" if op.op == "and" else "|", op.a, op.b)
+        case ops.Select():
+            return _select(o, r, op.condition, op.a, op.b)
+        case ops.Call(function="min" | "max", args=(a, b)) if r.type == BOOL:
+            return _logical(o, r, "&" if op.function == "min" else "|", a, b)
+        case ops.Call():
+            return call(o, r, op.function, op.args)
+        case ops.Cast():
+            return cast(o, r, op.a, op.saturate)
+        case ops.Truncate():
+            return truncated(o, r, op.a)
+        case ops.ResizeMask():
+            return o.mask(op.a, r.mask_bits, r.lanes)
+        case ops.Broadcast():
+            return o.mask(op.a, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(op.a, r.lanes)
+        case ops.Copy():
+            return op.a.name
+        case ops.DotPairs(a=a, b=b):
             pairs = b.name if b.lanes > 1 else f"({o.of(INT16, 2 * r.lanes)})({o.wide(b, r.lanes)})"
             return f"{o.function('madd', r.type, r.lanes)}({a.name}, {pairs})"
-        case "truncate":
-            return truncated(o, r, args[0])
-        case "cast" | "saturate":
-            return cast(o, r, args[0], op == "saturate")
-        case "select":
-            return _select(o, r, *args)
-        case "<" | "<=" | "==" | "!=" | ">=" | ">":
-            return _compare(o, r, op, *args)
-    if r.type == BOOL:
-        return _logical(o, r, op, args)
-    if op.startswith("call:"):
-        return call(o, r, op[5:], args)
-    if op in ("neg", "~"):
-        return _unary(o, r, op, args[0])
-    a, b = args
-    if op in ("<<", ">>"):
-        return _shift(o, r, op, a, b)
-    if op in ("//", "%", "**"):
-        return _divide(o, r, op, a, b)
-    return _arithmetic(o, r, op, a, b)
+        case ops.Narrow() | ops.Shuffle():
+            return permutation(o, r, op)
+        case ops.FromIndex() | ops.ToIndex() | ops.Lanes():
+            return index(o, r, op)
+        case _:
+            return address(o, r, op)
 
 
 # choices ------------------------------------------------------------
@@ -63,12 +63,10 @@ def _compare(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
     return f"{o.wide(a, r.lanes)} {op} {o.wide(b, r.lanes)}"
 
 
-def _logical(o: Operands, r: Value, op: str, args: tuple[Value, ...]) -> str:
+def _logical(o: Operands, r: Value, sign: str, a: Value, b: Value) -> str:
     """Bool results of operators on bools."""
-    texts = [o.name(a) if r.lanes == 1 else o.mask(a, r.mask_bits, r.lanes) for a in args]
-    if op == "not":
-        return f"!{texts[0]}" if r.lanes == 1 else f"~{texts[0]}"
-    return f"{texts[0]} {_BITS[op]} {texts[1]}"
+    x, y = (o.name(v) if r.lanes == 1 else o.mask(v, r.mask_bits, r.lanes) for v in (a, b))
+    return f"{x} {sign} {y}"
 
 
 def _select(o: Operands, r: Value, c: Value, a: Value, b: Value) -> str:
@@ -84,6 +82,14 @@ def _select(o: Operands, r: Value, c: Value, a: Value, b: Value) -> str:
 
 
 # arithmetic ------------------------------------------------------------
+
+
+def _binary(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    if op in ("<<", ">>"):
+        return _shift(o, r, op, a, b)
+    if op in ("//", "%", "**"):
+        return _divide(o, r, op, a, b)
+    return _arithmetic(o, r, op, a, b)
 
 
 def _arithmetic(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
@@ -110,6 +116,8 @@ def _wrapping(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
 
 def _unary(o: Operands, r: Value, op: str, a: Value) -> str:
     t = r.type
+    if op == "not":
+        return f"!{o.name(a)}" if r.lanes == 1 else f"~{o.mask(a, r.mask_bits, r.lanes)}"
     if op == "~":
         return f"({scalar(t)})~{o.name(a)}" if r.lanes == 1 else f"~{o.name(a)}"
     if t.is_float:

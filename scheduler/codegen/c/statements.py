@@ -10,13 +10,14 @@ from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.operations import expression
 from scheduler.codegen.c.types import Symbols, element
 from scheduler.ir.index import divide
+from scheduler.ir.loop import ops
 from scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
-    AskEnds,
     Assign,
+    AssignIndex,
     Bind,
-    Buffer,
+    Body,
     Comment,
     CopyOut,
     Define,
@@ -26,17 +27,21 @@ from scheduler.ir.loop.program import (
     If,
     Let,
     Loop,
-    Mutable,
+    MutableIndex,
+    OverflowGuard,
+    PeelVectors,
     Prefetch,
-    Reach,
-    Row,
+    PrefetchEnds,
+    RowPointer,
+    Scatter,
     Scratch,
-    SetIndex,
     Statement,
     Store,
-    Value,
-    VectorSplit,
+    StreamAligned,
+    StreamLine,
 )
+from scheduler.ir.loop.traversal import walk
+from scheduler.ir.loop.values import Buffer, Value
 from scheduler.ir.pipeline.types import BOOL, UINT8
 
 
@@ -48,9 +53,9 @@ class Statements:
         self.operands = operands
         self.blocks = 0
         self.rows = 0  # that have numbers of their own
-        self._scratch: dict[int, str] = {}
+        self._scratch: dict[str, str] = {}
 
-    def block(self, statements: tuple[Statement, ...], indent: int) -> list[str]:
+    def block(self, statements: Body, indent: int) -> list[str]:
         """The lines of a block."""
         pad = "    " * indent
         lines: list[str] = []
@@ -63,27 +68,34 @@ class Statements:
         match s:
             case Let():
                 return [f"const int64_t {s.name} = {bare(s.value)};"]
-            case Reach():
+            case OverflowGuard():
                 tests = [f"{text(x)} < INT32_MIN" for x in s.low] + [f"{text(x)} > INT32_MAX" for x in s.high]
                 tests += [f"{text(x)} == INT64_MIN" for x in s.wide]
                 return [f"if ({' || '.join(tests)}) return TILESMITH_E_ARGUMENT;"]
-            case Mutable():
+            case MutableIndex():
                 return [f"int64_t {s.name} = {bare(s.value)};"]
-            case SetIndex():
+            case AssignIndex():
                 return [f"{s.name} = {bare(s.value)};"]
             case Define():
-                c_type = "int64_t" if s.op == "to_index" else self.operands.type_of(s.result)
+                c_type = "int64_t" if isinstance(s.op, ops.ToIndex) else self.operands.type_of(s.result)
                 return [f"const {c_type} {s.result.name} = {expression(self.operands, s)};"]
             case Accumulator():
                 return [self._accumulator(s)]
             case Assign():
                 return [f"{s.target.name} = {self._fitted(s)};"]
-            case Row():
+            case RowPointer():
                 const = "" if s.buffer.where in ("thread", "call") or self._written(s.buffer) else "const "
                 return [f"{const}{element(s.buffer.type)} *const {s.result} = {s.buffer.pointer} + {text(s.offset)};"]
             case Store():
                 return self._store(s)
-            case VectorSplit():
+            case Scatter():
+                return self._scatter(s)
+            case StreamAligned():
+                return [self._stream_aligned(s)]
+            case StreamLine():
+                function = self.operands.function("past", s.value.type, s.value.lanes)
+                return [f"{function}({self._place(s)}, {s.value.name}, {bare(s.moved)}, {s.part});"]
+            case PeelVectors():
                 return self._split(s)
             case Loop():
                 return self._loop(s, indent)
@@ -107,14 +119,14 @@ class Statements:
                 return self._copy_out(s)
             case Fence():
                 return ["tilesmith_fence();"]
-            case AskEnds():
+            case PrefetchEnds():
                 return [f"tilesmith_ask_ends({s.row} + {text(s.first)}, {s.row} + {text(s.last + 1)});"]
             case Prefetch():
                 return [f"__builtin_prefetch({s.row} + {text(s.index)}{', 0, 2' if s.far else ''});"]
             case _:
                 assert_never(s)
 
-    def _inner(self, body: tuple[Statement, ...]) -> list[str]:
+    def _inner(self, body: Body) -> list[str]:
         return ["    " + line if line else line for line in self.block(body, 0)]
 
     def _written(self, buffer: Buffer) -> bool:
@@ -138,38 +150,46 @@ class Statements:
             return o.name(s.value)
         return o.mask(s.value, t.mask_bits, t.lanes) if t.type == BOOL else o.wide(s.value, t.lanes)
 
+    def _place(self, s: Store | StreamAligned | StreamLine) -> str:
+        return f"{s.row} + {self.symbols.text(s.index)}"
+
     def _store(self, s: Store) -> list[str]:
         o, v = self.operands, s.value
-        if v.lanes == 1 and not s.scatter:
+        if v.lanes == 1:
             line = f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"
             if s.within is None:
                 return [line]
             place, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
             return [f"if ({place} >= {lo} && {place} <= {hi}) {line}"]
-        if s.scatter:
-            one = " & 1" if v.type == BOOL else ""
-            lines = [f"{s.row}[{offset(o, s.scatter, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
-            if s.within is None:
-                return lines
-            lo, hi = (self.symbols.text(x) for x in s.within)
-            at = [lane_index(o, s.scatter[0].lane, n) for n in range(v.lanes)]
-            return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
-        kind = "uint" if v.type == BOOL else v.type.kind
-        target = o.unaligned(kind, v.type.bits, v.lanes)
-        value = self._stored(v)
-        place, ends = f"{s.row} + {self.symbols.text(s.index)}", ""
-        if s.within is not None:
-            lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
-            ends = f", {lo}, {hi}"
         t = UINT8 if v.type == BOOL else v.type
-        if s.before is not None and s.picks is not None and s.apart is not None:
-            helper, apart = o.function("stream" if s.within is None else "ends", t, v.lanes), self.symbols.bare(s.apart)
-            return [f"{helper}({place}, {self._stored(s.before)}, {value}, {s.picks.name}, {apart}{ends});"]
+        target = o.unaligned(t.kind, t.bits, v.lanes)
+        value = self._stored(v)
         if s.within is not None:
-            return [f"{o.function('part', t, v.lanes)}({place}, {value}{ends});"]
-        if s.moved is not None:
-            return [f"{o.function('past', t, v.lanes)}({place}, {value}, {self.symbols.bare(s.moved)}, {s.part});"]
-        return [f"*({target} *)({place}) = {value};"]
+            return [f"{o.function('part', t, v.lanes)}({self._place(s)}, {value}{self._ends(s)});"]
+        return [f"*({target} *)({self._place(s)}) = {value};"]
+
+    def _ends(self, s: Store | StreamAligned) -> str:
+        """Arguments that say which lanes are written."""
+        if s.within is None:
+            return ""
+        lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
+        return f", {lo}, {hi}"
+
+    def _scatter(self, s: Scatter) -> list[str]:
+        o, v = self.operands, s.value
+        one = " & 1" if v.type == BOOL else ""
+        lines = [f"{s.row}[{offset(o, s.offsets, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+        if s.within is None:
+            return lines
+        lo, hi = (self.symbols.text(x) for x in s.within)
+        at = [lane_index(o, s.offsets[0].lane, n) for n in range(v.lanes)]
+        return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
+
+    def _stream_aligned(self, s: StreamAligned) -> str:
+        o, v = self.operands, s.value
+        function = o.function("stream" if s.within is None else "ends", v.type, v.lanes)
+        lanes = f"{s.before.name}, {v.name}, {s.picks.name}, {self.symbols.bare(s.apart)}{self._ends(s)}"
+        return f"{function}({self._place(s)}, {lanes});"
 
     def _stored(self, v: Value) -> str:
         """A vector as it is in memory."""
@@ -179,7 +199,7 @@ class Statements:
 
     # loops ------------------------------------------------------------
 
-    def _split(self, s: VectorSplit) -> list[str]:
+    def _split(self, s: PeelVectors) -> list[str]:
         bare = self.symbols.bare
         first, fits, scale = bare(s.lo), bare(s.end - s.lanes), ""
         if s.align > 1:
@@ -197,24 +217,25 @@ class Statements:
         ]
 
     def _loop(self, s: Loop, indent: int) -> list[str]:
-        bare = self.symbols.bare
+        bare, text = self.symbols.bare, self.symbols.text
         lines = ["", f"/* {s.comment} */"] if s.comment else []
         if s.parallel:
             lines.append(f"TILESMITH_PARALLEL(tilesmith_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         step = f"{s.var}++" if s.step.is_const and s.step.const == 1 else f"{s.var} += {bare(s.step)}"
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
         if s.skip is not None:
-            from_, to = s.skip
+            from_, to = (text(x) for x in s.skip)
             met = (
                 f"{s.var} == {from_}"
                 if s.step.is_const and s.step.const == 1
                 else f"{s.var} >= {from_} && {s.var} < {to}"
             )
             lines.append(f"    if ({met} && ({s.var} = {to}) > {bare(s.hi)}) break;")
-        if s.last is not None:
-            name, last = s.last
-            at = f"tilesmith_max({s.var}, {s.first})" if s.first else s.var
-            lines.append(f"    const int64_t {name} = {f'{s.var} < {last} ? {at} : {last}' if last else at};")
+        if s.seen is not None:
+            at = f"tilesmith_max({s.var}, {text(s.seen.first)})" if s.seen.first is not None else s.var
+            last = None if s.seen.last is None else text(s.seen.last)
+            seen = at if last is None else f"{s.var} < {last} ? {at} : {last}"
+            lines.append(f"    const int64_t {s.seen.name} = {seen};")
         before = self._numbers(s)
         lines += [*self._inner(s.body), "}"]
         for lanes, _ in before:
@@ -224,7 +245,7 @@ class Statements:
     def _numbers(self, s: Loop) -> list[tuple[int, str]]:
         """Ahead of a row of vectors: the numbers of each size of vectors that `exp` takes in it."""
         o, found = self.operands, []
-        for r in _exponentials(s.body) if s.last is not None and not s.parallel else ():
+        for r in _exponentials(s.body) if s.seen is not None and not s.parallel else ():
             if r.lanes > 1 and r.lanes not in o.kept and o.functions.in_vectors("exp", r.type):
                 name, made = f"exp{self.rows}_x{r.lanes}", o.numbers(r.type, r.lanes, keep=True)
                 found.append((r.lanes, f"const {made.split('(')[0]}_t {name} = {made};"))
@@ -253,7 +274,7 @@ class Statements:
         return lines, elements
 
     def _layout(self, s: Scratch) -> list[str]:
-        scratch = self._scratch[id(s)] = f"scratch{self.blocks}"
+        scratch = self._scratch[s.name] = f"scratch{self.blocks}"
         bytes_ = f"{scratch}_bytes"
         lines = ["", "/* buffers of every thread */", f"int64_t {bytes_} = 0;"]
         for memory in s.buffers:
@@ -278,7 +299,7 @@ class Statements:
         ]
 
     def _bind(self, s: Bind) -> list[str]:
-        scratch = self._scratch[id(s.scratch)]
+        scratch = self._scratch[s.scratch.name]
         mine = f"mine_{scratch}"
         lines = [f"char *const {mine} = {scratch} + {scratch}_bytes * TILESMITH_THREAD;"]
         for memory in s.scratch.buffers:
@@ -321,13 +342,11 @@ class Statements:
         ]
 
 
-def _exponentials(body: tuple[Statement, ...]) -> Iterator[Value]:
+def _exponentials(body: Body) -> Iterator[Value]:
     """The values that `exp` computes, in `body` and inside."""
-    for s in body:
+    for s in walk(body):
         match s:
-            case Define(op="call:exp"):
+            case Define(op=ops.Call(function="exp")):
                 yield s.result
-            case Loop():
-                yield from _exponentials(s.body)
-            case If():
-                yield from _exponentials((*s.body, *s.otherwise))
+            case _:
+                pass

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scheduler.ir.index import Index, modulo, sym
-from scheduler.ir.loop.program import Buffer, Define, Lane, Let, Operand, Row, Statement, Value
+from scheduler.ir.loop.ops import Operation, ToIndex
+from scheduler.ir.loop.program import Define, Let, RowPointer, Statement
+from scheduler.ir.loop.traversal import operands_of
+from scheduler.ir.loop.values import Buffer, Lane, Operand, Pointer, Value
 from scheduler.ir.pipeline.types import INT32, ScalarType
 from scheduler.ir.schedule.schedule import Vector
 
@@ -64,6 +67,7 @@ class Builder:
         self.rows_ahead: Mapping[str, Mapping[int, int]] = {}  # and how many rows in dims of what they read
         self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
         self.values: dict[str, Index] = {}  # of indices that have a name
+        self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
 
     # names ------------------------------------------------------------
@@ -77,6 +81,10 @@ class Builder:
         n = self._counts.get(base, 0)
         self._counts[base] = n + 1
         return f"{base}_{n}"
+
+    def number(self, key: object) -> int:
+        """The number that stands for `key` in the program."""
+        return self._numbers.setdefault(key, len(self._numbers))
 
     # scopes ------------------------------------------------------------
 
@@ -194,53 +202,48 @@ class Builder:
 
     def define(
         self,
-        op: str,
-        args: tuple[Operand, ...],
+        op: Operation,
         type_: ScalarType,
         lanes: int = 1,
-        attrs: tuple[object, ...] = (),
         hint: str = "t",
         mask_bits: int = 0,
         pinned: bool = False,
         at_least: int = 0,
-        row: str = "",
     ) -> Value:
         """The value of `op`; the same value for the same question, in a scope no further out than `at_least`.
-        `pinned` values stay in the open scope and are not shared (loads from memory that is being written).
-        `row` is the pointer that a load goes through. Raises TooWide."""
+        `pinned` values stay in the open scope and are not shared (loads from memory that is being written). Raises
+        TooWide."""
         size = max(type_.bytes, mask_bits // 8)
         if lanes > 1 and (lanes * size > self.widest or 2 * size > self.register_bytes):
             raise TooWide
-        if row:
-            attrs = (row, *attrs)
-        depth = self.depth if pinned else max(at_least, self.depth_of(row), *(self.depth_of(a) for a in args))
+        depth = self.depth if pinned else max([at_least, *(self.depth_of(x) for x in operands_of(op))])
 
         def make() -> Value:
             result = Value(type_, lanes, self.fresh(hint), None, mask_bits)
             self.depths[result.name] = depth
-            self.scopes[depth].statements.append(Define(result, op, args, attrs))
+            self.scopes[depth].statements.append(Define(result, op))
             return result
 
         if pinned:
             return make()
-        found = self.remember(depth, (op, args, type_, lanes, attrs), make)
+        found = self.remember(depth, (op, type_, lanes), make)
         assert isinstance(found, Value)
         return found
 
-    def row(self, buffer: Buffer, offset: Index) -> str:
-        """The name of the pointer to the row of `buffer` at `offset` elements."""
+    def row(self, buffer: Buffer, offset: Index) -> Pointer:
+        """The pointer to the row of `buffer` at `offset` elements."""
         depth = max(self.depth_of(offset), self.depth_of(buffer.pointer))
         if offset.is_const and offset.const == 0:
             return buffer.pointer
 
-        def make() -> str:
-            name = self.fresh(buffer.stage)
-            self.depths[name] = depth
-            self.scopes[depth].statements.append(Row(name, buffer, offset))
-            return name
+        def make() -> Pointer:
+            result = Pointer(self.fresh(buffer.stage))
+            self.depths[result] = depth
+            self.scopes[depth].statements.append(RowPointer(result, buffer, offset))
+            return result
 
-        found = self.remember(depth, ("row", id(buffer), offset), make)
-        assert isinstance(found, str)
+        found = self.remember(depth, ("row", buffer.pointer, offset), make)
+        assert isinstance(found, Pointer)
         return found
 
     def remainder(self, a: Index, divisor: Index | int) -> Index:
@@ -257,7 +260,7 @@ class Builder:
         """A scalar integer value as an index."""
         if value.literal is not None:
             return Index(int(value.literal))
-        name = self.define("to_index", (value,), INT32, hint="i").name
+        name = self.define(ToIndex(value), INT32, hint="i").name
         self.data.add(name)
         return sym(name)
 

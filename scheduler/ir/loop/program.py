@@ -1,168 +1,37 @@
-"""The loop program: what lowering makes and emission prints. Loops, boxes, allocations, stores, and
+"""The loop IR: what lowering makes, passes rewrite and backends print. Loops, boxes, allocations, stores, and
 straight-line code in static single assignment over scalars and explicit vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from scheduler.ir.index import Index
+from scheduler.ir.loop.ops import Operation
+from scheduler.ir.loop.values import Buffer, LaneOffset, Pointer, Value
 from scheduler.ir.pipeline.types import ScalarType
 
+Ends: TypeAlias = tuple[Index, Index]
+"""The first and the last of a range."""
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A scalar (`lanes` 1) or vector in a register: a name, or a literal.
-
-    A bool vector is a mask of integers of `mask_bits` bits, 0 or -1 a lane.
-    """
-
-    type: ScalarType
-    lanes: int = 1
-    name: str = ""
-    literal: int | float | bool | None = None
-    mask_bits: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """An index that may differ from lane to lane: `base` + `pattern[lane]`, or `base` + `vector[lane]`, of integers.
-    Both None: the same in all lanes. With `run` the vector is one of neighbours, clamped: no lane is less than the one
-    before it, nor more than one above, where `room` is not negative. `most` is what no lane of a vector that is never
-    negative exceeds, if known."""
-
-    base: Index
-    pattern: tuple[int, ...] | None = None
-    vector: Value | None = None
-    run: bool = False
-    most: int | None = None
-    room: Index | None = None
-
-    @property
-    def uniform(self) -> bool:
-        """Whether all lanes agree."""
-        return self.pattern is None and self.vector is None
-
-
-@dataclass(slots=True)
-class Buffer:
-    """Memory of an input, output, or stage (one per tuple component).
-
-    Element (i, j, ...) is at `sum(stride[d] * (i_d - origin[d]))` from `pointer`; a dim with a ring keeps
-    `i_d % ring` instead of `i_d - origin[d]`. `extent` counts its elements per dim; `unit` is the dim with
-    stride 1. Where that is expected to have `channels` elements and no more, the elements of `pixels`, the dim that
-    follows in memory, are expected to lie side by side; 0 expects nothing. `where` says who owns the memory: the
-    caller, the call (one allocation for the whole image), or a thread (scratch).
-    """
-
-    stage: str
-    component: int
-    type: ScalarType
-    dims: tuple[str, ...]
-    unit: int
-    where: Literal["argument", "call", "thread", "registers"]
-    pointer: str = ""
-    origin: list[Index] = field(default_factory=list)
-    stride: list[Index] = field(default_factory=list)
-    ring: list[int | None] = field(default_factory=list)
-    extent: list[Index] = field(default_factory=list)
-    channels: int = 0
-    pixels: int = -1
-
-
-Operand: TypeAlias = Value | Index | Lane
+# definitions ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Define:
-    """`result` = `op` of `args`; the emitter knows every op. `attrs` are constants of the op."""
+    """`result` = the value of an operation."""
 
     result: Value
-    op: str
-    args: tuple[Operand, ...]
-    attrs: tuple[object, ...] = ()
+    op: Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RowPointer:
     """`result` points at the row of `buffer` at `offset` elements: what is left is the index along the unit dim."""
 
-    result: str
+    result: Pointer
     buffer: Buffer
     offset: Index
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """`value` to `row[index]`; a vector to as many neighbours, or lane by lane where `scatter` says, only lanes
-    with an index in `within` if there is one.
-
-    With `stream` it is a streaming (non-temporal) store, of a whole line together with those beside it. With `before`,
-    the vector of neighbours before, the vector of memory that the first of `value` belongs to is filled with the lanes
-    `picks` of both, and the rest is due with the vector that follows; it streams where `apart`, how many vectors the
-    block of stores begins beyond a line, is 0. Without `before` the vector is `moved` so far to the left, and is the
-    `part`-th of those that the block consists of, which streams where its first begins a line.
-    """
-
-    buffer: Buffer
-    row: str
-    index: Index
-    value: Value
-    scatter: tuple[Gathered, ...] = ()
-    within: tuple[Index, Index] | None = None
-    stream: bool = False
-    before: Value | None = None
-    picks: Value | None = None
-    apart: Index | None = None
-    moved: Index | None = None
-    part: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Ends the work of a thread: what it wrote past the caches is there before anything that follows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prefetch:
-    """A prefetch of the cache line of `row[index]`, which need not exist. `far`: it is not needed soon. `place` is the
-    row's among the `rows` that one loop walks side by side, which is `step` of them further on in the next iteration of
-    the loop around: rows are asked for that the next iteration does not find in the caches."""
-
-    row: str
-    index: Index
-    far: bool = False
-    rows: object = None
-    place: int = 0
-    step: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class AskEnds:
-    """A prefetch for ownership of the cache lines that `row[first]` to `row[last]` begin and end in, where they do not
-    have the whole of them: those are loaded before they can be stored."""
-
-    row: str
-    first: Index
-    last: Index
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """One dim of an address that differs from lane to lane: (lane - origin) * stride, or (lane % ring) * stride.
-    `within` clamps the lane's index."""
-
-    lane: Lane
-    stride: Index
-    origin: Index
-    ring: int | None
-    within: tuple[Index, Index] | None = None
-
-
-def told_by_vectors(dims: Sequence[Gathered], lanes: int) -> bool:
-    """Whether vectors tell where the lanes of a gather are, each of them as it is."""
-    return all(g.within is None and g.lane.vector is not None and g.lane.vector.lanes == lanes for g in dims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,26 +43,16 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The call ends with TILESMITH_E_ARGUMENT where one of `low` is below the 32 bits of coordinates, one of `high`
-    above, or one of `wide` beyond 64 bits."""
-
-    low: tuple[Index, ...]
-    high: tuple[Index, ...]
-    wide: tuple[Index, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Mutable:
-    """An integer that `SetIndex` changes."""
+class MutableIndex:
+    """An integer that `AssignIndex` changes."""
 
     name: str
     value: Index
 
 
 @dataclass(frozen=True, slots=True)
-class SetIndex:
-    """Gives a `Mutable` its next value."""
+class AssignIndex:
+    """The next value of a `MutableIndex`."""
 
     name: str
     value: Index
@@ -209,15 +68,116 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """Gives an `Accumulator` its next value."""
+    """The next value of an `Accumulator`."""
 
     target: Value
     value: Value
 
 
+# memory ------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
-class VectorSplit:
-    """Cuts lo <= x < end into a part for vectors and what is left for scalars.
+class Store:
+    """`value` to `row[index]`; a vector to as many neighbours, only to those `within` a range of indices if there is
+    one."""
+
+    buffer: Buffer
+    row: Pointer
+    index: Index
+    value: Value
+    within: Ends | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """The lanes of `value` to places of their own, only lanes whose index in the first dim is `within` a range if there
+    is one."""
+
+    buffer: Buffer
+    row: Pointer
+    offsets: tuple[LaneOffset, ...]
+    value: Value
+    within: Ends | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAligned:
+    """A streaming (non-temporal) store of a whole vector of memory, the one that the first of `value` belongs to: of
+    the lanes `picks` of the vector of neighbours `before` and of `value`; the rest is due with the vector that follows.
+    It streams where `apart`, how many vectors the block of stores begins beyond a line, is 0. Only elements `within` a
+    range are written if there is one."""
+
+    buffer: Buffer
+    row: Pointer
+    index: Index
+    value: Value
+    before: Value
+    picks: Value
+    apart: Index
+    within: Ends | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLine:
+    """A streaming (non-temporal) store of a vector that is the `part`-th of those that a block consists of, which
+    streams where its first begins a line. The vector is `moved` so far to the left: what the others leave of it is
+    written."""
+
+    buffer: Buffer
+    row: Pointer
+    index: Index
+    value: Value
+    moved: Index
+    part: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The end of the work of a thread: what it streamed is there before anything that follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """A prefetch of the cache line of `row[index]`, which need not exist. `far`: it is not needed soon. `place` is the
+    row's among those of the same number `rows`, which one loop walks side by side, and which are `step` of them further
+    on in the next iteration of the loop around: rows are asked for that the next iteration does not find in the
+    caches."""
+
+    row: Pointer
+    index: Index
+    far: bool = False
+    rows: int = 0
+    place: int = 0
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchEnds:
+    """A prefetch for ownership of the cache lines that `row[first]` to `row[last]` begin and end in, where they do not
+    have the whole of them: those are loaded before they can be stored."""
+
+    row: Pointer
+    first: Index
+    last: Index
+
+
+# control ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowGuard:
+    """The call ends with TILESMITH_E_ARGUMENT where one of `low` is below the 32 bits of coordinates, one of `high`
+    above, or one of `wide` beyond 64 bits."""
+
+    low: tuple[Index, ...]
+    high: tuple[Index, ...]
+    wide: tuple[Index, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PeelVectors:
+    """Loop peeling: cuts lo <= x < end into a part for vectors and what is left for scalars.
 
     Vectors start at multiples of `align` (a divisor of `lanes`), from `first` to `last` (in units of `align`);
     they cover [from_, to). Where none fits, or an index of `given` is negative, `last` < `first` and the covered part
@@ -236,21 +196,28 @@ class VectorSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class ClampedIndex:
+    """The variable of a loop as its body sees it, no less than `first` and no more than `last` where these are: the
+    final vector is moved back onto the row instead of running past it."""
+
+    name: str
+    first: Index | None = None
+    last: Index | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
-    """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). `last` clamps the variable that
-    the body sees, `(name, last)`: the final vector is moved back onto the row instead of running past it; with an
-    empty `last` none has to be. `first` clamps it too, where the loop begins before the row. Of a `parallel` loop
-    threads take some iterations at a time that follow each other."""
+    """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). Of a `parallel` loop threads take some
+    iterations at a time that follow each other."""
 
     var: str
     lo: Index
     hi: Index
     step: Index
-    body: tuple[Statement, ...]
+    body: Body
     parallel: bool = False
-    skip: tuple[str, str] | None = None
-    last: tuple[str, str] | None = None
-    first: str = ""
+    skip: Ends | None = None
+    seen: ClampedIndex | None = None
     comment: str = ""
 
 
@@ -259,9 +226,9 @@ class If:
     """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
     nonnegative: tuple[Index, ...]
-    body: tuple[Statement, ...]
+    body: Body
     condition: Value | None = None
-    otherwise: tuple[Statement, ...] = ()
+    otherwise: Body = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +236,9 @@ class Comment:
     """A line for the reader."""
 
     text: str
+
+
+# allocation ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,21 +252,22 @@ class Extents:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Lays out the buffers that every thread has of its own; the emitter pads the rows and names the strides."""
+    """The layout of the buffers that every thread has of its own; it defines their strides."""
 
+    name: str
     buffers: tuple[Extents, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Inside the threads' loop: the pointers of this thread's buffers."""
+    """The pointers of this thread's buffers, inside of the threads' loop."""
 
     scratch: Scratch
 
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """A buffer of the whole call: of a stage that is computed at root."""
+    """A buffer of the whole call, of a stage that is computed at root; it defines its strides."""
 
     memory: Extents
 
@@ -316,17 +287,25 @@ class CopyOut:
     source: Buffer
 
 
+Stores: TypeAlias = Store | Scatter | StreamAligned | StreamLine
+
 Statement: TypeAlias = (
     Define
-    | Row
-    | Store
+    | RowPointer
     | Let
-    | Reach
-    | Mutable
-    | SetIndex
+    | MutableIndex
+    | AssignIndex
     | Accumulator
     | Assign
-    | VectorSplit
+    | Store
+    | Scatter
+    | StreamAligned
+    | StreamLine
+    | Fence
+    | Prefetch
+    | PrefetchEnds
+    | OverflowGuard
+    | PeelVectors
     | Loop
     | If
     | Comment
@@ -335,10 +314,12 @@ Statement: TypeAlias = (
     | Allocate
     | Free
     | CopyOut
-    | Fence
-    | Prefetch
-    | AskEnds
 )
+
+Body: TypeAlias = tuple[Statement, ...]
+
+
+# the whole ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +343,8 @@ class Parameter:
     name: str
     c_name: str
     type: ScalarType
-    min: int | float | None
-    max: int | float | None
+    min: int | float | None = None
+    max: int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,14 +363,13 @@ class Program:
     method: str
     arguments: tuple[Argument, ...]
     params: tuple[Parameter, ...]
-    bounds: tuple[Statement, ...]
+    bounds: Body
     required: tuple[tuple[str, tuple[tuple[Index, Index], ...]], ...]
-    buffers: tuple[Buffer, ...]
-    body: tuple[Statement, ...]
+    body: Body
     estimates: tuple[tuple[str, int], ...]
     strict: bool
     line_bytes: int
     register_bytes: int
     architecture: str
     derived: tuple[Parameter, ...] = ()
-    derivation: tuple[Statement, ...] = ()
+    derivation: Body = ()

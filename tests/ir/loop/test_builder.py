@@ -6,23 +6,27 @@ import pytest
 
 from scheduler.ir.index import const, sym
 from scheduler.ir.loop.builder import Builder, TooWide, literal
-from scheduler.ir.loop.program import Buffer, Define, Let, Row
+from scheduler.ir.loop.ops import Binary, FromIndex, Lanes, Load, ToIndex, Unary
+from scheduler.ir.loop.program import Define, Let, RowPointer
+from scheduler.ir.loop.values import Buffer, Pointer
 from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8
 
 ONE = literal(1, INT32)
+DATA = Pointer("data")
 
 
 def buffer(pointer: str = "data") -> Buffer:
-    return Buffer("f", 0, INT32, ("x",), 0, "argument", pointer=pointer)
+    return Buffer("f", 0, INT32, ("x",), 0, "argument", pointer=Pointer(pointer))
 
 
 def test_the_same_question_has_the_same_value() -> None:
     b = Builder()
-    x = b.define("from_index", (sym("n"),), INT32)
-    assert b.define("+", (x, ONE), INT32) is b.define("+", (x, ONE), INT32)
-    assert b.define("+", (x, ONE), INT32) != b.define("-", (x, ONE), INT32)
-    assert b.define("+", (x, ONE), INT32) != b.define("+", (x, ONE), INT32, lanes=4)
-    assert b.define("lanes", (x,), INT32, 2, ((0, 1),)) != b.define("lanes", (x,), INT32, 2, ((0, 2),))
+    n = sym("n")
+    x = b.define(FromIndex(n), INT32)
+    assert b.define(Binary("+", x, ONE), INT32) is b.define(Binary("+", x, ONE), INT32)
+    assert b.define(Binary("+", x, ONE), INT32) != b.define(Binary("-", x, ONE), INT32)
+    assert b.define(Binary("+", x, ONE), INT32) != b.define(Binary("+", x, ONE), INT32, lanes=4)
+    assert b.define(Lanes(n, (0, 1)), INT32, 2) != b.define(Lanes(n, (0, 2)), INT32, 2)
     assert len(b.scopes[0].statements) == 6
 
 
@@ -32,13 +36,13 @@ def test_values_live_as_far_out_as_their_operands() -> None:
         i = b.declare("i")
         with b.scope() as inner:
             j = b.declare("j")
-            fixed = b.define("from_index", (sym("n"),), INT32)
-            of_i = b.define("from_index", (i,), INT32)
-            of_j = b.define("from_index", (j,), INT32)
-            both = b.define("+", (of_i, of_j), INT32)
-            b.define("*", (fixed, of_i), INT32)
+            fixed = b.define(FromIndex(sym("n")), INT32)
+            of_i = b.define(FromIndex(i), INT32)
+            of_j = b.define(FromIndex(j), INT32)
+            both = b.define(Binary("+", of_i, of_j), INT32)
+            b.define(Binary("*", fixed, of_i), INT32)
     assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [fixed]
-    assert [s.op for s in outer if isinstance(s, Define)] == ["from_index", "*"]
+    assert [type(s.op) for s in outer if isinstance(s, Define)] == [FromIndex, Binary]
     assert [s.result for s in inner if isinstance(s, Define)] == [of_j, both]
 
 
@@ -48,18 +52,18 @@ def test_loads_stay_where_their_row_exists() -> None:
         i = b.declare("i")
         with b.scope() as inner:
             row = b.row(buffer(), i.scaled(8))
-            value = b.define("load", (const(0),), INT32, row=row)
-            assert b.define("load", (const(0),), INT32, row=row) is value
-            assert b.define("load", (const(1),), INT32, row=row) is not value
+            value = b.define(Load(row, const(0)), INT32)
+            assert b.define(Load(row, const(0)), INT32) is value
+            assert b.define(Load(row, const(1)), INT32) is not value
     assert inner == []
-    assert [type(s) for s in outer] == [Row, Define, Define]
+    assert [type(s) for s in outer] == [RowPointer, Define, Define]
 
 
 def test_loads_stay_where_they_are_told_to() -> None:
     b = Builder()
     with b.scope() as outer, b.scope() as inner:
-        kept = b.define("load", (const(0),), INT32, row="data", at_least=1)
-        b.define("load", (const(1),), INT32, row="data")
+        kept = b.define(Load(DATA, const(0)), INT32, at_least=1)
+        b.define(Load(DATA, const(1)), INT32)
     assert [s.result for s in outer if isinstance(s, Define)] == [kept]
     assert inner == []
     assert len(b.scopes[0].statements) == 1
@@ -68,8 +72,8 @@ def test_loads_stay_where_they_are_told_to() -> None:
 def test_pinned_values_are_neither_shared_nor_moved() -> None:
     b = Builder()
     with b.scope() as body:
-        first = b.define("load", (const(0),), INT32, row="data", pinned=True)
-        second = b.define("load", (const(0),), INT32, row="data", pinned=True)
+        first = b.define(Load(DATA, const(0)), INT32, pinned=True)
+        second = b.define(Load(DATA, const(0)), INT32, pinned=True)
     assert first != second
     assert [s.result for s in body if isinstance(s, Define)] == [first, second]
 
@@ -85,7 +89,7 @@ def test_a_condition_keeps_loads_inside() -> None:
             assert b.guard == 2
         assert b.guard == 0
     with pytest.raises(TooWide), b.condition():
-        b.define("+", (ONE,), FLOAT64, lanes=64)
+        b.define(Unary("-", ONE), FLOAT64, lanes=64)
     assert b.guard == 0
     assert b.depth == 0
 
@@ -98,10 +102,10 @@ def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> N
             b.declare("j")
             with b.outside(1):
                 assert (b.depth, b.guard) == (1, 0)
-                kept = b.define("load", (i,), INT32, row="data", pinned=True)
+                kept = b.define(Load(DATA, i), INT32, pinned=True)
             assert (b.depth, b.guard) == (2, 2)
             with pytest.raises(TooWide), b.outside(1), b.scope():
-                b.define("+", (ONE,), FLOAT64, lanes=64)
+                b.define(Unary("-", ONE), FLOAT64, lanes=64)
             assert (b.depth, b.guard) == (2, 2)
     assert [s.result for s in body if isinstance(s, Define)] == [kept]
     assert not inside
@@ -109,17 +113,17 @@ def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> N
 
 def test_rollback_forgets_values_and_statements() -> None:
     b = Builder()
-    kept = b.define("from_index", (sym("n"),), INT32)
+    kept = b.define(FromIndex(sym("n")), INT32)
     with b.scope() as body:
         i = b.declare("i")
         mark = b.mark()
-        lost = b.define("+", (kept, ONE), INT32)
-        b.define("from_index", (i,), INT32)
+        lost = b.define(Binary("+", kept, ONE), INT32)
+        b.define(FromIndex(i), INT32)
         b.let(sym("n").scaled(2), "twice")
         b.rollback(mark)
         assert body == []
     assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept]
-    again = b.define("+", (kept, ONE), INT32)
+    again = b.define(Binary("+", kept, ONE), INT32)
     assert again != lost, "names are not used twice"
     assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept, again]
 
@@ -148,11 +152,11 @@ def test_names_are_new_and_end_in_a_number(hint: str) -> None:
 
 def test_vectors_take_four_registers_at_most() -> None:
     b = Builder()
-    b.define("+", (ONE,), UINT8, lanes=64)
-    b.define("+", (ONE,), FLOAT32, lanes=16)
+    b.define(Unary("-", ONE), UINT8, lanes=64)
+    b.define(Unary("-", ONE), FLOAT32, lanes=16)
     for type_, lanes in ((UINT8, 512), (FLOAT32, 128), (FLOAT64, 64)):
         with pytest.raises(TooWide):
-            b.define("+", (ONE,), type_, lanes=lanes)
+            b.define(Unary("-", ONE), type_, lanes=lanes)
 
 
 def test_literals_are_rounded_to_their_type() -> None:
@@ -168,7 +172,7 @@ def test_an_index_that_was_a_value_is_known_as_data() -> None:
     b = Builder()
     with b.scope() as body:
         i = b.declare("i")
-        value = b.define("load", (i,), INT32, row="data")
+        value = b.define(Load(DATA, i), INT32)
         index = b.as_index(value)
     assert set(index.symbols()) <= b.data
-    assert [s.op for s in body if isinstance(s, Define)] == ["load", "to_index"]
+    assert [type(s.op) for s in body if isinstance(s, Define)] == [Load, ToIndex]
