@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 Unit = TypeVar("Unit")
 
@@ -48,6 +48,34 @@ class PassPipeline(Generic[Unit]):
             unit = p.run(unit)
             observer.ended(p.name, unit)
         return unit
+
+
+class AfterEach:
+    """An observer that shows what each pass has left, with the name of the pass, to a function."""
+
+    def __init__(self, show: Callable[[str, Any], None]) -> None:
+        self.show = show
+
+    def begun(self, name: str) -> None:
+        pass
+
+    def ended(self, name: str, unit: object) -> None:
+        self.show(name, unit)
+
+
+class Observers:
+    """Several observers as one, each told in turn."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self.observers = observers
+
+    def begun(self, name: str) -> None:
+        for o in self.observers:
+            o.begun(name)
+
+    def ended(self, name: str, unit: object) -> None:
+        for o in self.observers:
+            o.ended(name, unit)
 
 
 class PassTimes:

@@ -59,6 +59,7 @@ class _Lowering:
         self.params = {p.name: self.builder.fresh(p.name) for p in self.original.params}
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
+        self.images: list[Buffer] = []
         self.declared: list[tuple[str, Extents, bool]] = []
         self.held = self._held_by_inputs()
         self.derived = self._derived()
@@ -85,6 +86,7 @@ class _Lowering:
             params=tuple(self._parameter(p) for p in self.original.params),
             derived=tuple(self._parameter(p) for p in self.pipeline.params if p.value is not None),
             derivation=self.derived,
+            buffers=tuple(self.images),
             bounds=bounds,
             required=required,
             body=tuple(b.scopes[0].statements),
@@ -172,6 +174,7 @@ class _Lowering:
         if dims:
             region = self.pipeline.estimate(argument.name)
             expect_channels(buffer, argument.storage, region[unit][1] if region else self._expected(box[unit])[1])
+        self.images.append(buffer)
         return buffer
 
     def _input_buffers(self, boxes: Mapping[str, Box]) -> None:

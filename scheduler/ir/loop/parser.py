@@ -176,8 +176,9 @@ class _Parser:
         arguments = self.while_next("argument", lambda: self.formatted(Argument))
         params = self.while_next("param", self.parameter)
         derived = self.while_next("derived", lambda: (self.take(), self.parameter(known=False))[1])
-        for b in self.while_next("buffer", lambda: self.formatted(Buffer)):
-            self.buffers[b.pointer] = b
+        buffers = self.while_next("buffer", lambda: self.formatted(Buffer))
+        self.buffers = {b.pointer: b for b in buffers}
+        images = tuple(b for b in buffers if b.where == "argument")
         estimates = self.while_next("estimate", lambda: (self.take(), (self.quoted(), self.integer()))[1])
         self.expect("derivation")
         derivation = self.block(scoped=False)
@@ -189,8 +190,8 @@ class _Parser:
         self.expect("}")
         self.expect_end()
         return Program(
-            name, doc, method, arguments, params, bounds, required, body, estimates, strict, line_bytes, register_bytes,
-            architecture, derived, derivation,
+            name, doc, method, arguments, params, images, bounds, required, body, estimates, strict, line_bytes,
+            register_bytes, architecture, derived, derivation,
         )  # fmt: skip
 
     def while_next(self, word: str, one: Callable[[], T]) -> tuple[T, ...]:

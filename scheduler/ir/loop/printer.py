@@ -22,7 +22,7 @@ from scheduler.ir.loop.program import (
 )
 from scheduler.ir.loop.syntax import SYNTAX, UNARY, Field, Literal, Part
 from scheduler.ir.loop.traversal import walk
-from scheduler.ir.loop.values import Buffer, Lane, Pointer, Value
+from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.types import ScalarType
 
 INDENT = "  "
@@ -59,8 +59,8 @@ def print_statement(s: Statement) -> str:
 
 
 def buffers_of(p: Program) -> tuple[Buffer, ...]:
-    """Every buffer of a program once, in the order in which they are first met."""
-    found: dict[Pointer, Buffer] = {}
+    """Every buffer of a program once: those of its arguments, and others in the order in which they are met."""
+    found = {b.pointer: b for b in p.buffers}
     for s in walk(p.body):
         for b in _buffers(s):
             found.setdefault(b.pointer, b)

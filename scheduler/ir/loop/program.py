@@ -351,7 +351,8 @@ class Parameter:
 class Program:
     """A whole C function as a loop program.
 
-    `derived` are integers that follow from the params: `derivation` defines them, ahead of everything else.
+    `buffers` are the memory of the arguments. `derived` are integers that follow from the params: `derivation` defines
+    them, ahead of everything else.
 
     `bounds` computes every root box from the outputs' regions; `required` has, per image argument that the
     computation reads or writes, the box that it must contain (lo, hi per dim). `body` runs when all do.
@@ -363,6 +364,7 @@ class Program:
     method: str
     arguments: tuple[Argument, ...]
     params: tuple[Parameter, ...]
+    buffers: tuple[Buffer, ...]
     bounds: Body
     required: tuple[tuple[str, tuple[tuple[Index, Index], ...]], ...]
     body: Body
