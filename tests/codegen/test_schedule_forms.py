@@ -15,7 +15,7 @@ from scheduler.codegen.halide import source
 from scheduler.ir.schedule.document import from_document, to_document
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 from scheduler.rewrites.passes import rewrite
-from scheduler.search import Trace, autoschedule, explain
+from scheduler.search import autoschedule, explain
 
 Golden = Callable[[str, str], None]
 

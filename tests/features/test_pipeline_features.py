@@ -44,7 +44,7 @@ def test_the_search_sees_the_inside_of_an_image(kind: str) -> None:
 
 
 def test_reads_are_merged_by_producer() -> None:
-    facts = gather(harris())
+    facts = gather(normalise(harris()))
     reads = {r.producer: r for r in facts.stages["Sxx"].reads}
     assert reads["Ixx"].points == 9
     assert [(s.lo, s.hi) for s in reads["Ixx"].spans] == [(-1, 1), (-1, 1)]
@@ -57,7 +57,7 @@ def test_reads_that_a_mux_skips() -> None:
     even = mux(f(x * 2, y), f(x * 2 + 1, y), f(x * 2, y + 1), f(x * 2 + 1, y + 1))
     parts, c = F("parts"), E(Var("c"))
     stages = [stage("parts", "xyc", even), stage("out", "xyc", parts(x, y, c) + parts(x + 1, y, c))]
-    facts = gather(pipeline("muxed", stages, {"out": (16, 16, 4)}, {"f": "xy"}))
+    facts = gather(normalise(pipeline("muxed", stages, {"out": (16, 16, 4)}, {"f": "xy"})))
     (read,) = facts.stages["parts"].reads
     assert (read.points, read.executed) == (4, 1)
     members = members_of(facts, "out", facts.graph.stages)

@@ -14,7 +14,7 @@ from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load
 from scheduler.interpreter import interpreter
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.rewrites.passes import normalise
 from scheduler.rewrites.split_separable import put_in
 
 SEEDS = range(150)
@@ -34,7 +34,7 @@ def test_required_regions_cover_what_is_read(chunk: int) -> None:
         params, regions = random_params(pipeline, seed), random_regions(pipeline, seed)
         inputs = random_inputs(pipeline, seed, regions, params)
         places = {n: tuple(zip(i.min, i.array.shape[::-1], strict=True)) for n, i in inputs.items()}
-        ours = required_regions(pipeline, regions, params, places)
+        ours = required_regions(normalise(pipeline), regions, params, places)
         theirs = interpreter.required_regions(normalise(pipeline), inputs, params, regions)
         read = interpreter.required_regions(pipeline, inputs, params, regions)
         for name, region in [*theirs.items(), *((n, region) for n, region in read.items() if n in inputs)]:
@@ -55,8 +55,8 @@ def test_a_larger_output_never_needs_less(chunk: int) -> None:
         for name, region in regions.items():
             grown = [(random.randint(0, 3), random.randint(0, 3)) for _ in region]
             wide[name] = tuple((lo - a, n + a + b) for (lo, n), (a, b) in zip(region, grown, strict=True))
-        small = required_regions(pipeline, regions, params, places)
-        large = required_regions(pipeline, wide, params, places)
+        small = required_regions(normalise(pipeline), regions, params, places)
+        large = required_regions(normalise(pipeline), wide, params, places)
         assert small.keys() == large.keys()
         for name, region in small.items():
             for (lo, extent), (low, length) in zip(region, large[name], strict=True):

@@ -14,6 +14,7 @@ from scheduler.features.unroll_and_jam import points_together
 from scheduler.ir.pipeline.expressions import Const
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import FLOAT32
+from scheduler.rewrites.passes import normalise
 
 ORDERS = (("x.inner", "y.inner", "x.outer", "y.outer"), ("x.inner", "y.inner", "y.outer", "x.outer"))
 
@@ -22,7 +23,7 @@ ORDERS = (("x.inner", "y.inner", "x.outer", "y.outer"), ("x.inner", "y.inner", "
 @pytest.mark.parametrize("of", [histograms(), scans()], ids=lambda of: of.name)
 @pytest.mark.parametrize("tiles", [{"x": 5, "y": 4}, {"x": 7, "y": 17}], ids=str)
 def test_counts_of_members_with_updates(of: Pipeline, loops: tuple[str, ...], tiles: dict[str, int]) -> None:
-    facts = gather(of)
+    facts = gather(normalise(of))
     members = members_of(facts, "out", facts.graph.stages)
     reads = effective(members, frozenset())
     output = facts.stages["out"]
@@ -42,7 +43,7 @@ def test_counts_of_members_with_updates(of: Pipeline, loops: tuple[str, ...], ti
 
 def test_what_is_inline_in_an_update_is_computed_once_for_all_of_its_few() -> None:
     """The weight of a sample is that of all four channels, which are inside of the vectors."""
-    facts = gather(pipelines.load("lens_blur"))
+    facts = gather(normalise(pipelines.load("lens_blur")))
     members = members_of(facts, "output", ("sample_weight", "rendered", "output"))
     shared = points_together(members, ("x.inner", "y.inner", "c.inner"), {"rendered": 2})
     assert shared == {"rendered": {"c": 4}}
@@ -81,6 +82,6 @@ def test_a_scan_reuses_nothing_along_its_domain_but_what_stands_still() -> None:
     value = F("sums")(x, r - 1) + F("rows")(x, r) * F("scale")(x)
     sums = stage("sums", "xy", E(Const(0.0, FLOAT32)), (update((x, r), value, variable("r", 1, 30)),))
     out = stage("out", "xy", F("sums")(x, y) + 1.0)
-    facts = gather(pipeline("scan", [scale, rows, sums, out], {"out": (40, 30)}))
+    facts = gather(normalise(pipeline("scan", [scale, rows, sums, out], {"out": (40, 30)})))
     reads = {read.producer: dict(read.reuse) for read in facts.stages["sums"].reads}
     assert reads == {"rows": {}, "scale": {"r": float("inf")}}

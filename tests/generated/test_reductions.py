@@ -56,7 +56,7 @@ def judge(of: Pipeline, strict: bool = False, tolerance: float = 0, **params: in
 
 
 def loops_over(of: Pipeline, variable: str) -> list[Loop]:
-    program = lower(of, scheduled(of), here())
+    program = lower(rewrite(of, scheduled(of)), here())
     return [s for s in walk(program.body) if isinstance(s, Loop) and s.var.rpartition("_")[0] == variable]
 
 
@@ -67,7 +67,7 @@ def copies() -> int:
 
 def accumulators(of: Pipeline) -> int:
     """The number of accumulators that are started in all of the program."""
-    return sum(isinstance(s, Accumulator) for s in walk(lower(of, scheduled(of), here()).body))
+    return sum(isinstance(s, Accumulator) for s in walk(lower(rewrite(of, scheduled(of)), here()).body))
 
 
 DOMAINS = {"short": "for r in range(-2, 5)", "long": "for r in range(-40, 41)", "run time": "for r in range(m, m + n)"}

@@ -7,19 +7,17 @@ from random import Random
 
 import numpy as np
 import pytest
-from support.separable_windows import box, explicit, found, outer, pipeline_of
+from support.separable_windows import box, explicit, found, outer, pipeline_of, split_by_choice
 
 from scheduler.errors import IllegalSchedule
-from scheduler.features.pipeline_features import gather
 from scheduler.features.required_regions import required_regions
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.schedule.schedule import Schedule, Separation
-from scheduler.rewrites.passes import normalise, rewrite
+from scheduler.ir.schedule.schedule import Separation
+from scheduler.rewrites.passes import normalise
 from scheduler.rewrites.split_separable import separated
-from scheduler.search.separable_choice import Separated, separate
 
 BOUNDARIES = (None, "repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 

@@ -14,7 +14,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
 from scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
 from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import SearchOptions, autoschedule, explain, root_schedule
 
 WIDTH, HEIGHT = E(InputBound("input", "extent", "x")), E(InputBound("input", "extent", "y"))

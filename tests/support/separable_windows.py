@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.analysis.separability import windows
+from scheduler.features.pipeline_features import gather
 from scheduler.frontends.document.document import load
 from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.normalize import normalise
+from scheduler.ir.schedule.schedule import Schedule
+from scheduler.rewrites.passes import normalise, rewrite
+from scheduler.search.separable_choice import Separated, separate
 
 LAPLACIAN = "image(x - 1, y) + image(x + 1, y) + image(x, y - 1) + image(x, y + 1) - 4 * image(x, y)"
 
@@ -56,3 +59,9 @@ def box(width: int, height: int, read: str = "image(x + i, y + j)", op: str = "s
 def found(pipeline: Pipeline, stage: str = "out") -> list[tuple[str, ...]]:
     """The dims along which each window of the stage can be split."""
     return [w.dims for w in windows(normalise(pipeline).stage(stage))]
+
+
+def split_by_choice(of: Pipeline, strict: bool = False) -> Separated:
+    """The pipeline with the windows in two steps that the search splits."""
+    plan = rewrite(of, Schedule(of.name, "", (), strict))
+    return separate(plan, gather(plan.pipeline))

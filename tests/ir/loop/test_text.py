@@ -18,6 +18,7 @@ from scheduler.ir.loop.program import Let, Program, Statement
 from scheduler.ir.loop.syntax import INFIX, SYNTAX
 from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import autoschedule
 
 SHIPPED = [name for name in pipelines.names() if name != "vdsr"]
@@ -33,7 +34,7 @@ def assert_round_trip(program: Program) -> None:
 @pytest.mark.parametrize("vector_bytes", [16, 64])
 def test_shipped_pipelines_are_read_back(name: str, vector_bytes: int) -> None:
     pipeline, platform = loaded(name), machine(vector_bytes=vector_bytes)
-    program = lower(pipeline, autoschedule(pipeline, platform).schedule, platform)
+    program = lower(autoschedule(pipeline, platform).plan, platform)
     assert_round_trip(program)
     assert_round_trip(optimize(program))
 
@@ -41,7 +42,7 @@ def test_shipped_pipelines_are_read_back(name: str, vector_bytes: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_random_pipelines_are_read_back(seed: int) -> None:
     case = random_case(seed)
-    assert_round_trip(optimize(lower(case.pipeline, case.schedule, machine())))
+    assert_round_trip(optimize(lower(rewrite(case.pipeline, case.schedule), machine())))
 
 
 def test_every_operation_and_statement_has_a_format() -> None:

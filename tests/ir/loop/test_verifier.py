@@ -14,6 +14,7 @@ from scheduler.ir.loop.verifier import VerificationError, verify
 from scheduler.ir.pass_manager import AfterEach
 from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import autoschedule
 
 HEAD = """
@@ -140,7 +141,7 @@ def test_what_an_iteration_gives_its_own_place_is_no_race() -> None:
 @pytest.mark.parametrize("vector_bytes", [16, 64])
 def test_every_pass_leaves_shipped_pipelines_right(name: str, vector_bytes: int) -> None:
     platform = machine(vector_bytes=vector_bytes)
-    lowered = lower(loaded(name), autoschedule(loaded(name), platform).schedule, platform)
+    lowered = lower(autoschedule(loaded(name), platform).plan, platform)
     verify(lowered)
     optimize(lowered, AfterEach(lambda _, p: verify(p)))
 
@@ -148,6 +149,6 @@ def test_every_pass_leaves_shipped_pipelines_right(name: str, vector_bytes: int)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_pass_leaves_random_pipelines_right(seed: int) -> None:
     case = random_case(seed)
-    lowered = lower(case.pipeline, case.schedule, machine(vector_bytes=case.vector_bytes))
+    lowered = lower(rewrite(case.pipeline, case.schedule), machine(vector_bytes=case.vector_bytes))
     verify(lowered)
     optimize(lowered, AfterEach(lambda _, p: verify(p)))

@@ -16,6 +16,7 @@ from scheduler.ir.loop.parser import parse_program
 from scheduler.ir.loop.program import Program
 from scheduler.loop_passes.passes import PASSES
 from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
 from scheduler.search import autoschedule
 
 SMALL = ("blur", "camera_pipe", "gaussian3x3", "harris", "interpolate", "laplacian_sharpen", "max_filter", "sobel")
@@ -33,7 +34,7 @@ def steps(program: Program) -> list[Program]:
 @pytest.mark.parametrize("name", SMALL)
 def test_shipped_pipelines_keep_their_values(name: str) -> None:
     of, platform = problem(name, "7x3"), machine(vector_bytes=16)
-    program = lower(loaded(name), autoschedule(loaded(name), platform).schedule, platform)
+    program = lower(autoschedule(loaded(name), platform).plan, platform)
     for step in steps(program):
         assert_right(run_program(step, of.pipeline, of.inputs, {}, of.regions), of.expected, of.within)
 
@@ -43,7 +44,7 @@ def test_random_pipelines_keep_their_values(seed: int) -> None:
     case = random_case(seed)
     with np.errstate(all="ignore"):
         expected = interpret(case.pipeline, case.inputs, case.params, case.regions)
-    program = lower(case.pipeline, case.schedule, machine(vector_bytes=case.vector_bytes))
+    program = lower(rewrite(case.pipeline, case.schedule), machine(vector_bytes=case.vector_bytes))
     for step in steps(program):
         got = run_program(step, case.pipeline, case.inputs, case.params, case.regions)
         for name, arrays in expected.items():
