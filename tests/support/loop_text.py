@@ -23,6 +23,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline  # noqa: E402
 from scheduler.ir.schedule.schedule import Schedule  # noqa: E402
 from scheduler.loop_passes.passes import PASSES  # noqa: E402
 from scheduler.lowering import lower  # noqa: E402
+from scheduler.rewrites.passes import rewrite  # noqa: E402
 from scheduler.search import autoschedule  # noqa: E402
 
 
@@ -30,7 +31,8 @@ def before(name: str | None, pipeline: Pipeline, schedule: Schedule | None = Non
     """The program that the pass of that name is given, by the default schedule if there is no other; None: what the
     last one leaves."""
     platform = machine(vector_bytes=vector_bytes)
-    program = lower(pipeline, schedule or autoschedule(pipeline, platform).schedule, platform)
+    plan = autoschedule(pipeline, platform).plan if schedule is None else rewrite(pipeline, schedule)
+    program = lower(plan, platform)
     for p in PASSES.passes:
         if p.name == name:
             break
