@@ -11,7 +11,7 @@ from benchmarks import machine, report
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem
 from cost_models.operations import Operations
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler.features.pipeline_features import gather
 from scheduler.rewrites.passes import normalise
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.profiler.first_use import asked, measured_once
 from benchmarks import report
-from platforms.detect import host
-from platforms.isa import ISAS
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
+from platforms.cpu.detect import host
+from platforms.cpu.isa import ISAS
 from platforms.toolchain import Compiler
 
 NATIVE = "native"

@@ -36,9 +36,8 @@ from benchmarks.python_peers import PEERS as PYTHON_PEERS
 from benchmarks.python_peers import supports
 from benchmarks.summary import AT_ROOT, OURS, PAPER, TUNED, against_schedulers, build_name, summary
 from benchmarks.summary import table as summary_table
-from platforms import load_text, to_document
-from platforms.detect import host
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform, load_text, to_document
+from platforms.cpu.detect import host
 from scheduler.codegen.artifact import CSource
 from scheduler.codegen.loopnest import to_text
 from scheduler.compiler import Options, compile_pipeline, generate
@@ -305,7 +304,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def runs(arguments: argparse.Namespace, rounds: int, peers: Sequence[str]) -> list[dict[str, Any]]:
     """The comparison in every build asked for, its tables shown as they are made; last, a line for each."""
-    given = None if arguments.platform is None else load_text(arguments.platform.read_bytes())
+    given = None if arguments.platform is None else CpuPlatform.of(load_text(arguments.platform.read_bytes()))
     found = []
     for isa, compiler, threads in product(arguments.isa, arguments.compilers, arguments.threads):
         platform = machine_of(isa, compiler, threads, given)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.runtime.build import build, find_toolchain
 from benchmarks.figures import Figure, main, median
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler import pipelines
 from scheduler.compiler import compile_pipeline
 

@@ -35,7 +35,7 @@ from benchmarks.emulation import ARCHITECTURE, EmulationError, emulated, without
 from benchmarks.everywhere import UNFINISHED, Contenders, Job, Records, finish
 from benchmarks.findings import same_code
 from benchmarks.problem import at_estimates
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
 from scheduler import pipelines
 
 OUTPUT = Path("out/emulated")
@@ -55,7 +55,7 @@ class Emulated(Job):
         return cls(pipeline, platform, platforms.get(platform).compiler.command, threads)
 
     def platform(self, machine: CpuPlatform | None = None) -> CpuPlatform:
-        return without_sve(platforms.get(self.isa)).model_copy(update={"threads": self.threads})
+        return without_sve(CpuPlatform.of(platforms.get(self.isa))).model_copy(update={"threads": self.threads})
 
     def measured(self) -> CpuPlatform:
         """The same: there is none to measure."""

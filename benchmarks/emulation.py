@@ -22,7 +22,7 @@ from app.runtime.run import environment, loaded
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem
 from cost_models.machine import machine_of
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
 from scheduler.ir.pipeline.arguments import Image
 
 PLUGIN = Path(__file__).with_name("caches.c")

@@ -38,8 +38,7 @@ from benchmarks.contest import BUILD
 from benchmarks.documents import drawn_name, pipeline_of
 from benchmarks.findings import BOUNDS, DEFAULT, ESTIMATED, PAPER, ROOT, same_code, verdicts
 from cost_models import Ecm
-from platforms import to_document
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform, to_document
 from scheduler import pipelines
 from scheduler.compiler import generate
 from scheduler.features.schedule_features import predict
@@ -298,7 +297,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="what is known so far, and do nothing")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR")
     arguments = parser.parse_args()
-    given = None if arguments.platform is None else platforms.load_text(arguments.platform.read_bytes())
+    given = None if arguments.platform is None else CpuPlatform.of(platforms.load_text(arguments.platform.read_bytes()))
     contenders, timings = Contenders(arguments.output, given), Timings(arguments.output, arguments.rounds)
     asked = jobs(arguments)
     done = arguments.report or finish(work(asked, contenders, timings, arguments.prepare), arguments.limit_seconds)

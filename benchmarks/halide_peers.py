@@ -30,8 +30,8 @@ import psutil
 from benchmarks.builds import NATIVE, isa_of
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
-from platforms.detect import host
-from platforms.isa import ISAS
+from platforms.cpu.detect import host
+from platforms.cpu.isa import ISAS
 from scheduler.ir.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:

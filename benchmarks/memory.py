@@ -20,7 +20,7 @@ def measure(repeats: int = REPEATS) -> list[Figure]:
     """One figure per shipped pipeline: the ratio."""
     from app.runtime.build import build
     from app.runtime.run import run
-    from platforms.detect import host
+    from platforms.cpu.detect import host
     from scheduler.compiler import Options, compile_pipeline
     from scheduler.interpreter.interpreter import Image
 

@@ -32,8 +32,8 @@ from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.sampling import samples
 from cost_models import CostModel, Ecm, Taco2019
-from platforms.detect import host
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
+from platforms.cpu.detect import host
 from scheduler.compiler import generate
 from scheduler.features.schedule_features import predict
 from scheduler.ir.pipeline.pipeline import Pipeline
@@ -224,7 +224,7 @@ def main() -> None:
         for name in arguments.pipelines or PIPELINES:
             found[name] = measure(name, arguments.samples, arguments.seed, threads)
             report.write(arguments.json, as_data(found, threads))
-    platform = load_platform(arguments.platform).model_copy(update={"threads": threads})
+    platform = CpuPlatform.of(load_platform(arguments.platform)).model_copy(update={"threads": threads})
     print(table([judge(name, those, platform, model) for model in MODELS for name, those in found.items()]))
 
 

@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 
 from cost_models.taco2019 import Taco2019, arithmetic_cost
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.errors import IllegalSchedule, ScheduleError
 from scheduler.features.fusion_group import Members, members_of
 from scheduler.features.group_counts import Levels

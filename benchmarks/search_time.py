@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from app.garbage import collect_rarely
 from benchmarks.figures import Figure, main, median
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler import pipelines
 from scheduler.compiler import Options, compile_pipeline
 from scheduler.frontends.document.document import load

@@ -14,8 +14,8 @@ import numpy as np
 from cost_models.amounts import Amount, chosen, smallest
 from cost_models.machine import Machine
 from cost_models.work import Column
-from platforms.model import Cache
-from platforms.pages import PAGE_BYTES, TLB
+from platforms import Cache
+from platforms.cpu.pages import PAGE_BYTES, TLB
 
 
 def reached(column: Column, cache: Cache) -> Amount:

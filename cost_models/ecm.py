@@ -32,7 +32,7 @@ from cost_models.machine import Machine, machine_of
 from cost_models.model import Breakdown, StageCost, Term
 from cost_models.steps import Step, step
 from cost_models.work import GroupWork, Work
-from platforms.model import Platform
+from platforms import Platform
 
 HIDDEN = 0.95
 """Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from platforms import Cache, Platform
 from platforms.ecm import EcmParameters
-from platforms.model import Cache, Platform
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, pick
-from platforms.model import Platform
+from platforms import Platform
 
 
 @dataclass(frozen=True, slots=True)

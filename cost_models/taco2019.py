@@ -19,7 +19,7 @@ from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from cost_models.model import Breakdown, StageCost, Term
 from cost_models.operations import Operations
-from platforms.model import Platform
+from platforms import Platform
 
 OPERATION_COST = Operations(
     add=1, multiply=1, divide_by_constant=2, divide=4, select=1, convert=1, function=10, index=1

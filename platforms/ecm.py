@@ -134,7 +134,7 @@ class CacheFigures(Protocol):
 
 
 class Figures(Protocol):
-    """Figures of a processor that every description has (`platforms.model.CpuPlatform`)."""
+    """Figures of a processor that `derived` reads of a platform (`platforms.Platform`)."""
 
     @property
     def vector_bytes(self) -> int: ...

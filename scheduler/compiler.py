@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cost_models.model import Breakdown
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.codegen.artifact import CSource
-from scheduler.codegen.c.emitter import emit_c
 from scheduler.codegen.loopnest import to_text
+from scheduler.codegen.registry import backend_for
 from scheduler.frontends.document.document import canonical_json
 from scheduler.ir.pass_manager import PassTimes
 from scheduler.ir.pipeline.pipeline import Pipeline
@@ -98,8 +98,9 @@ def compile_pipeline(
 ) -> Compiled:
     """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
     deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. Raises ScheduleError for
-    an unknown method, and what `autoschedule` does."""
+    an unknown method, NoBackend, and what `autoschedule` does."""
     options = options or Options()
+    backend_for(platform)
     clock = now or (lambda: 0.0)
     search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
     passes = PassTimes(clock)
@@ -137,6 +138,7 @@ def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSou
 
 def checked_and_generated(pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock) -> Generated:
     """As `generate`, timed by a clock in seconds."""
+    backend_for(platform)
     passes = PassTimes(now)
     plan = rewrite(pipeline, schedule, passes)
     check(plan)
@@ -149,7 +151,7 @@ def _generated(plan: Plan, platform: Platform, now: Clock, passes: PassTimes) ->
     lowered = now()
     program = optimize(program, passes)
     optimized = now()
-    source = emit_c(program)
+    source = backend_for(platform).emit(program)
     seconds = {"lower": lowered - start, "passes": optimized - lowered, "emit": now() - optimized}
     return Generated(plan, source, {name: 1e3 * s for name, s in seconds.items()}, passes.ms)
 

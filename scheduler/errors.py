@@ -5,6 +5,7 @@ TilesmithError
   ScheduleError      no valid schedule
     IllegalSchedule    a schedule that would compute something wrong, with the reason
     FixedContradiction decisions that the caller fixed and that no schedule has together; carries every one found
+    NoBackend          no code is generated for platforms of that kind
   InternalError      our own fault: an invariant of ours does not hold
 """
 
@@ -72,6 +73,12 @@ class FixedContradiction(ScheduleError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(str(p) for p in problems))
         self.problems = problems
+
+
+class NoBackend(ScheduleError):
+    """No backend generates code for platforms of that kind; the message names the kinds that have one."""
+
+    code = "no_backend"
 
 
 class InternalError(TilesmithError):

@@ -13,7 +13,7 @@ from app.cli.report import UsageError, print_warning
 from app.cli.sources import detected, measured
 from app.profiler.calibrate import measure
 from app.profiler.calibrated_platform import calibrated, to_yaml, warnings, write
-from platforms import Platform
+from platforms import CpuPlatform
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -39,14 +39,14 @@ def calibrate(output: Path | None, name: str, quick: bool) -> None:
     typer.echo(f"measured in {seconds:.0f} s: {output}", err=True)
 
 
-def _quickly(name: str) -> tuple[Platform, float]:
+def _quickly(name: str) -> tuple[CpuPlatform, float]:
     """The quick measurement of `host`, kept for all uses after it, and the seconds that it took."""
     started = time.monotonic()
     platform = measured(detected(), again=True)
     return platform.model_copy(update={"name": name}), time.monotonic() - started
 
 
-def _thoroughly(name: str) -> tuple[Platform, float]:
+def _thoroughly(name: str) -> tuple[CpuPlatform, float]:
     """Everything, and the seconds that it takes."""
     host = detected()
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as cache:

@@ -15,7 +15,7 @@ from app.cli.report import BadDocument, UsageError, print_warning
 from scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
-    from platforms.model import Platform
+    from platforms import CpuPlatform, Platform
     from scheduler.ir.pipeline.pipeline import Pipeline
     from scheduler.ir.schedule.schedule import Schedule
 
@@ -72,17 +72,18 @@ def load_platform(name: str, calibrate: bool = True) -> Platform:
         raise BadDocument(error.problems, _called(name)) from None
 
 
-def detected() -> Platform:
+def detected() -> CpuPlatform:
     """The host as the operating system describes it; UsageError where the environment asks for what it has not."""
-    import platforms
+    from platforms import PlatformError
+    from platforms.cpu.detect import host
 
     try:
-        return platforms.load(HOST)
-    except platforms.PlatformError as error:
+        return host()
+    except PlatformError as error:
         raise UsageError(*((p.message, p.hint) for p in error.problems)) from None
 
 
-def measured(host: Platform, again: bool = False) -> Platform:
+def measured(host: CpuPlatform, again: bool = False) -> CpuPlatform:
     """The host with the figures of its first use, which are measured now where there are none, or `again`."""
     from app.profiler.first_use import measured_once
 

@@ -12,9 +12,8 @@ import yaml
 
 from app.profiler.calibrate import MOST_AHEAD, beyond_caches, last_level_bytes, reach_ends, reached_bytes
 from app.profiler.samples import Measured
-from platforms import CpuPlatform
+from platforms import CpuPlatform, to_document
 from platforms.ecm import TYPES, LevelCycles, TypeCycles
-from platforms.model import to_document
 
 NOISY = 0.25
 """A spread from which a figure is not trusted: what was known of it before stays."""

@@ -85,7 +85,8 @@ def _kept(path: Path) -> CpuPlatform | None:
     """The measurement that a file has; None where there is none, its time is over, or the file is damaged."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return parse(kept["platform"]) if kept["until"] is None or time.time() < kept["until"] else None
+        platform = parse(kept["platform"]) if kept["until"] is None or time.time() < kept["until"] else None
+        return platform if isinstance(platform, CpuPlatform) else None
     except (OSError, ValueError, KeyError, TypeError, PlatformError):
         return None
 

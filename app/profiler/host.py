@@ -9,6 +9,7 @@ from pathlib import Path
 import platforms
 from app.profiler.first_use import measured_once
 from platforms import Platform
+from platforms.cpu.detect import host as detected
 
 VARIABLE = "TILESMITH_HOST_PLATFORM"
 """Names the document in the environment; the service's setting of that name."""
@@ -28,8 +29,8 @@ def host(
     """
     if document is not None:
         return platforms.load_text(document.read_bytes())
-    detected = platforms.load("host")
-    return measured_once(detected, tell, warn) if calibrate else detected
+    found = detected()
+    return measured_once(found, tell, warn) if calibrate else found
 
 
 def document_in_environment() -> Path | None:

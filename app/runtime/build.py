@@ -24,7 +24,7 @@ from pathlib import Path
 
 from app.runtime.errors import CompileError
 from app.runtime.sandbox import Confinement, Finished, Limits, execute
-from platforms import Compiler, CpuPlatform
+from platforms import Compiler, Platform
 from scheduler.codegen.artifact import CSource
 
 RUNNER_SOURCE = Path(__file__).with_name("runner.c")
@@ -64,7 +64,7 @@ class Toolchain:
 
 
 def build(
-    source: CSource, platform: CpuPlatform, cache_dir: Path, timeout_s: float, cache_bytes: int | None = None
+    source: CSource, platform: Platform, cache_dir: Path, timeout_s: float, cache_bytes: int | None = None
 ) -> BuiltLibrary:
     """The shared object of `source` for `platform`, from the cache or compiled now within `timeout_s` seconds.
     Libraries beyond `cache_bytes` in all leave the cache, those first that have not been asked for the longest.
@@ -109,7 +109,7 @@ def build_program(code: str, compiler: Compiler, cache_dir: Path, timeout_s: flo
         return _program(code, toolchain, compiler, arguments, cache_dir.resolve() / "programs", deadline)
 
 
-def _run_prefix(platform: CpuPlatform) -> tuple[str, ...]:
+def _run_prefix(platform: Platform) -> tuple[str, ...]:
     """The emulator, where this host is not of the platform's architecture."""
     return () if host_system.machine() == platform.architecture else platform.compiler.run_prefix
 
@@ -167,7 +167,7 @@ class _Record:
 
 
 def _library(
-    source: CSource, platform: CpuPlatform, toolchain: Toolchain, cache_dir: Path, deadline: float
+    source: CSource, platform: Platform, toolchain: Toolchain, cache_dir: Path, deadline: float
 ) -> tuple[Path, _Record, bool]:
     """The entry, its record, and whether it was there already; without OpenMP where the compiler has none."""
     flags = (*platform.compiler.flags, *(f for f in source.flags if f != "-fopenmp"))

@@ -62,6 +62,7 @@ CODES: dict[str, tuple[int, str]] = {
     "limit_exceeded": (422, "The document is beyond a limit"),
     "bad_image": (422, "The image is not what the input wants"),
     "no_schedule": (422, "No valid schedule"),
+    "no_backend": (422, "No code is generated for this kind of platform"),
     "illegal_schedule": (422, "The schedule is not legal"),
     "fixed_contradiction": (422, "No schedule has all that is fixed"),
     "bad_argument": (422, "An argument does not fit the pipeline"),

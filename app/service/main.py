@@ -40,7 +40,7 @@ from app.service.schedules.service import Schedules
 from app.service.settings import RefusedAddress, Settings, check_address
 from app.service.tokens.endpoints import router as tokens_router
 from app.service.tokens.service import Tokens
-from platforms import CpuPlatform
+from platforms.documents import json_schema
 
 __all__ = ["RefusedAddress", "create_app", "serve"]
 
@@ -203,10 +203,11 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
         schemas["Problem"] = PROBLEM_SCHEMA
-        for model in (ScheduleRequest, RunRequest, CpuPlatform):
-            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        references = "#/components/schemas/{model}"
+        bodies = {m.__name__: m.model_json_schema(ref_template=references) for m in (ScheduleRequest, RunRequest)}
+        for name, schema in (bodies | {"PlatformDocument": json_schema(references)}).items():
             schemas |= schema.pop("$defs", {})
-            schemas[model.__name__] = schema
+            schemas[name] = schema
         for path in found["paths"].values():
             for operation in path.values():
                 operation["responses"].pop("422", None)  # FastAPI's own shape, which is never sent

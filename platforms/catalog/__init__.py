@@ -5,17 +5,14 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
 
-import yaml
-from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
-
-from platforms.detect import host
+from platforms.base import Platform, nearest
+from platforms.cpu.detect import host
+from platforms.cpu.model import CpuPlatform
+from platforms.documents import load_text, parse
 from platforms.errors import PlatformError, PlatformProblem
-from platforms.model import CpuPlatform, Platform, nearest, parse
+from platforms.opencl.model import OpenClPlatform
 
-DOCUMENT_BYTES = 64 * 1024
-NESTING = 64
 HOST = "host"
 
 
@@ -40,41 +37,13 @@ def load(name_or_document: object) -> Platform:
 
     Raises PlatformError with every problem found.
     """
-    if isinstance(name_or_document, CpuPlatform):
+    if isinstance(name_or_document, CpuPlatform | OpenClPlatform):
         return name_or_document
     if isinstance(name_or_document, str):
         if name_or_document == HOST:
             return host()
         return get(name_or_document)
     return parse(name_or_document)
-
-
-def load_text(text: str | bytes) -> Platform:
-    """A platform from JSON or YAML text; raises PlatformError, `limit_exceeded` beyond DOCUMENT_BYTES."""
-    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if len(raw) > DOCUMENT_BYTES:
-        raise _refused("limit_exceeded", f"a platform has at most {DOCUMENT_BYTES} bytes, this has {len(raw)}")
-    return parse(_yaml(raw))
-
-
-def _yaml(raw: bytes) -> Any:
-    """Parsed YAML (JSON is a part of it), without aliases: nothing can be larger than its text. Nothing is nested
-    deeply either: the parser's time goes with the square of that."""
-    try:
-        depth = 0
-        for event in yaml.parse(raw, Loader=yaml.SafeLoader):
-            if isinstance(event, AliasEvent):
-                raise _refused("bad_syntax", "YAML aliases are not allowed")
-            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-            if depth > NESTING:
-                raise _refused("limit_exceeded", f"lists and objects are nested more than {NESTING} deep")
-        return yaml.safe_load(raw)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise _refused("bad_syntax", f"neither JSON nor YAML: {' '.join(str(error).split())[:200]}") from None
-
-
-def _refused(code: str, message: str) -> PlatformError:
-    return PlatformError((PlatformProblem(code, "", message),))
 
 
 def _folder() -> Traversable:

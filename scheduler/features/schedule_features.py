@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel, combined
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.execution_mode import Run, Running
 from scheduler.features.fusion_group import effective, members_of
 from scheduler.features.group_counts import Levels, in_registers

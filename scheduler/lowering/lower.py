@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.analysis.bounds_inference import Box, bound_symbol, param_symbol, required_boxes
 from scheduler.analysis.dead_points import halves
 from scheduler.analysis.dependence import pure_dims

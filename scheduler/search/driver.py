@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cost_models.ecm import Ecm
 from cost_models.model import Breakdown
 from cost_models.taco2019 import Taco2019
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.errors import ScheduleError
 from scheduler.features.pipeline_features import gather
 from scheduler.ir.pass_manager import Observer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cost_models.taco2019 import arithmetic_cost
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.analysis.dependence import combination
 from scheduler.errors import IllegalSchedule
 from scheduler.features.pipeline_features import Facts, StageFacts, gather

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cost_models.counts import GroupCounts, pick
 from cost_models.model import Breakdown, CostModel
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.fusion_group import Effective, Members, effective
 from scheduler.features.group_counts import Levels, group_counts, in_registers
 from scheduler.features.loop_nest import Axis, Nest, axis, single

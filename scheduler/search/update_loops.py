@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.analysis.dependence import default_order, independent, may_reorder
 from scheduler.features.group_counts import SMALL_EXTENT
 from scheduler.features.pipeline_features import Facts, StageFacts, UpdateFacts

@@ -8,7 +8,7 @@ from typing import Any
 
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from cost_models.taco2019 import arithmetic_cost
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.fusion_group import Members, effective, members_of
 from scheduler.features.group_counts import Levels
 from scheduler.features.operation_counts import work_apart

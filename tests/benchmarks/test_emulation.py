@@ -15,7 +15,7 @@ import platforms
 from benchmarks.documents import pipeline_of
 from benchmarks.emulation import PROCESSOR, Counts, EmulationError, emulated, plugin, without_sve
 from benchmarks.problem import at_estimates
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
 
 COMPILER, EMULATOR, LIBRARIES = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 LINE, WAYS, SETS, OUTER = 64, 4, 8, 64

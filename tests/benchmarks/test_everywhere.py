@@ -18,7 +18,7 @@ from benchmarks.findings import DEFAULT, ESTIMATED, PAPER, ROOT, finding, same_c
 from benchmarks.interleaved import Library, Loop, agree, in_turns
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.verdicts import verdict
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler.frontends.document.document import canonical_json, load
 
 JOB = Job("small", NATIVE, "gcc", 1)

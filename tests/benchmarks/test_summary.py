@@ -8,7 +8,7 @@ from benchmarks import compare, earlier, halide_peers, summary
 from benchmarks.bound import Bound, bound
 from benchmarks.builds import NATIVE, instruction_sets, machine_of, platform_of
 from benchmarks.problem import at_estimates, at_regions
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler import pipelines
 from scheduler.errors import ScheduleError
 

@@ -10,8 +10,7 @@ from cost_models.ecm import Ecm
 from cost_models.machine import machine_of
 from cost_models.operations import Operations
 from cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
-from platforms import catalog
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform, catalog
 
 FAR = 1e12
 """Bytes that fit no cache."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from platforms import PlatformError, parse, to_document
-from platforms import isa as isas
-from platforms.detect import (
+from platforms.cpu import isa as isas
+from platforms.cpu.detect import (
     cpu_quota,
     describe,
     find_compiler,

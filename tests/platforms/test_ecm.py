@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from platforms import catalog
+from platforms import catalog, parse, to_document
 from platforms.ecm import TYPES, EcmParameters, TypeCycles, derived
 from platforms.errors import PlatformError
-from platforms.model import parse, to_document
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 

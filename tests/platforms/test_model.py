@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from platforms import PlatformError, catalog_names, get, load, load_text, parse, to_document
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform, PlatformError, catalog_names, get, load, load_text, parse, to_document
 from platforms.toolchain import FLAGS
 
 

@@ -25,7 +25,7 @@ from app.profiler.calibrated_platform import calibrated, disturbed, to_yaml, war
 from app.profiler.samples import Measured, Reading, Samples
 from app.runtime.errors import CompileError, RunError
 from platforms import Compiler, get, load_text
-from platforms.detect import host
+from platforms.cpu.detect import host
 from platforms.ecm import derived
 from scheduler import pipelines
 from scheduler.compiler import compile_pipeline

@@ -20,7 +20,7 @@ import app.runtime.build as compilation
 from app.runtime.build import build, find_toolchain
 from app.runtime.errors import CompileError
 from platforms import Compiler, CpuPlatform, get
-from platforms.detect import host
+from platforms.cpu.detect import host
 
 PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
 

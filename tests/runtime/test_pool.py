@@ -18,7 +18,7 @@ from app.runtime.errors import Cancelled, CompileError, RunError
 from app.runtime.pool import WorkerPool
 from app.runtime.run import RUN_LIMITS, RunResult, run
 from platforms import Compiler
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler.codegen.artifact import CSource
 from scheduler.ir.pipeline.arguments import Image
 

@@ -22,7 +22,7 @@ from app.runtime.errors import RunError
 from app.runtime.run import RUN_LIMITS, RunResult, query_regions, run
 from app.runtime.sandbox import Limits, bubblewrap_works
 from platforms import Compiler, get
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler.codegen.artifact import CSource
 from scheduler.ir.pipeline.arguments import ArgumentError, Image, RegionError
 from scheduler.ir.pipeline.expressions import Const

@@ -6,7 +6,7 @@ import pytest
 from support.machines import machine
 from support.methods import PAPER
 
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
 from scheduler.frontends.document.document import load
 from scheduler.ir.schedule.schedule import INLINE, Schedule
 from scheduler.legality.verifier import check

@@ -7,7 +7,7 @@ from typing import Any
 from support.builds import HOST_BYTES
 
 import platforms
-from platforms.model import CpuPlatform
+from platforms import CpuPlatform
 
 KIB, MIB = 1 << 10, 1 << 20
 

@@ -16,7 +16,7 @@ import pytest
 from support.builds import HOST_BYTES, for_vectors
 from support.tools import require_compiler
 
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.codegen.artifact import CSource
 from scheduler.codegen.c.emitter import emit_c
 from scheduler.interpreter.interpreter import Image

@@ -15,7 +15,7 @@ from support.tools import require_tool
 
 from app.runtime.build import BuiltLibrary, build
 from app.runtime.run import run
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler import pipelines
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret

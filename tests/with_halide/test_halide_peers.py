@@ -11,7 +11,7 @@ from support.modules import require_module
 
 from benchmarks.builds import NATIVE
 from benchmarks.halide_peers import target_of
-from platforms.isa import ISAS
+from platforms.cpu.isa import ISAS
 
 require_module("halide")
 

@@ -25,7 +25,7 @@ from app.runtime.run import RUN_LIMITS, RunResult, cpus, run
 from app.service.errors import ApiError
 from app.service.jobs.files import JobFiles
 from app.service.jobs.schemas import RunRequest
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler.codegen.artifact import CSource
 from scheduler.frontends.document import document as documents
 from scheduler.frontends.document.limits import Limits as DocumentLimits

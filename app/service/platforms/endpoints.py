@@ -29,7 +29,7 @@ KIND = "platforms"
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/CpuPlatform"}}},
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PlatformDocument"}}},
         }
     },
     summary="Store a platform",

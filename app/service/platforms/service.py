@@ -16,7 +16,7 @@ from app.service.db import Database
 from app.service.errors import ApiError, from_core, from_platform
 from app.service.platforms import repository
 from app.service.schedules.answers import compact, content_hash
-from platforms.catalog import DOCUMENT_BYTES
+from platforms.documents import DOCUMENT_BYTES
 from scheduler.errors import DocumentError, Problem
 
 log = structlog.get_logger("tilesmith.platforms")

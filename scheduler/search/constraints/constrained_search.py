@@ -13,7 +13,7 @@ from math import inf, isfinite
 
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel, combined
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.errors import FixedContradiction, IllegalSchedule, Problem
 from scheduler.features.pipeline_features import Facts
 from scheduler.features.schedule_features import counts_of_group

@@ -10,7 +10,7 @@ from math import inf
 from cost_models.counts import GroupCounts
 from cost_models.model import Breakdown, CostModel
 from cost_models.taco2019 import arithmetic_cost
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.column_walks import has_columns
 from scheduler.features.execution_mode import Running
 from scheduler.features.fusion_group import Members, members_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from cost_models.taco2019 import arithmetic_cost
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.analysis.register_windows import FusedRow, How
 from scheduler.analysis.sliding_windows import shifted_along
 from scheduler.features.fusion_group import Members

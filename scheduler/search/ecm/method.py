@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from cost_models.model import CostModel, combined
 from cost_models.taco2019 import Taco2019
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.pipeline_features import Facts, gather
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Group, Joining

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.fusion_group import FEW, Members
 from scheduler.features.pipeline_features import Read
 from scheduler.features.simd_work import circulating_bytes

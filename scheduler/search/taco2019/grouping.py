@@ -8,7 +8,7 @@ from math import inf
 
 from cost_models.model import CostModel
 from cost_models.taco2019 import arithmetic_cost
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.features.fusion_group import members_of
 from scheduler.features.pipeline_features import Facts, StageFacts
 from scheduler.search.taco2019.inlining import is_trivial_shared

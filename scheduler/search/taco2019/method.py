@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cost_models.counts import GroupCounts
 from cost_models.model import CostModel, combined
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.ir.schedule.schedule import Group
 from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.deadline import Deadline

@@ -9,7 +9,7 @@ from itertools import islice, permutations
 from math import prod
 
 from cost_models.model import CostModel
-from platforms.model import Platform
+from platforms import Platform
 from scheduler.analysis.reuse import FULL
 from scheduler.features.fusion_group import Members
 from scheduler.features.group_counts import SMALL_EXTENT, Levels

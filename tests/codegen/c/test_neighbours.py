@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.tools import require_tool
 
-from platforms.detect import host
+from platforms.cpu.detect import host
 from scheduler.codegen.c.neighbours import definition, neighbours, types_of
 from scheduler.codegen.c.types import vector
 from scheduler.ir.pipeline.types import ScalarType

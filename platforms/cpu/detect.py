@@ -17,8 +17,9 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
-from platforms.isa import VARIABLE, X86, asked_for
-from platforms.model import Cache, CpuPlatform
+from platforms.base import Cache
+from platforms.cpu.isa import VARIABLE, X86, asked_for
+from platforms.cpu.model import CpuPlatform
 from platforms.toolchain import Compiler
 
 ESTIMATE = "estimate"

@@ -1,0 +1,1 @@
+"""The platform kind `cpu`: its document, and detection of the host."""

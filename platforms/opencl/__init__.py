@@ -1,0 +1,1 @@
+"""The platform kind `opencl`: its document, and detection of devices."""

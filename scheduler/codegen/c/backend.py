@@ -1,0 +1,21 @@
+"""The backend `c`: C with OpenMP and vector extensions, for processors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.codegen.artifact import CSource
+from scheduler.codegen.c.emitter import emit_c
+from scheduler.ir.loop.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class CBackend:
+    """A backend (`scheduler.codegen.base.Backend`) that makes one C file."""
+
+    name: str = "c"
+    platform_kind: str = "cpu"
+
+    def emit(self, program: Program) -> CSource:
+        """The C of a loop program."""
+        return emit_c(program)
