@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.report import reporting
+from app.cli.report import UsageError, reporting
 from app.garbage import collect_rarely
 
 app = typer.Typer(
@@ -254,11 +254,21 @@ def show_platform(
 
 @platforms_app.command("detect")
 @reporting
-def detect_platform() -> None:
+def detect_platform(
+    opencl: Annotated[bool, typer.Option("--opencl", help="An OpenCL device of this machine, not its CPU.")] = False,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="N|TEXT", help="Which one: its number, or a part of its name.")
+    ] = None,
+) -> None:
     """Print the description of this machine, to keep it or to correct it."""
     from app.cli import listings
 
-    listings.detect_platform()
+    if device is not None and not opencl:
+        raise UsageError(("--device is for --opencl", None))
+    if opencl:
+        listings.detect_opencl(device)
+    else:
+        listings.detect_platform()
 
 
 @platforms_app.command("calibrate")

@@ -57,6 +57,23 @@ def detect_platform() -> None:
     typer.echo(json.dumps(known.to_document(detected()), indent=2))
 
 
+def detect_opencl(wanted: str | None) -> None:
+    """Prints an OpenCL device of this machine as JSON, the first, or the `wanted` one; names the others on the standard
+    error. UsageError where there is none."""
+    from platforms import PlatformError, to_document
+    from platforms.opencl.detect import choose, detect, devices
+
+    try:
+        found = devices()
+        chosen = choose(found, wanted)
+        typer.echo(json.dumps(to_document(detect(chosen)), indent=2))
+    except PlatformError as error:
+        raise UsageError(*((p.message, p.hint) for p in error.problems)) from None
+    for number, device in enumerate(found):
+        if device is not chosen and wanted is None:
+            typer.echo(f"--device {number} is {device.name}, by {device.driver}", err=True)
+
+
 def _table(rows: dict[str, str]) -> None:
     """Names and texts in two columns; texts are cut to the terminal's width, never in a pipe."""
     left = max((len(name) for name in rows), default=0)

@@ -1,6 +1,6 @@
 """Detection of the host, from what the operating system says of it.
 
-The only module of the core that reads the system. Containers and virtual machines say odd things:
+Containers and virtual machines say odd things:
 what is missing or impossible is replaced by an estimate, and the description's `sources` say so.
 Every reader takes the root of the tree it reads, so that tests can show it other machines.
 """

@@ -7,15 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from platforms import Cache, CpuPlatform, catalog_names, get, load_text
+from platforms import Cache, CpuPlatform, OpenClPlatform, Platform, catalog_names, get, load_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 
 
+CPUS = tuple(n for n in catalog_names() if get(n).kind == "cpu")
+DEVICES = tuple(n for n in catalog_names() if get(n).kind == "opencl")
+
+
+def test_the_devices_that_are_there() -> None:
+    assert DEVICES == ("intel-hd-530", "nvidia-a100")
+
+
 def test_the_machines_that_are_there() -> None:
     named = {"i7-6700", "i7-5930K", "cortex-a15", "i5-7500", "cortex-a7", "cortex-a53", "cortex-a73"}
-    servers = {n for n in catalog_names() if get(n).threads >= 64}
-    assert named | servers == set(catalog_names())
+    servers = {n for n in CPUS if get(n).threads >= 64}
+    assert named | servers == set(CPUS)
     assert {get(n).triple for n in servers} == {"x86_64-linux-gnu", "aarch64-linux-gnu"}
 
 
@@ -27,7 +35,17 @@ def test_every_figure_has_a_source(name: str) -> None:
     assert [figure for figure in platform.figures() if not platform.source_of(figure)] == []
 
 
-@pytest.mark.parametrize("name", catalog_names())
+@pytest.mark.parametrize("name", DEVICES)
+def test_devices_fit_what_schedules_ask_for(name: str) -> None:
+    p = get(name)
+    assert isinstance(p, OpenClPlatform)
+    assert p.max_work_group_size % p.work_group_multiple == 0
+    assert p.vector_bytes == 128
+    assert p.l2_bytes == p.caches[0].size_bytes == p.local_memory_bytes
+    assert [c.size_bytes for c in p.caches] == sorted(c.size_bytes for c in p.caches)
+
+
+@pytest.mark.parametrize("name", CPUS)
 def test_figures_agree_with_each_other(name: str) -> None:
     p = get(name)
     assert p.threads % p.threads_per_core == 0
@@ -54,15 +72,18 @@ def test_the_page_has_every_key() -> None:
     described = page[: page.index("## Compilers")]
     keys = re.findall(r"^\| `(\w+)` \|", described, re.MULTILINE)
     assert sorted(keys) == sorted((*CpuPlatform.model_fields, *Cache.model_fields))
+    devices = page[page.index("## OpenCL devices") : page.index("## The catalog")]
+    keys = re.findall(r"^\| `(\w+)` \|", devices, re.MULTILINE)
+    shared = {"name", "description", "triple", "compiler", "sources"}
+    assert sorted(keys) == sorted(OpenClPlatform.model_fields.keys() - shared)
 
 
-def test_the_example_on_the_page_is_a_platform() -> None:
-    example = re.search(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert example is not None
-    assert load_text(example[1]).name == "my-board"
+def test_the_examples_on_the_page_are_platforms() -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert [load_text(example).name for example in examples] == ["my-board", "my-gpu"]
 
 
-def table(p: CpuPlatform) -> str:
+def table(p: Platform) -> str:
     """The table of a machine in docs/platforms.md."""
     rows = [f"{p.description}. Compiler: `{' '.join((p.compiler.command, *p.compiler.flags))}`.", ""]
     rows += ["| figure | value | source |", "|---|---|---|"]

@@ -161,6 +161,7 @@ REQUESTS = {
         c: refusing(c)
         for c in (
             "limit_exceeded",
+            "no_backend",
             "illegal_schedule",
             "fixed_contradiction",
             "timeout",

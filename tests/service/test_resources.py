@@ -57,7 +57,26 @@ def test_platforms_of_the_catalog_and_the_host_are_read_by_name(service):
     for name in (*platforms.catalog_names(), "host"):
         answer = service.client.get(f"/v1/platforms/{name}")
         assert answer.status_code == 200
-        assert answer.json()["document"]["kind"] == "cpu"
+        assert answer.json()["document"]["kind"] in ("cpu", "opencl")
+
+
+def test_an_opencl_device_is_a_platform_that_no_code_is_generated_for_yet(service):
+    device = service.client.get("/v1/platforms/nvidia-a100").json()["document"] | {"name": "my-gpu"}
+    added = service.client.post("/v1/platforms", json=device)
+    assert (added.status_code, added.json()["document"]) == (201, device)
+    listed = {i["name"]: i["kind"] for i in every(service, "/v1/platforms", 200)}
+    assert (listed["my-gpu"], listed["host"]) == ("opencl", "cpu")
+    wrong = service.client.post("/v1/platforms", json=device | {"name": "other", "compute_units": 0})
+    assert [e["pointer"] for e in wrong.json()["errors"]] == ["/compute_units"]
+
+
+def test_bodies_of_platforms_are_described_by_kind(service):
+    schemas = service.client.get("/openapi.json").json()["components"]["schemas"]
+    mapping = schemas["PlatformDocument"]["discriminator"]["mapping"]
+    assert {k: schemas[ref.rsplit("/", 1)[1]]["type"] for k, ref in mapping.items()} == {
+        "cpu": "object",
+        "opencl": "object",
+    }
 
 
 @pytest.mark.parametrize("limit", [1, 4, 200])

@@ -10,7 +10,7 @@ import numpy as np
 from support.native import Region
 
 from app.runtime.estimates import largest_weight
-from platforms.model import Platform
+from platforms import Platform
 from scheduler import pipelines
 from scheduler.compiler import Compiled, Options, compile_pipeline
 from scheduler.features.required_regions import required_regions

@@ -20,6 +20,7 @@ from app.service.jobs.states import STATES
 from app.service.schedules.schemas import Method
 from app.service.schedules.service import FORMS
 from app.service.tokens.service import SCOPES
+from platforms.documents import KINDS
 from scheduler.frontends.document.functions import FUNCTIONS
 from scheduler.ir.pipeline.types import TYPES
 
@@ -88,7 +89,7 @@ def capabilities(services: Services) -> Capabilities:
         functions=sorted({*FUNCTIONS, *REDUCTIONS}),
         methods=list(get_args(Method)),
         emitters=list(FORMS),
-        platform_kinds=["cpu"],
+        platform_kinds=sorted(KINDS),
         job_kinds=list(get_args(Kind)),
         job_states=list(STATES),
         scopes=list(SCOPES),
