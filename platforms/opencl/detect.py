@@ -164,7 +164,8 @@ def measure(cl: ModuleType, device: Any) -> Measured:
         kernel.set_args(*arguments)
         events = [cl.enqueue_nd_range_kernel(queue, kernel, (size,), group and (group,)) for _ in range(_TURNS)]
         queue.finish()
-        return max(1e-9, 1e-9 * min(e.profile.end - e.profile.start for e in events))
+        nanoseconds: list[int] = [e.profile.end - e.profile.start for e in events]
+        return 1e-9 * max(1, min(nanoseconds))
 
     line = device.global_mem_cacheline_size or 64
     cache = min(device.global_mem_cache_size, MOST_SHARED * device.max_compute_units)
@@ -192,8 +193,8 @@ def _chain(size: int, line: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """A buffer of `size` bytes in which the first word of every line has the place of another one: a walk from 0 comes
     to all of them, in random order."""
     step = line // 4
-    order = np.random.default_rng(1).permutation(size // line - 1) + 1
-    order = np.concatenate([[0], order]).astype(np.uint32) * np.uint32(step)
+    others = np.random.default_rng(1).permutation(size // line - 1) + 1
+    order = np.concatenate([[0], others]).astype(np.uint32) * np.uint32(step)
     words = np.zeros(size // 4, np.uint32)
     words[order] = np.roll(order, -1)
     return words

@@ -7,6 +7,10 @@ import json
 import pytest
 
 import platforms
+from app.service.errors import ApiError
+from app.service.schedules.answers import Question
+from app.service.schedules.examples import BLUR
+from app.service.schedules.work import answer
 from scheduler import pipelines as shipped
 
 
@@ -68,6 +72,9 @@ def test_an_opencl_device_is_a_platform_that_no_code_is_generated_for_yet(servic
     assert (listed["my-gpu"], listed["host"]) == ("opencl", "cpu")
     wrong = service.client.post("/v1/platforms", json=device | {"name": "other", "compute_units": 0})
     assert [e["pointer"] for e in wrong.json()["errors"]] == ["/compute_units"]
+    refused = answer(Question(BLUR, device, "default", False, None))
+    assert isinstance(refused, ApiError)
+    assert (refused.code, "kind 'opencl'" in str(refused.detail)) == ("no_backend", True)
 
 
 def test_bodies_of_platforms_are_described_by_kind(service):
