@@ -16,7 +16,7 @@ import numpy as np
 
 from platforms.cpu.detect import ESTIMATE, MOST_SHARED, host
 from platforms.errors import PlatformError, PlatformProblem
-from platforms.opencl.model import OpenClPlatform, VectorWidths
+from platforms.opencl.model import DeviceType, OpenClPlatform, VectorWidths
 from platforms.toolchain import Compiler
 
 _DRIVER = "the device's driver"
@@ -205,7 +205,7 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def _device_type(bits: int) -> str:
+def _device_type(bits: int) -> DeviceType:
     """The kind of device that OpenCL's bits say: CL_DEVICE_TYPE_CPU is 2, _GPU 4; the rest are accelerators."""
     return "cpu" if bits & 2 else "gpu" if bits & 4 else "accelerator"
 

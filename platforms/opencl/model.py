@@ -40,6 +40,7 @@ CACHE_SPEED = 2.0
 """Bandwidth of the cache in that of memory: between two and four on devices of today."""
 LOAD_WEIGHT = 40.0
 
+DeviceType = Literal["cpu", "gpu", "accelerator"]
 Lanes = Annotated[int, Field(strict=True, ge=0, le=16)]
 
 
@@ -72,7 +73,7 @@ class OpenClPlatform(PlatformDocument):
 
     kind: Literal["opencl"]
     device: Text = Field(description="the name that OpenCL gives the device")
-    device_type: Literal["cpu", "gpu", "accelerator"]
+    device_type: DeviceType
     opencl_version: Annotated[str, Field(strict=True, pattern=r"^[1-9]\.[0-9]$")] = Field(
         description="the version of OpenCL that the device has"
     )
