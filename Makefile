@@ -6,8 +6,10 @@ STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 PACKAGES := app scheduler cost_models platforms
 
+TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz lint format check bench clean
+.PHONY: help setup run test quick fuzz lint format check bench clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */make \1\t/' | expand -t 14
@@ -29,7 +31,10 @@ run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ON
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
 test: setup  ## the tests, in a process a core (up to four)
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(TESTS)
+
+quick: setup  ## the tests but for those that compile and run C at length: a minute or so
+	@$(TESTS) -m 'not slow'
 
 fuzz: setup  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
 	@$(BIN)/python tests/support/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))

@@ -1,4 +1,4 @@
-"""Fixtures of all tests: golden files, renewed only on purpose."""
+"""Fixtures of all tests: golden files, renewed only on purpose. Folders of slow tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+TESTS = Path(__file__).parent
+SLOW_FOLDERS = ("benchmarks", "generated", "judges", "with_halide")
+"""Folders whose tests are `slow`, all of them: they compile and run C at length, or start processes. Elsewhere modules
+and tests are marked."""
 _PARSING = threading.RLock()
 _parse = ast.parse
 
@@ -26,6 +30,12 @@ def pytest_configure() -> None:
     os.environ["TILESMITH_CALIBRATE"] = "0"  # measured figures differ from run to run, and so may schedules
     os.environ["OMP_WAIT_POLICY"] = "passive"  # threads of tiny loops would spin longer than they work
     setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -186,6 +186,7 @@ def updates(draw: st.DrawFn) -> tuple[Stage, Update]:
     return Stage("f", dims, (number(0),), (update,), None, dims), update
 
 
+@pytest.mark.slow
 @settings(max_examples=800, deadline=None, derandomize=True)
 @given(updates(), st.randoms(use_true_random=False))
 def test_no_proof_is_wrong(case: tuple[Stage, Update], rng: random.Random) -> None:

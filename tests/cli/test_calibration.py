@@ -56,6 +56,7 @@ def show(*options):
     return json.loads(shown.stdout), shown.stderr
 
 
+@pytest.mark.slow
 def test_the_first_use_measures_and_says_so_once(first):
     found, told = show()
     assert told.count("\n") == 1

@@ -85,6 +85,7 @@ def test_the_best_candidates_are_listed():
     assert "predicted (" not in tilesmith(*common).stdout
 
 
+@pytest.mark.slow
 def test_the_best_candidates_are_timed(tmp_path, monkeypatch):
     require_tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

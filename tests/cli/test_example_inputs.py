@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from app.cli import app
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "examples" / "inputs.py"
 
 

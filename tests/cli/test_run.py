@@ -15,6 +15,8 @@ from app.cli import app
 from app.runtime.errors import RunError
 from scheduler import pipelines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True, scope="module")
 def cache(tmp_path_factory):

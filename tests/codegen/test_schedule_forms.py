@@ -46,6 +46,7 @@ def test_a_loop_nest_with_everything_in_it(golden: Golden) -> None:
     golden("registers.schedule.h", source.to_cpp(rewrite(blur(), schedule)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
 def test_any_schedule_has_all_forms(of) -> None:
     built = of()

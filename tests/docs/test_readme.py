@@ -58,6 +58,7 @@ def test_the_readme_has_commands():
         assert any(c.startswith(prefix) for c in commands()), f"{prefix} is not in the README any more"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [c for c in commands() if not elsewhere(c)])
 def test_the_commands_of_the_readme_work(folder, command):
     arguments = shlex.split(command)

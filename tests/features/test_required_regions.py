@@ -25,6 +25,7 @@ def drawn(seed: int) -> Pipeline:
     return load(random_pipeline(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(5))
 def test_required_regions_cover_what_is_read(chunk: int) -> None:
     """The interpreter finds its own, from the values that are asked for, one after the other; of stages that inherit an
@@ -43,6 +44,7 @@ def test_required_regions_cover_what_is_read(chunk: int) -> None:
                 assert lo + extent <= low + length, (seed, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(5))
 def test_a_larger_output_never_needs_less(chunk: int) -> None:
     for seed in SEEDS[chunk::5]:

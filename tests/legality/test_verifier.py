@@ -45,6 +45,7 @@ def test_sliding_blur_is_legal() -> None:
     check(rewrite(blur(), _schedule(GOOD)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [blur, harris, unsharp, pyramid], ids=lambda f: f.__name__)
 def test_random_schedules_are_legal(of) -> None:
     pipeline = of()
@@ -52,6 +53,7 @@ def test_random_schedules_are_legal(of) -> None:
         check(rewrite(pipeline, random_schedule(pipeline, seed, registers=seed % 2 == 0)))
 
 
+@pytest.mark.slow
 def test_random_schedules_are_reproducible_and_broad() -> None:
     drawn = [random_schedule(harris(), seed) for seed in range(80)]
     assert drawn == [random_schedule(harris(), seed) for seed in range(80)]

@@ -15,6 +15,8 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
+pytestmark = pytest.mark.slow
+
 COMPILERS = ("gcc", "clang")
 VALUES = {
     "widened": "int32(a(x)) * 3 - b(x)",

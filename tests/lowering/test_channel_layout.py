@@ -13,6 +13,8 @@ from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 from scheduler.legality.verifier import check
 from scheduler.rewrites.passes import rewrite
 
+pytestmark = pytest.mark.slow
+
 FLAGS = {"gcc": ("-O2",), "clang": ("-O1",)}
 AT = "clamp(int32(i(x)) + y, -1, 40), clamp(int32(i(x + 1)), -3, 20)"
 

@@ -13,6 +13,8 @@ from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector
 from scheduler.legality.verifier import check
 from scheduler.rewrites.passes import rewrite
 
+pytestmark = pytest.mark.slow
+
 ROOT = (Group("g", ("i.inner",), (), None, None, (), ()), Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()))
 INSIDE = (Group("out", ("x.inner",), (), None, None, (), (Placement("g", "x.inner", "x.inner"),)),)
 N = 64

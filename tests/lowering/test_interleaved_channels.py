@@ -14,6 +14,8 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 from scheduler.search import SearchOptions, autoschedule
 
+pytestmark = pytest.mark.slow
+
 BY_LANES = re.compile(r"\{a_\d+\[")
 """A vector whose lanes are loaded one by one."""
 

@@ -14,6 +14,8 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 
+pytestmark = pytest.mark.slow
+
 BY_LANES = re.compile(r"\{small_\w+\[")
 """A vector of which the lanes are loaded one by one."""
 WHOLE = re.compile(r"/\* whole vectors \*/\n(.*?)\n\n", re.DOTALL)

@@ -36,6 +36,7 @@ def measured() -> Measured:
     return quick_calibration()
 
 
+@pytest.mark.slow
 def test_every_figure_is_a_time(measured):
     assert {"clock", "load", "level1.latency", "memory.load.all", "memory.in_order", "region", "gather"} <= set(
         measured.samples
@@ -47,6 +48,7 @@ def test_every_figure_is_a_time(measured):
     assert measured.compiler
 
 
+@pytest.mark.slow
 def test_a_calibrated_host_is_a_platform_like_any_other(measured):
     platform = calibrated(host(), measured, "desk")
     assert load_text(to_yaml(platform)) == platform

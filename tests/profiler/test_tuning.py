@@ -14,6 +14,8 @@ from scheduler import pipelines
 from scheduler.compiler import compile_pipeline
 from scheduler.frontends.document.document import load
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 60.0
 HOST = platforms.load("host")
 

@@ -60,6 +60,7 @@ def test_the_values_stay(kind: str, size: tuple[int, int]) -> None:
         assert_same(load(document(kind)), {"input": image}, {}, {"out": ((-6, 13), (-5, 12))})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(4))
 def test_random_pipelines_stay(chunk: int) -> None:
     for seed in range(chunk, 120, 4):

@@ -22,6 +22,8 @@ from app.runtime.errors import CompileError
 from platforms import Compiler, CpuPlatform, get
 from platforms.cpu.detect import host
 
+pytestmark = pytest.mark.slow
+
 PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
 
 

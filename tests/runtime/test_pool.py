@@ -22,6 +22,8 @@ from platforms.cpu.detect import host
 from scheduler.codegen.artifact import CSource
 from scheduler.ir.pipeline.arguments import Image
 
+pytestmark = pytest.mark.slow
+
 PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
 
 

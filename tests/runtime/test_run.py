@@ -29,6 +29,8 @@ from scheduler.ir.pipeline.expressions import Const
 from scheduler.ir.pipeline.pipeline import Param, Pipeline, Stage
 from scheduler.ir.pipeline.types import BOOL, FLOAT64, INT8, UINT64
 
+pytestmark = pytest.mark.slow
+
 PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
 MIB = 1 << 20
 

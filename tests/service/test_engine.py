@@ -16,6 +16,8 @@ from app.service.errors import ApiError
 from app.service.schedules.engine import Engine
 from app.service.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def engine(tmp_path):

@@ -22,6 +22,8 @@ from scheduler.compiler import METHODS
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def gcc():

@@ -17,6 +17,8 @@ from scheduler.ir.schedule.document import from_document
 from scheduler.legality.verifier import check
 from scheduler.rewrites.passes import rewrite
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_short_run(tmp_path: Path) -> None:
     require_tool("gcc")

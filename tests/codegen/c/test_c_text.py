@@ -85,6 +85,7 @@ def test_updates(golden: Golden) -> None:
     golden("equalise.h", source.header)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines.names())
 def test_the_same_question_has_the_same_bytes(name: str) -> None:
     first, second = (compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS) for _ in range(2))
@@ -109,6 +110,7 @@ print(hashlib.sha256("".join(texts).encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_hashing_does_not_change_the_bytes() -> None:
     found = set()
     for seed in ("0", "1", "4242"):
@@ -121,6 +123,7 @@ def test_hashing_does_not_change_the_bytes() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines.names())
 def test_nothing_of_the_place_or_the_time_is_in_it(name: str) -> None:
     source = compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS).source

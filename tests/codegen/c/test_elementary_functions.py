@@ -25,6 +25,8 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT32
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
+pytestmark = pytest.mark.slow
+
 SPECIAL = np.array(
     [0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 4, 255, -255.99, 88.7, 88.8, -87.4, -103.9, -105, 1e-45, -1e-45, 1e-40,
      1e-38, 0.99999994, 1.0000001, -1.0000001, 1e30, -1e30, 3.4e38, -3.4e38, 2**23 + 1, -(2**23) - 1, 2**24, 2**24 + 2,

@@ -21,6 +21,8 @@ from scheduler.frontends.document.document import load
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.pipeline.types import ScalarType
 
+pytestmark = pytest.mark.slow
+
 COMPILER, EMULATOR, LIBRARIES = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 TYPES = [ScalarType(kind, bits) for bits in (8, 16, 32, 64) for kind in ("int", "uint")]
 WIDER = [(a, b) for a in TYPES for b in TYPES if a.bits < b.bits]

@@ -17,6 +17,8 @@ from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
+pytestmark = pytest.mark.slow
+
 SPECIAL = np.array(
     [0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, 255, -255.99, 88.7, 88.8, -87.4, -103.9, -105, 1e-45, 1e-40, 1e-38, 1e30, -1e30,
      2**24, 2**31, -(2.0**31), 2**31 - 128, 2**32 - 256, 2**32, np.inf, -np.inf, np.nan], np.float32,

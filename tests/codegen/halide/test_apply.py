@@ -24,7 +24,7 @@ from scheduler.frontends.halide import Imported, from_halide  # noqa: E402
 from scheduler.frontends.halide.live import as_pipeline, funcs_of  # noqa: E402
 from scheduler.rewrites.passes import rewrite  # noqa: E402
 
-pytestmark = pytest.mark.halide
+pytestmark = [pytest.mark.halide, pytest.mark.slow]
 
 
 def applied(case: Case, imported: Imported, schedule: Schedule) -> Applied:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import json, sys
 from scheduler.errors import DocumentError
@@ -21,6 +23,7 @@ for document in json.load(sys.stdin):
 IMAGE = {"name": "image", "type": "int32", "dims": ["x"]}
 
 
+@pytest.mark.slow
 def test_hash_seeds() -> None:
     names = [f"s{i}" for i in range(12)]
     wide = {

@@ -21,7 +21,7 @@ from benchmarks.problem import at_regions  # noqa: E402
 from benchmarks.to_halide import to_halide  # noqa: E402
 from scheduler.frontends.halide import Imported, NotExpressible, from_halide  # noqa: E402
 
-pytestmark = pytest.mark.halide
+pytestmark = [pytest.mark.halide, pytest.mark.slow]
 
 x, y, c = hl.Var("x"), hl.Var("y"), hl.Var("c")
 

@@ -242,6 +242,7 @@ class Sample:
                 raise AssertionError(e)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_every_value_is_inside(data: st.DataObject) -> None:

@@ -109,6 +109,7 @@ def test_of_a_stage_in_several_groups_one_keeps_its_own() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["harris", "interpolate", "camera_pipe"])
 def test_the_same_question_has_the_same_answer(name: str) -> None:
     first, second = (schedule_of(pipelines.load(name)) for _ in range(2))
@@ -126,6 +127,7 @@ def test_a_deadline_ends_the_search_with_the_best_so_far() -> None:
     assert len(schedule_of(pyramid()).groups) < len(roots.groups)
 
 
+@pytest.mark.slow
 def test_long_chains_are_planned_with_effort_in_proportion() -> None:
     """Every plan is of at most so many stages, and there are at most so many plans a stage."""
     pipeline = chain(300)
@@ -186,6 +188,7 @@ def channels() -> Pipeline:
     return load(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["butterfly", "channels", "interpolate", "local_laplacian", "pyramid_blend"])
 def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code computes a ring apart, and registers anew, where several of the ring's rows are new in an iteration, or

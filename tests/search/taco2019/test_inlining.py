@@ -89,6 +89,7 @@ def test_registers_by_hand_are_refused_before_they_are_too_many(value, why):
         check(rewrite(pipeline, Schedule("chain", "by hand", (group,))))
 
 
+@pytest.mark.slow
 def test_reductions_inside_of_reductions_are_not_all_written_out():
     deep = "f(x, y)"
     for n in range(24):
