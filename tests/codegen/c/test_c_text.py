@@ -24,7 +24,7 @@ from scheduler.frontends.document.document import load
 from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 
 Golden = Callable[[str, str], None]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 BLUR = Group(
     "blur_y",
