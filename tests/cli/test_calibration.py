@@ -20,6 +20,8 @@ from app.service.main import create_app
 from app.service.platforms.service import Platforms
 from app.service.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 
 def tilesmith(*arguments, status=0):
     result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
@@ -56,7 +58,6 @@ def show(*options):
     return json.loads(shown.stdout), shown.stderr
 
 
-@pytest.mark.slow
 def test_the_first_use_measures_and_says_so_once(first):
     found, told = show()
     assert told.count("\n") == 1

@@ -58,6 +58,7 @@ def _compare(of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], ti
                 assert s.folded_bytes == s.bytes_per_point * prod(ring), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loops", ORDERS, ids=" ".join)
 def test_the_whole_fusion_space_of_blur(loops: tuple[str, ...]) -> None:
     assert len(fusion_space(loops)) == 10

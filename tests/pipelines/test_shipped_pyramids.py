@@ -10,6 +10,8 @@ from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 from scheduler.ir.pipeline.semantics import random_float
 
+pytestmark = pytest.mark.slow
+
 SIZES = [(1, 1), (7, 3), (13, 20), (64, 41)]
 
 

@@ -281,9 +281,9 @@ def test_working_sets_fit_their_level_and_not_the_one_inside(name):
     assert memory > platform.llc_bytes
 
 
-def test_a_file_is_written_whole(measured, tmp_path):
+def test_a_file_is_written_whole(tmp_path):
     path = tmp_path / "host.yaml"
-    write(calibrated(host(), measured), path)
+    write(calibrated(host(), figures()), path)
     assert load_text(path.read_bytes()).name == "host"
     assert [p.name for p in tmp_path.iterdir()] == ["host.yaml"]
 

@@ -93,6 +93,7 @@ LOOPS = " ".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 3, 4, 8])
 @pytest.mark.parametrize(
     "value",
@@ -164,6 +165,7 @@ HISTOGRAM = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 5])
 def test_a_histogram(parts: int) -> None:
     for where in ({}, {"where": "(rx + ry) % 2 == 0"}):
@@ -178,6 +180,7 @@ def test_a_histogram(parts: int) -> None:
                 assert not normalise(cut).stage("hist").updates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "start"),
     [

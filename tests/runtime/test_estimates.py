@@ -56,6 +56,7 @@ def test_values_use_the_range_of_the_type(type_):
         assert not array.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines.names())
 def test_the_shipped_pipelines_have_inputs_that_are_the_same_every_time(name):
     pipeline = pipelines.load(name)

@@ -35,6 +35,7 @@ def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:
     return autoschedule(pipeline, machine(), SearchOptions("default", **options)).schedule  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines.names())
 def test_every_candidate_is_legal_and_none_is_before_a_cheaper_one(name: str) -> None:
     pipeline = pipelines.load(name)
