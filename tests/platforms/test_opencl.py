@@ -126,7 +126,7 @@ def test_an_unknown_key_has_the_hint_of_its_object() -> None:
 @pytest.mark.parametrize("name", ["nvidia-a100", "intel-hd-530"])
 def test_a_device_has_a_schedule(name: str) -> None:
     pipeline = pipelines.load("blur")
-    check(pipeline, autoschedule(pipeline, get(name)).schedule)
+    check(autoschedule(pipeline, get(name)).plan)
 
 
 def test_no_backend_generates_code_for_devices_yet() -> None:
