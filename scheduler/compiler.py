@@ -13,7 +13,7 @@ from scheduler.codegen.artifact import CSource
 from scheduler.codegen.loopnest import to_text
 from scheduler.codegen.registry import backend_for
 from scheduler.frontends.document.document import canonical_json
-from scheduler.ir.pass_manager import PassTimes
+from scheduler.ir.pass_manager import Observer, Observers, PassTimes
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Schedule
@@ -95,15 +95,17 @@ def compile_pipeline(
     options: Options | None = None,
     now: Clock | None = None,
     top: int = 1,
+    observer: Observer | None = None,
 ) -> Compiled:
     """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
-    deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. Raises ScheduleError for
-    an unknown method, NoBackend, and what `autoschedule` does."""
+    deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. `observer` sees every
+    pass, lowering among them. Raises ScheduleError for an unknown method, NoBackend, and what `autoschedule` does."""
     options = options or Options()
     backend_for(platform)
     clock = now or (lambda: 0.0)
     search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
-    passes = PassTimes(clock)
+    times = PassTimes(clock)
+    passes = times if observer is None else Observers(times, observer)
     found = autoschedule(pipeline, platform, search, passes)
     made = _generated(found.plan, platform, clock, passes)
     return Compiled(
@@ -117,18 +119,17 @@ def compile_pipeline(
         source=made.source,
         loopnest=to_text(found.plan),
         timings_ms={**found.timings_ms, **made.timings_ms},
-        passes_ms=made.passes_ms,
+        passes_ms=times.ms,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The C of a plan; times in milliseconds, of the phases and of every pass."""
+    """The C of a plan; times in milliseconds, of the phases."""
 
     plan: Plan
     source: CSource
     timings_ms: dict[str, float]
-    passes_ms: dict[str, float]
 
 
 def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
@@ -136,24 +137,27 @@ def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSou
     return checked_and_generated(pipeline, schedule, platform, lambda: 0.0).source
 
 
-def checked_and_generated(pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock) -> Generated:
-    """As `generate`, timed by a clock in seconds."""
+def checked_and_generated(
+    pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock, observer: Observer | None = None
+) -> Generated:
+    """As `generate`, timed by a clock in seconds; `observer` sees every pass."""
     backend_for(platform)
-    passes = PassTimes(now)
-    plan = rewrite(pipeline, schedule, passes)
+    plan = rewrite(pipeline, schedule, observer)
     check(plan)
-    return _generated(plan, platform, now, passes)
+    return _generated(plan, platform, now, observer or Observers())
 
 
-def _generated(plan: Plan, platform: Platform, now: Clock, passes: PassTimes) -> Generated:
+def _generated(plan: Plan, platform: Platform, now: Clock, observer: Observer) -> Generated:
     start = now()
+    observer.begun("lower")
     program = lower(plan, platform)
+    observer.ended("lower", program)
     lowered = now()
-    program = optimize(program, passes)
+    program = optimize(program, observer)
     optimized = now()
     source = backend_for(platform).emit(program)
     seconds = {"lower": lowered - start, "passes": optimized - lowered, "emit": now() - optimized}
-    return Generated(plan, source, {name: 1e3 * s for name, s in seconds.items()}, passes.ms)
+    return Generated(plan, source, {name: 1e3 * s for name, s in seconds.items()})
 
 
 __all__ = [

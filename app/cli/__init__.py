@@ -107,6 +107,13 @@ def schedule(
     time_passes: Annotated[
         bool, typer.Option("--time-passes", help="Tell the time of every pass over the pipeline and the loop program.")
     ] = False,
+    print_after: Annotated[
+        list[str] | None,
+        typer.Option("--print-after", metavar="PASS|all", help="Print what a pass leaves, to standard error."),
+    ] = None,
+    verify_each: Annotated[
+        bool, typer.Option("--verify-each", help="Verify the loop program after every pass.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a pipeline for a machine and generate its C."""
@@ -123,6 +130,8 @@ def schedule(
         top,
         tune,
         calibrate=not no_calibrate,
+        print_after=tuple(print_after or ()),
+        verify_each=verify_each,
     )
     schedules.schedule(request, out, as_json, time_passes)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from platforms import Platform
     from scheduler.codegen.artifact import CSource
     from scheduler.compiler import Options
+    from scheduler.ir.pass_manager import Observer
     from scheduler.ir.pipeline.arguments import Scalar
     from scheduler.ir.pipeline.pipeline import Pipeline
     from scheduler.ir.plan import Plan
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request: the pipeline, the machine, the options. `fixed` are the texts of --fix; `top`: candidates to keep;
-    `tune`: candidates to time, with `params`; `calibrate`: whether the host is measured on first use."""
+    `tune`: candidates to time, with `params`; `calibrate`: whether the host is measured on first use; `print_after`,
+    `verify_each`: what is done after passes."""
 
     doc: str
     platform: str
@@ -46,6 +48,8 @@ class Request:
     tune: int | None = None
     params: Mapping[str, Scalar] = field(default_factory=dict)
     calibrate: bool = True
+    print_after: tuple[str, ...] = ()
+    verify_each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +104,12 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     options = Options(
         method=request.method, strict=request.strict, deadline_ms=request.deadline_ms, fixed=fixed, tune=request.tune
     )
+    observer = _observer(request)
     if request.schedule_file is not None:
-        return _written_by_hand(pipeline, platform, options, request.schedule_file)
+        return _written_by_hand(pipeline, platform, options, request.schedule_file, observer)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
         top = max(request.top, request.tune or 1)
-        found = compile_pipeline(pipeline, platform, options, time.perf_counter, top)
+        found = compile_pipeline(pipeline, platform, options, time.perf_counter, top, observer)
     result = Result(
         found.key,
         found.plan,
@@ -123,17 +128,30 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     return refined(result, request.tune, request.params)
 
 
-def _written_by_hand(pipeline: Pipeline, platform: Platform, options: Options, path: str) -> Result:
+def _observer(request: Request) -> Observer | None:
+    if not request.print_after and not request.verify_each:
+        return None
+    from app.cli.passes import watched
+
+    return watched(request.print_after, request.verify_each)
+
+
+def _written_by_hand(
+    pipeline: Pipeline, platform: Platform, options: Options, path: str, observer: Observer | None
+) -> Result:
     """The C of the schedule in a file. Its key is a hash of the question and of that schedule."""
     from scheduler.compiler import checked_and_generated, schedule_key
+    from scheduler.ir.pass_manager import Observers, PassTimes
     from scheduler.ir.schedule.document import to_document
 
     written = load_schedule(path)
-    made = checked_and_generated(pipeline, written, platform, time.perf_counter)
+    times = PassTimes(time.perf_counter)
+    observers = times if observer is None else Observers(times, observer)
+    made = checked_and_generated(pipeline, written, platform, time.perf_counter, observers)
     text = schedule_key(pipeline, platform, options) + json.dumps(to_document(written), sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     timings = {"analysis": 0.0, "search": 0.0, **made.timings_ms}
-    return Result(key, made.plan, platform, made.source, None, None, timings, made.passes_ms)
+    return Result(key, made.plan, platform, made.source, None, None, timings, times.ms)
 
 
 def schedule(request: Request, out: Path | None, as_json: bool, time_passes: bool = False) -> None:
