@@ -66,9 +66,7 @@ def test_a_program_that_breaks_a_rule_is_told_with_the_pass() -> None:
     observer = watched((), verify_each=True)
     assert observer is not None
     observer.ended("lower", seen[0])
-    with pytest.raises(
-        InternalError, match="after the pass .carry-vectors.: let n = nowhere: "
-    ):
+    with pytest.raises(InternalError, match=r"after the pass .* let n = nowhere"):
         observer.ended("carry-vectors", broken)
 
 
