@@ -59,8 +59,14 @@ def test_the_readme_has_commands():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [c for c in commands() if not elsewhere(c)])
-def test_the_commands_of_the_readme_work(folder, command):
+def test_the_commands_of_the_readme_work_one_after_the_other(folder):
+    for command in commands():
+        if not elsewhere(command):
+            run(command, folder)
+
+
+def run(command, folder):
+    """Later commands read what earlier ones write."""
     arguments = shlex.split(command)
     target = None
     if ">" in arguments:
@@ -71,7 +77,7 @@ def test_the_commands_of_the_readme_work(folder, command):
     done = subprocess.run(
         program + arguments[1:], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
     if target is not None:
         target.write_text(done.stdout)
     for output in re.findall(r"--output \w+=(\S+)", command):
