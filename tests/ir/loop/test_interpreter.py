@@ -31,6 +31,7 @@ def steps(program: Program) -> list[Program]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_shipped_pipelines_keep_their_values(name: str) -> None:
     of, platform = problem(name, "7x3"), machine(vector_bytes=16)
@@ -39,6 +40,7 @@ def test_shipped_pipelines_keep_their_values(name: str) -> None:
         assert_right(run_program(step, of.pipeline, of.inputs, {}, of.regions), of.expected, of.within)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_random_pipelines_keep_their_values(seed: int) -> None:
     case = random_case(seed)

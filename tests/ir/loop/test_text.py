@@ -30,6 +30,7 @@ def assert_round_trip(program: Program) -> None:
     assert print_program(parse_program(text)) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("vector_bytes", [16, 64])
 def test_shipped_pipelines_are_read_back(name: str, vector_bytes: int) -> None:
@@ -39,6 +40,7 @@ def test_shipped_pipelines_are_read_back(name: str, vector_bytes: int) -> None:
     assert_round_trip(optimize(program))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_random_pipelines_are_read_back(seed: int) -> None:
     case = random_case(seed)

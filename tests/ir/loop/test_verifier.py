@@ -137,6 +137,7 @@ def test_what_an_iteration_gives_its_own_place_is_no_race() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in pipelines.names() if name != "vdsr"])
 @pytest.mark.parametrize("vector_bytes", [16, 64])
 def test_every_pass_leaves_shipped_pipelines_right(name: str, vector_bytes: int) -> None:
@@ -146,6 +147,7 @@ def test_every_pass_leaves_shipped_pipelines_right(name: str, vector_bytes: int)
     optimize(lowered, AfterEach(lambda _, p: verify(p)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_every_pass_leaves_random_pipelines_right(seed: int) -> None:
     case = random_case(seed)
