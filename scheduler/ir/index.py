@@ -9,32 +9,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
+from itertools import chain
+from threading import Lock
 from typing import Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 AtomKind = Literal["sym", "min", "max", "div", "mod", "mul"]
 
 
 class Atom:
     """`sym`: a name; `min`, `max`: two or more arguments; `div`, `mod`: floor division and its remainder
-    (both 0 where the divisor is); `mul`: a product of two."""
+    (both 0 where the divisor is); `mul`: a product of two. Interned: of equal atoms there is one while any lives, so
+    that they are compared and hashed by identity."""
 
-    __slots__ = ("_hash", "args", "key", "kind")
+    __slots__ = ("__weakref__", "args", "key", "kind", "symbols")
+    args: tuple[Index, ...]
+    key: str
+    kind: AtomKind
+    symbols: tuple[str, ...]
 
-    def __init__(self, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> None:
-        self.kind = kind
-        self.args = args
-        self.key = name if kind == "sym" else f"{kind}({','.join(a.key for a in args)})"
-        self._hash = hash(self.key)
+    def __new__(cls, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> Atom:
+        key = name if kind == "sym" else f"{kind}({','.join([a.key for a in args])})"
+        return _ATOMS.get(key) or cls._interned(key, kind, args)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Atom) and self.key == other.key
+    @classmethod
+    def _interned(cls, key: str, kind: AtomKind, args: tuple[Index, ...]) -> Atom:
+        with _INTERNING:
+            found = _ATOMS.get(key)
+            if found is None:
+                found = super().__new__(cls)
+                found.kind, found.args, found.key = kind, args, key
+                found.symbols = (key,) if kind == "sym" else _distinct([a.symbols() for a in args])
+                _ATOMS[key] = found
+            return found
 
-    def __hash__(self) -> int:
-        return self._hash
+    def __reduce__(self) -> tuple[type[Atom], tuple[AtomKind, tuple[Index, ...], str]]:
+        return Atom, (self.kind, self.args, self.key if self.kind == "sym" else "")
 
     def __repr__(self) -> str:
         return self.key
 
+
+def _distinct(names: list[tuple[str, ...]]) -> tuple[str, ...]:
+    return names[0] if len(names) == 1 else tuple(dict.fromkeys(chain.from_iterable(names)))
+
+
+_ATOMS: WeakValueDictionary[str, Atom] = WeakValueDictionary()
+_INTERNING = Lock()
 
 Terms: TypeAlias = tuple[tuple[Atom, int], ...]
 
@@ -55,7 +76,7 @@ class Index:
     def key(self) -> str:
         """The canonical text."""
         if self._key is None:
-            self._key = "+".join([*(f"{c}*{a.key}" for a, c in self.terms), str(self.const)])
+            self._key = "+".join([*[f"{c}*{a.key}" for a, c in self.terms], str(self.const)])
         return self._key
 
     def __eq__(self, other: object) -> bool:
@@ -88,19 +109,20 @@ class Index:
             return Index(self.const + other.const, self.terms)
         if not self.terms:
             return Index(self.const + other.const, other.terms)
-        merged: dict[Atom, int] = dict(self.terms)
-        for atom, c in other.terms:
-            merged[atom] = merged.get(atom, 0) + c
-        return Index(self.const + other.const, _sorted(merged))
+        return Index(self.const + other.const, _sum(self.terms, other.terms, 1))
 
     def __sub__(self, other: Index | int) -> Index:
-        return self + (-other if isinstance(other, int) else other.scaled(-1))
+        if isinstance(other, int):
+            return self + -other
+        if not other.terms:
+            return Index(self.const - other.const, self.terms)
+        return Index(self.const - other.const, _sum(self.terms, other.terms, -1))
 
     def scaled(self, k: int) -> Index:
         """k times this."""
         if k == 1:
             return self
-        return Index(self.const * k, tuple((a, c * k) for a, c in self.terms) if k else ())
+        return Index(self.const * k, tuple([(a, c * k) for a, c in self.terms]) if k else ())
 
     def coefficient(self, name: str) -> int:
         """The coefficient of symbol `name` in the linear form (not inside atoms)."""
@@ -112,14 +134,7 @@ class Index:
     def symbols(self) -> tuple[str, ...]:
         """Every symbol, those inside atoms too."""
         if self._symbols is None:
-            found: dict[str, None] = {}
-            for a, _ in self.terms:
-                if a.kind == "sym":
-                    found[a.key] = None
-                else:
-                    for arg in a.args:
-                        found.update(dict.fromkeys(arg.symbols()))
-            self._symbols = tuple(found)
+            self._symbols = _distinct([a.symbols for a, _ in self.terms])
         return self._symbols
 
     def mentions(self, name: str) -> bool:
@@ -172,8 +187,27 @@ def remainder(a: int, b: int) -> int:
     return 0 if b == 0 else a % abs(b)
 
 
-def _sorted(terms: dict[Atom, int]) -> Terms:
-    return tuple(sorted(((a, c) for a, c in terms.items() if c), key=lambda t: t[0].key))
+def _sum(a: Terms, b: Terms, k: int) -> Terms:
+    """The terms of `a` and `k` (1 or -1) times those of `b`; all are in the order of their atoms' keys."""
+    if a == b:
+        return () if k == -1 else tuple([(x, c * (1 + k)) for x, c in a])
+    out: list[tuple[Atom, int]] = []
+    n, most = 0, len(b)
+    for term in a:
+        x, c = term
+        while n < most and b[n][0].key < x.key:
+            y, d = b[n]
+            out.append((y, k * d))
+            n += 1
+        if n < most and b[n][0] is x:
+            c += k * b[n][1]
+            n += 1
+            if c:
+                out.append((x, c))
+        else:
+            out.append(term)
+    out += b[n:] if k == 1 else [(y, k * d) for y, d in b[n:]]
+    return tuple(out)
 
 
 def const(n: int) -> Index:

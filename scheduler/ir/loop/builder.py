@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from platforms.base import VectorUnit
 from scheduler.ir.index import Index, modulo, sym
 from scheduler.ir.loop.ops import Operation, ToIndex
 from scheduler.ir.loop.program import Define, Let, RowPointer, Statement
 from scheduler.ir.loop.traversal import operands_of
-from scheduler.ir.loop.values import Buffer, Lane, Operand, Pointer, Value
+from scheduler.ir.loop.values import Buffer, Operand, Pointer, Value
 from scheduler.ir.pipeline.types import INT32, ScalarType
 from scheduler.ir.schedule.schedule import Vector
 
@@ -22,6 +23,10 @@ WIDEST_VECTOR_BYTES = 64
 """Wider vectors are more than four registers of the smallest machines."""
 MOST_REGISTERS = 4
 """A vector takes at most so many of wider ones."""
+
+
+_NOTHING = object()
+OF_64_BYTES = VectorUnit(64, 64, True)
 
 
 class TooWide(Exception):
@@ -49,12 +54,12 @@ class Mark:
 class Builder:
     """See the module."""
 
-    def __init__(self, strict: bool = False, register_bytes: int = 64, line_bytes: int = 64) -> None:
+    def __init__(self, strict: bool = False, vectors: VectorUnit = OF_64_BYTES, line_bytes: int = 64) -> None:
         self.strict = strict  # whether floats are computed in the order that is written
         self.scopes: list[Scope] = [Scope()]
-        self.register_bytes = register_bytes
+        self.vectors = vectors
         self.line_bytes = line_bytes
-        self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * register_bytes)
+        self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * vectors.register_bytes)
         self.depths: dict[str, int] = {}
         self.alignments: dict[tuple[str, Vector | None], int] = {}  # what a stage's vectors had to be aligned to
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
@@ -69,15 +74,14 @@ class Builder:
         self.values: dict[str, Index] = {}  # of indices that have a name
         self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
+        self._bases: dict[str, str] = {}  # of names, by hint
 
     # names ------------------------------------------------------------
 
     def fresh(self, hint: str) -> str:
         """A C name made of `hint` that nothing else has. It always ends in a number, so it collides with no keyword and
         no library function, and does not begin as the macros of <math.h> do that end in one, such as M_PI_2."""
-        base = re.sub(r"[^A-Za-z0-9_]", "_", hint).strip("_") or "v"
-        if base[0].isdigit() or base.startswith("M_"):
-            base = "v" + base
+        base = self._bases.get(hint) or self._bases.setdefault(hint, _base(hint))
         n = self._counts.get(base, 0)
         self._counts[base] = n + 1
         return f"{base}_{n}"
@@ -152,7 +156,7 @@ class Builder:
 
     def register_lanes(self, type_: ScalarType) -> int:
         """The number of elements of a type in a register."""
-        return self.register_bytes // type_.bytes
+        return self.vectors.register_bytes // type_.bytes
 
     def declare(self, name: str, depth: int | None = None) -> Index:
         """The symbol `name`, defined in the open scope (or at `depth`)."""
@@ -161,21 +165,28 @@ class Builder:
 
     def depth_of(self, operand: Operand | str) -> int:
         """The outermost depth at which `operand` exists."""
-        if isinstance(operand, str):
-            return self.depths.get(operand, 0)
+        depths = self.depths
+        if isinstance(operand, Index):
+            deepest = 0
+            for name in operand.symbols():
+                depth = depths.get(name, 0)
+                if depth > deepest:
+                    deepest = depth
+            return deepest
         if isinstance(operand, Value):
-            return self.depths.get(operand.name, 0) if operand.name else 0
-        if isinstance(operand, Lane):
-            inside = 0 if operand.vector is None else self.depth_of(operand.vector)
-            return max(inside, self.depth_of(operand.base))
-        return max((self.depths.get(s, 0) for s in operand.symbols()), default=0)
+            return depths.get(operand.name, 0)
+        if isinstance(operand, str):
+            return depths.get(operand, 0)
+        inside = 0 if operand.vector is None else self.depth_of(operand.vector)
+        return max(inside, self.depth_of(operand.base))
 
     def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
         """The value that `make` returns, made once for `key` in the scope at `depth`."""
         table = self.scopes[depth].table
-        if key not in table:
-            table[key] = make()
-        return table[key]
+        found = table.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = table[key] = make()
+        return found
 
     def recall(self, key: object) -> object | None:
         """The value that some open scope remembers for `key`."""
@@ -214,7 +225,7 @@ class Builder:
         `pinned` values stay in the open scope and are not shared (loads from memory that is being written). Raises
         TooWide."""
         size = max(type_.bytes, mask_bits // 8)
-        if lanes > 1 and (lanes * size > self.widest or 2 * size > self.register_bytes):
+        if lanes > 1 and (lanes * size > self.widest or 2 * size > self.vectors.register_bytes):
             raise TooWide
         depth = self.depth if pinned else max([at_least, *(self.depth_of(x) for x in operands_of(op))])
 
@@ -263,6 +274,11 @@ class Builder:
         name = self.define(ToIndex(value), INT32, hint="i").name
         self.data.add(name)
         return sym(name)
+
+
+def _base(hint: str) -> str:
+    base = re.sub(r"[^A-Za-z0-9_]", "_", hint).strip("_") or "v"
+    return "v" + base if base[0].isdigit() or base.startswith("M_") else base
 
 
 def literal(value: int | float | bool, type_: ScalarType) -> Value:

@@ -4,15 +4,18 @@ reads it back to an equal program."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
+from scheduler.errors import NoBackend
 from scheduler.ir.index import Atom, Index
 from scheduler.ir.loop import ops
 from scheduler.ir.loop.program import (
     Allocate,
     Body,
     CopyOut,
+    Define,
     Free,
     Program,
     RowPointer,
@@ -20,7 +23,7 @@ from scheduler.ir.loop.program import (
     Statement,
     Stores,
 )
-from scheduler.ir.loop.syntax import SYNTAX, UNARY, Field, Literal, Part
+from scheduler.ir.loop.syntax import FORMATS, UNARY, Field, Literal, Part, taken_apart
 from scheduler.ir.loop.traversal import walk
 from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.types import ScalarType
@@ -88,26 +91,49 @@ def _indented(text: str) -> Iterator[str]:
 # formats ------------------------------------------------------------
 
 
+class Printer:
+    """A printer by formats (see `scheduler.ir.loop.syntax`): those of this text, or those of a backend whose code is a
+    line a statement. `kinds` print fields that are printed otherwise than in this text."""
+
+    def __init__(self, formats: Mapping[type, str], kinds: Mapping[str, Callable[..., str]] | None = None) -> None:
+        self.syntax = taken_apart(formats)
+        self.kinds = {**KINDS, **(kinds or {})}
+
+    def text(self, x: object, result: Value | None = None) -> str:
+        """Anything that has a format; `result` is that of the definition of an operation. Raises NoBackend for what has
+        none."""
+        if type(x) not in self.syntax:
+            raise NoBackend(f"no code is generated for {type(x).__name__}")
+        return self._joined(self.syntax[type(x)], x, result).strip()
+
+    def _joined(self, parts: Iterable[Part], x: object, result: Value | None) -> str:
+        out = ""
+        for p in parts:
+            if isinstance(p, Literal):
+                piece = p.text
+            elif isinstance(p, Field):
+                piece = self._field(p, x, result)
+            else:
+                piece = "" if getattr(x, p.field) == p.default else self._joined(p.parts, x, result)
+            out = out.removesuffix(" ") + piece if not piece or piece == " " else out + piece
+        return out
+
+    def _field(self, p: Field, x: object, result: Value | None) -> str:
+        value: Any = result if p.name == "result" and result is not None else getattr(x, p.name)
+        if p.flag:
+            return p.name if value else ""
+        if isinstance(x, Define) and type(value) in self.syntax:
+            return self.text(value, x.result)
+        many = MANY.fullmatch(p.kind)
+        return self.kinds[p.kind](value) if many is None else ", ".join(map(self.kinds[many[1]], value))
+
+
 def _formatted(x: object) -> str:
-    """Anything that has a format."""
-    return _joined(SYNTAX[type(x)], x).strip()
+    return PRINTER.text(x)
 
 
-def _joined(parts: Iterable[Part], x: object) -> str:
-    out = ""
-    for p in parts:
-        if isinstance(p, Literal):
-            piece = p.text
-        elif isinstance(p, Field):
-            value = getattr(x, p.name)
-            piece = (p.name if value else "") if p.flag else KINDS[p.kind](value)
-        else:
-            piece = "" if getattr(x, p.field) == p.default else _joined(p.parts, x)
-        out = out.removesuffix(" ") + piece if not piece or piece == " " else out + piece
-    return out
-
-
-def _operation(op: ops.Operation) -> str:
+def _infix(op: ops.Operation) -> str:
+    """An operation that has an operator, and no format."""
     match op:
         case ops.Unary():
             word = next(word for word, sign in UNARY.items() if sign == op.op)
@@ -115,7 +141,7 @@ def _operation(op: ops.Operation) -> str:
         case ops.Binary() | ops.Compare() | ops.Logical():
             return f"{_value(op.a)} {op.op} {_value(op.b)}"
         case _:
-            return _formatted(op)
+            raise NoBackend(f"no code is generated for {type(op).__name__}")
 
 
 # kinds ------------------------------------------------------------
@@ -181,10 +207,6 @@ def _buffer(b: Buffer) -> str:
     return f"@{b.pointer}"
 
 
-def _ring(n: int | None) -> str:
-    return "none" if n is None else str(n)
-
-
 def _scratch(s: Scratch) -> str:
     return s.name
 
@@ -193,7 +215,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "Value": _value,
     "new": _value,
     "type": _type_of,
-    "Operation": _operation,
+    "Operation": _infix,
     "Index": print_index,
     "Pointer": str,
     "pointer": str,
@@ -212,15 +234,14 @@ KINDS: dict[str, Callable[..., str]] = {
     "Scratch": _scratch,
     "Extents": lambda m: _formatted(m),
     "ClampedIndex": lambda c: _formatted(c),
-    "tuple[int, ...]": _list(str),
-    "tuple[Value, ...]": _list(_value),
-    "tuple[Index, ...]": _list(print_index),
+    "LaneOffset": lambda x: _formatted(x),
+    "int | None": lambda n: "none" if n is None else str(n),
     "conditions": _list(lambda x: f"{print_index(x)} >= 0"),
-    "list[Index]": _list(print_index),
-    "list[int | None]": _list(_ring),
-    "tuple[LaneOffset, ...]": _list(lambda x: _formatted(x)),
-    "tuple[Extents, ...]": _list(lambda x: _formatted(x)),
 }
 """The text of a field, by its kind."""
+MANY = re.compile(r"(?:tuple|list)\[([\w |]+?)(?:, \.\.\.)?\]")
+"""Kinds of fields that have any number of another kind."""
 
-__all__ = ["buffers_of", "print_body", "print_index", "print_program", "print_statement", "type_text"]
+PRINTER = Printer(FORMATS)
+
+__all__ = ["Printer", "buffers_of", "print_body", "print_index", "print_program", "print_statement", "type_text"]

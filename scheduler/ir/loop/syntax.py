@@ -2,7 +2,8 @@
 parsed (as MLIR's `assemblyFormat`).
 
 In a format, `{field}` is a field, by what its type is; `{field:kind}` by another kind; `{field?}` is the word of a flag
-that is set; `[[ ... ]]` is left out where its first field has its default. Everything else stands for itself.
+that is set; `[[ ... ]]` is left out where its first field has its default; the `{result:kind}` of an operation is that
+of its definition. Everything else stands for itself.
 
 Operators stand between their operands (`%a + %b`), or are the words of `UNARY`. Values are `%name`, or literals with
 their type (`1.5:f32`), buffers `@name`, pointers and symbols of indices bare names; `f32x8` is the type of a vector,
@@ -12,6 +13,7 @@ their type (`1.5:f32`), buffers `@name`, pointers and symbols of indices bare na
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeAlias, get_args
 
@@ -151,5 +153,10 @@ def _parts(kind: type, pieces: list[str]) -> tuple[Part, ...]:
     return tuple(found)
 
 
-SYNTAX: dict[type, tuple[Part, ...]] = {kind: _parts(kind, _PIECES.findall(text)) for kind, text in FORMATS.items()}
+def taken_apart(formats: Mapping[type, str]) -> dict[type, tuple[Part, ...]]:
+    """The parts of formats."""
+    return {kind: _parts(kind, _PIECES.findall(text)) for kind, text in formats.items()}
+
+
+SYNTAX = taken_apart(FORMATS)
 """The formats, taken apart."""

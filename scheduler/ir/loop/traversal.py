@@ -4,9 +4,9 @@ none of the classes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from operator import attrgetter
-from typing import TypeVar
+from dataclasses import fields, is_dataclass, replace
+from operator import attrgetter, is_
+from typing import TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 from scheduler.ir.index import Index
 from scheduler.ir.loop.ops import Operation
@@ -36,35 +36,47 @@ DEFINITIONS = (Define, RowPointer, Let, MutableIndex, Accumulator, PeelVectors)
 """Statements that have no effect but the names that they define."""
 
 
-def operands(x: object) -> Iterator[Value | Index | Pointer]:
-    """The operands in anything that a statement or an operation is made of: values (literals too), indices, pointers.
-    Of a buffer that is its own pointer; regions have none."""
+Named: TypeAlias = Value | Index | Pointer
+"""What has a name, or is made of names."""
+
+
+def operands(x: object) -> list[Named]:
+    """The operands in anything that a statement or an operation is made of, in order: values (literals too), indices,
+    pointers. Of a buffer that is its own pointer; regions have none."""
+    found: list[Named] = []
+    _collect(x, found)
+    return found
+
+
+def operands_of(op: Operation) -> list[Named]:
+    """The operands of an operation, in order."""
+    found: list[Named] = []
+    for get in _holding(type(op)):
+        _collect(get(op), found)
+    return found
+
+
+def _collect(x: object, found: list[Named]) -> None:
     match x:
         case Value() | Index() | Pointer():
-            yield x
+            found.append(x)
         case tuple():
             for part in x:
-                yield from operands(part)
+                _collect(part, found)
         case Lane():
-            yield x.base
+            found.append(x.base)
             if x.vector is not None:
-                yield x.vector
+                found.append(x.vector)
         case LaneOffset():
-            yield from operands((x.lane, x.stride, x.origin, x.within))
+            _collect((x.lane, x.stride, x.origin, x.within), found)
         case Buffer():
-            yield x.pointer
+            found.append(x.pointer)
         case Extents():
-            yield from x.extents
+            _collect(x.extents, found)
         case ClampedIndex():
-            yield from operands((x.first, x.last))
+            _collect((x.first, x.last), found)
         case _:
             pass
-
-
-def operands_of(op: Operation) -> Iterator[Value | Index | Pointer]:
-    """The operands of an operation, in order."""
-    for get in _fields(type(op), ()):
-        yield from operands(get(op))
 
 
 def values_of(op: Operation) -> tuple[Value, ...]:
@@ -90,7 +102,7 @@ def with_operands(op: Op, value: Callable[[Value], Value], lane: Callable[[Lane]
                 return x
 
     make: Callable[..., Op] = type(op)
-    return make(*(changed(get(op)) for get in _fields(type(op), ())))
+    return make(*(changed(get(op)) for get in _fields(type(op))))
 
 
 def used(s: Statement) -> Iterator[str]:
@@ -101,7 +113,7 @@ def used(s: Statement) -> Iterator[str]:
         case CopyOut():
             found = operands(tuple((b, *b.origin, *b.stride) for b in (s.output, s.source)))
         case _:
-            found = operands(tuple(get(s) for get in _fields(type(s), _NOT_USED)))
+            found = operands(tuple(get(s) for get in _holding(type(s), _NOT_USED)))
     for o in found:
         yield from names_of(o)
 
@@ -110,7 +122,7 @@ _NOT_USED = ("result", "name", "target", "var", "body", "otherwise")
 """Fields of what is defined, and of regions."""
 
 
-def names_of(o: Value | Index | Pointer) -> tuple[str, ...]:
+def names_of(o: Named) -> tuple[str, ...]:
     """The names in an operand."""
     if isinstance(o, Index):
         return o.symbols()
@@ -190,12 +202,92 @@ def walk(body: Body) -> Iterator[Statement]:
             yield from walk(region)
 
 
-_GETTERS: dict[tuple[type, tuple[str, ...]], tuple[Callable[[object], object], ...]] = {}
-
-
-def _fields(kind: type, but: tuple[str, ...]) -> tuple[Callable[[object], object], ...]:
-    """Functions that give the fields of a class, those named `but` left out."""
-    found = _GETTERS.get((kind, but))
-    if found is None:
-        found = _GETTERS[kind, but] = tuple(attrgetter(f.name) for f in fields(kind) if f.name not in but)
+def indices(s: Statement) -> list[Index]:
+    """The indices of a statement, those of its buffers and inside of its regions left out, in order."""
+    found: list[Index] = []
+    _collect_indices(s, found)
     return found
+
+
+def _collect_indices(x: object, found: list[Index]) -> None:
+    if isinstance(x, Index):
+        found.append(x)
+    elif isinstance(x, tuple):
+        for part in x:
+            _collect_indices(part, found)
+    else:
+        for name in _indexed(type(x)):
+            _collect_indices(getattr(x, name), found)
+
+
+S = TypeVar("S")
+
+
+def with_indices(s: S, change: Callable[[Index], Index]) -> S:
+    """A statement, or a part of one, with the indices changed that `indices` gives; itself where none is another."""
+    return cast("S", _with_indices(s, change))
+
+
+def _with_indices(x: object, change: Callable[[Index], Index]) -> object:
+    if isinstance(x, Index):
+        return change(x)
+    if isinstance(x, tuple):
+        parts = [_with_indices(part, change) for part in x]
+        return x if all(map(is_, parts, x)) else tuple(parts)
+    changes = {}
+    for name in _indexed(type(x)):
+        part = getattr(x, name)
+        changed = _with_indices(part, change)
+        if changed is not part:
+            changes[name] = changed
+    make: Callable[..., object] = replace
+    return make(x, **changes) if changes else x
+
+
+_INDEXED: dict[type, tuple[str, ...]] = {Buffer: (), Value: ()}
+
+
+def _indexed(kind: type) -> tuple[str, ...]:
+    """The fields of a class whose types hold indices, but for regions."""
+    found = _INDEXED.get(kind)
+    if found is None:
+        hints = get_type_hints(kind).items() if is_dataclass(kind) else ()
+        names = [name for name, hint in hints if name not in ("body", "otherwise") and _holds_index(hint)]
+        found = _INDEXED[kind] = tuple(names)
+    return found
+
+
+def _holds_index(hint: object) -> bool:
+    if hint is Index:
+        return True
+    parts = get_args(hint)
+    return any(map(_holds_index, parts)) if parts else isinstance(hint, type) and bool(_indexed(hint))
+
+
+_Getters: TypeAlias = tuple[Callable[[object], object], ...]
+_FIELDS: dict[type, _Getters] = {}
+_HOLDING: dict[tuple[type, tuple[str, ...]], _Getters] = {}
+
+
+def _fields(kind: type) -> _Getters:
+    """Functions that give the fields of a class."""
+    found = _FIELDS.get(kind)
+    if found is None:
+        found = _FIELDS[kind] = tuple(attrgetter(f.name) for f in fields(kind))
+    return found
+
+
+def _holding(kind: type, but: tuple[str, ...] = ()) -> _Getters:
+    """Functions that give the fields of a class whose types hold operands, those named `but` left out."""
+    found = _HOLDING.get((kind, but))
+    if found is None:
+        names = [name for name, hint in get_type_hints(kind).items() if name not in but and _holds(hint)]
+        found = _HOLDING[kind, but] = tuple(map(attrgetter, names))
+    return found
+
+
+_HOLDERS = (Value, Index, Pointer, Lane, LaneOffset, Buffer, Extents, ClampedIndex)
+
+
+def _holds(hint: object) -> bool:
+    return hint in _HOLDERS or any(map(_holds, get_args(hint)))

@@ -28,6 +28,9 @@ class Value:
     literal: int | float | bool | None = None
     mask_bits: int = 0
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.literal))
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:

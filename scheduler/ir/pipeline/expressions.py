@@ -230,3 +230,9 @@ def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     parts = children(e)
     made = tuple(map(f, parts))
     return e if all(map(is_, made, parts)) else _REMADE[type(e)](e, *made)
+
+
+def with_child(e: Expr, n: int, part: Expr) -> Expr:
+    """`e` with the direct subexpression number `n` replaced."""
+    parts = children(e)
+    return _REMADE[type(e)](e, *parts[:n], part, *parts[n + 1 :])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Literal
 
+from scheduler.ir.memo import Memo
 from scheduler.ir.pipeline.expressions import Expr, RVar
 from scheduler.ir.pipeline.types import ScalarType
 
@@ -81,6 +82,7 @@ class Stage:
     storage: tuple[str, ...]
     typed: bool = False  # the document states the type (kept so that documents round-trip)
     made_of: str | None = None  # the stage that this takes the place of, with others, where analysis made it
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     @property
     def types(self) -> tuple[ScalarType, ...]:

@@ -9,7 +9,7 @@ A float whose interval has an end is not NaN: what may make or pass on a NaN has
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -77,26 +77,28 @@ def leaf_interval(leaf: Leaf) -> Interval:
     return AT_RUN_TIME if isinstance(leaf, Var | InputBound) else of_type(leaf.type)
 
 
-def interval(e: Expr, leaves: Leaves = leaf_interval) -> Interval:
+def interval(e: Expr, leaves: Leaves = leaf_interval, known: dict[int, Interval] | None = None) -> Interval:
     """An interval that holds every value of `e`, given those of its leaves.
 
-    `leaves` may know more than the default: the range of a loop, an image's values.
+    `leaves` may know more than the default: the range of a loop, an image's values. `known` keeps the intervals of
+    parts, by identity, for those who ask of many expressions that they hold on to.
     Does not recurse, so that deep expressions are no danger.
     """
-    known: dict[int, Interval] = {}
-    for node in reversed(list(parts_of_value(e))):
+    known = {} if known is None else known
+    for node in reversed(list(parts_of_value(e, known))):
         if id(node) not in known:
             known[id(node)] = _node(node, known, leaves)
     return known[id(e)]
 
 
-def parts_of_value(e: Expr) -> Iterator[Expr]:
-    """`e` and the parts that its value is computed from, parents first: not those that only say where to read."""
+def parts_of_value(e: Expr, known: Container[int] = ()) -> Iterator[Expr]:
+    """`e` and the parts that its value is computed from, parents first: not those that only say where to read, nor the
+    parts of those `known` by identity."""
     stack = [e]
     while stack:
         node = stack.pop()
         yield node
-        if not isinstance(node, Access):
+        if not isinstance(node, Access) and id(node) not in known:
             stack.extend(children(node))
 
 

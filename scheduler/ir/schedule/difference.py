@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.ir.schedule.schedule import INLINE, ROOT, Group, Placement, Schedule, Vector
+from scheduler.ir.schedule.primitives.primitive import Record
+from scheduler.ir.schedule.primitives.registry import primitives_of
+from scheduler.ir.schedule.schedule import INLINE, ROOT, Placement, Schedule
 
 SHOWN = 3
 NAMED = 4
@@ -14,17 +16,7 @@ def differences(schedule: Schedule, other: Schedule) -> tuple[str, ...]:
     """The decisions of `schedule` that differ from those of `other`: levels first, then tiles and loops; empty where it
     does not."""
     mine, theirs = _Places(schedule), _Places(other)
-    cut = "reductions cut otherwise" if schedule.factors != other.factors else ""
-    partial = ", ".join(s.partial for s in schedule.separations)
-    split = "" if schedule.separations == other.separations else f"windows in two steps: {partial or 'none'}"
-    together = "; ".join(", ".join(j.stages) for j in schedule.joinings)
-    joined = "" if schedule.joinings == other.joinings else f"outputs computed together: {together or 'none'}"
-    found = (
-        *filter(None, (cut, split, joined)),
-        *_levels(mine, theirs),
-        *_groups(mine, theirs),
-        *_stages(mine, theirs),
-    )
+    found = (*_primitives("", schedule, other), *_levels(mine, theirs), *_groups(mine, theirs), *_stages(mine, theirs))
     return found or (() if schedule == other else ("in what these words do not tell",))
 
 
@@ -69,45 +61,20 @@ def _levels(mine: _Places, theirs: _Places) -> Iterator[str]:
 def _stages(mine: _Places, theirs: _Places) -> Iterator[str]:
     for stage, placement in mine.placements.items():
         other = theirs.placements.get(stage)
-        if placement is None or other is None or mine.level(stage) != theirs.level(stage):
-            continue
-        if placement.vector != other.vector:
-            yield f"{stage} {_vector(placement.vector)}"
-        if placement.fold != other.fold:
-            yield f"{stage} {'folded' if placement.fold else 'whole'}"
-        if placement.order != other.order:
-            yield f"{stage} loops {' '.join(placement.order)}"
-        if placement.updates != other.updates:
-            yield f"{stage} updates in other loops"
+        if placement is not None and other is not None and mine.level(stage) == theirs.level(stage):
+            yield from _primitives(f"{stage} ", placement, other)
 
 
 def _groups(mine: _Places, theirs: _Places) -> Iterator[str]:
     for output, group in mine.groups.items():
-        other = theirs.groups.get(output)
-        if other is None:
-            continue
-        if group.tiles != other.tiles:
-            yield f"{output} tiles {_tiles(group)}"
-        if group.loops != other.loops:
-            yield f"{output} loops {' '.join(group.loops)}"
-        if group.vector != other.vector:
-            yield f"{output} {_vector(group.vector)}"
-        if group.parallel != other.parallel:
-            yield f"{output} threads over {group.parallel or 'nothing'}"
-        if group.unroll != other.unroll:
-            yield f"{output} unrolled in {', '.join(group.unroll) or 'nothing'}"
-        if group.stream != other.stream:
-            yield f"{output} written {'past' if group.stream else 'through'} the caches"
-        if group.prefetch != other.prefetch:
-            ahead = f"{group.prefetch} bytes ahead" if group.prefetch else "nothing ahead"
-            yield f"{output} asks for {ahead}"
-        if group.updates != other.updates:
-            yield f"{output} updates in other loops"
+        if output in theirs.groups:
+            yield from _primitives(f"{output} ", group, theirs.groups[output])
 
 
-def _tiles(group: Group) -> str:
-    return " x ".join("whole" if t.size is None else str(t.size) for t in group.tiles) or "none"
-
-
-def _vector(vector: Vector | None) -> str:
-    return "no vectors" if vector is None else f"{vector.lanes} lanes along {vector.dim}"
+def _primitives(name: str, record: Record, other: Record) -> Iterator[str]:
+    """The primitives of two records that differ."""
+    for primitive in primitives_of(type(record)):
+        value = primitive.of(record)
+        words = primitive.difference(value) if value != primitive.of(other) else ""
+        if words:
+            yield name + words

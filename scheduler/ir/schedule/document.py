@@ -3,137 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from scheduler.errors import DocumentError, Problem
-from scheduler.ir.schedule.schedule import (
-    INLINE,
-    Factor,
-    Group,
-    Joining,
-    Placement,
-    Schedule,
-    Separation,
-    Tile,
-    UpdateLoops,
-    Vector,
-)
+from scheduler.ir.schedule.primitives.forms import MAX_STAGES, Flag, Form, Identifier
+from scheduler.ir.schedule.primitives.primitive import Primitive, R, Record
+from scheduler.ir.schedule.primitives.registry import primitives_of
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule
 
-Identifier = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
-Loop = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)$")]
-Level = Annotated[str, Field(strict=True, pattern=r"^([A-Za-z_][A-Za-z0-9_]{0,63}\.(inner|outer)|inline)$")]
 Text = Annotated[str, Field(strict=True, max_length=20_000)]
-Size = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Flag = Annotated[bool, Field(strict=True)]
+Method = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9_-]{1,32}$")]
 FORMAT = 1
-MAX_STAGES = 100_000
-MAX_PREFETCH = 1 << 20
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Tile(_Model):
-    dim: Identifier
-    size: Size | None = None
-
-
-class _Vector(_Model):
-    dim: Identifier
-    lanes: Annotated[int, Field(strict=True, ge=2, le=256)]
-
-
-class _UpdateLoops(_Model):
-    loops: Annotated[tuple[Identifier, ...], Field(max_length=16)]
-    vector: _Vector | None = None
-    parallel: Identifier | None = None
-
-
-class _Factor(_Model):
-    stage: Identifier
-    reduction: Annotated[int, Field(strict=True, ge=0, le=MAX_STAGES)]
-    variable: Identifier
-    parts: Annotated[int, Field(strict=True, ge=2, le=4096)]
-    partial: Identifier
-    interleaved: Flag = False
-
-
-class _Separation(_Model):
-    stage: Identifier
-    window: Annotated[int, Field(strict=True, ge=0, le=MAX_STAGES)]
-    dim: Identifier
-    partial: Identifier
-    through: Identifier | None = None
-
-
-class _Joining(_Model):
-    stages: Annotated[tuple[Identifier, ...], Field(max_length=MAX_STAGES)]
-    joint: Identifier
-
-
-class _Placement(_Model):
-    stage: Identifier
-    compute: Level
-    store: Level
-    fold: Flag = True
-    storage: Literal["memory", "registers"] = "memory"
-    order: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
-    vector: _Vector | None = None
-    updates: Annotated[tuple[_UpdateLoops, ...], Field(max_length=MAX_STAGES)] = ()
-
-
-class _Group(_Model):
-    output: Identifier
-    loops: Annotated[tuple[Loop, ...], Field(max_length=32)] = ()
-    tiles: Annotated[tuple[_Tile, ...], Field(max_length=16)] = ()
-    parallel: Loop | None = None
-    vector: _Vector | None = None
-    unroll: Annotated[tuple[Identifier, ...], Field(max_length=16)] = ()
-    placements: Annotated[tuple[_Placement, ...], Field(max_length=MAX_STAGES)] = ()
-    updates: Annotated[tuple[_UpdateLoops, ...], Field(max_length=MAX_STAGES)] = ()
-    stream: Flag = False
-    prefetch: Annotated[int, Field(strict=True, ge=0, le=MAX_PREFETCH)] = 0
-
-
-class _Schedule(_Model):
-    format: Literal[1]
-    pipeline: Identifier
-    method: Annotated[str, Field(strict=True, pattern=r"^[a-z0-9_-]{1,32}$")]
-    strict: Flag = False
-    degraded: Text | None = None
-    factors: Annotated[tuple[_Factor, ...], Field(max_length=MAX_STAGES)] = ()
-    separations: Annotated[tuple[_Separation, ...], Field(max_length=MAX_STAGES)] = ()
-    joinings: Annotated[tuple[_Joining, ...], Field(max_length=MAX_STAGES)] = ()
-    groups: Annotated[tuple[_Group, ...], Field(max_length=MAX_STAGES)]
 
 
 def to_document(schedule: Schedule) -> dict[str, Any]:
     """The schedule as plain data: from_document(to_document(s)) == s."""
-    joinings = schedule.joinings
     return {
         "format": FORMAT,
         "pipeline": schedule.pipeline,
         "method": schedule.method,
         "strict": schedule.strict,
         "degraded": schedule.degraded,
-        **({"factors": [asdict(f) for f in schedule.factors]} if schedule.factors else {}),
-        **({"separations": [asdict(s) for s in schedule.separations]} if schedule.separations else {}),
-        **({"joinings": [{"stages": list(j.stages), "joint": j.joint} for j in joinings]} if joinings else {}),
+        **_said(schedule),
         "groups": [_group_document(g) for g in schedule.groups],
     }
 
 
 def decisions(schedule: Schedule) -> dict[str, Any]:
-    """The decisions in a schedule's document: `groups`, `factors`, `separations` and `joinings`, also where there are
-    none."""
+    """The decisions in a schedule's document: its groups and rewrites, also where there are none."""
     document = to_document(schedule)
     about = {"format", "pipeline", "method", "strict", "degraded"}
-    none: dict[str, Any] = {"factors": [], "separations": [], "joinings": []}
+    none = {p.key: p.write(p.default) for p in primitives_of(Schedule)}
     return {**none, **{key: value for key, value in document.items() if key not in about}}
 
 
@@ -145,79 +50,73 @@ def from_document(document: object) -> Schedule:
     if not isinstance(document, Mapping):
         raise DocumentError((Problem("not_an_object", "", "a schedule is an object with keys"),))
     try:
-        model = _Schedule.model_validate(document)
+        model: Any = _schedule_form(*map(primitives_of, (Schedule, Group, Placement))).model_validate(document)
     except ValidationError as error:
         raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
-    groups = tuple(_group(g) for g in model.groups)
-    factors = tuple(Factor(**f.model_dump()) for f in model.factors)
-    separations = tuple(Separation(**s.model_dump()) for s in model.separations)
-    joinings = tuple(Joining(**j.model_dump()) for j in model.joinings)
-    return Schedule(model.pipeline, model.method, groups, model.strict, model.degraded, factors, separations, joinings)
+    schedule = Schedule(model.pipeline, model.method, tuple(map(_group, model.groups)), model.strict, model.degraded)
+    return _read(schedule, model)
 
 
-def _group_document(group: Group) -> dict[str, Any]:
-    return {
-        "output": group.output,
-        "loops": list(group.loops),
-        "tiles": [{"dim": t.dim, "size": t.size} for t in group.tiles],
-        "parallel": group.parallel,
-        "vector": _vector_document(group.vector),
-        "unroll": list(group.unroll),
-        "placements": [_placement_document(p) for p in group.placements],
-        **_updates_document(group.updates),
-        **({"stream": True} if group.stream else {}),
-        **({"prefetch": group.prefetch} if group.prefetch else {}),
-    }
+Primitives = tuple[Primitive[Any], ...]
 
 
-def _placement_document(p: Placement) -> dict[str, Any]:
-    document: dict[str, Any] = {"stage": p.stage, "compute": p.compute, "store": p.store}
-    if p.compute != INLINE or p.order or p.vector is not None or not p.fold or p.storage != "memory":
-        document |= {
-            "fold": p.fold,
-            "storage": p.storage,
-            "order": list(p.order),
-            "vector": _vector_document(p.vector),
-        }
-    return document | _updates_document(p.updates)
-
-
-def _updates_document(updates: tuple[UpdateLoops, ...]) -> dict[str, Any]:
-    """The key `updates`, where there is something to say."""
-    documents = [
-        {"loops": list(u.loops), "vector": _vector_document(u.vector), "parallel": u.parallel} for u in updates
-    ]
-    return {"updates": documents} if documents else {}
-
-
-def _vector_document(vector: Vector | None) -> dict[str, Any] | None:
-    return None if vector is None else {"dim": vector.dim, "lanes": vector.lanes}
-
-
-def _group(g: _Group) -> Group:
-    return Group(
-        g.output,
-        g.loops,
-        tuple(Tile(t.dim, t.size) for t in g.tiles),
-        g.parallel,
-        _vector(g.vector),
-        g.unroll,
-        tuple(
-            Placement(p.stage, p.compute, p.store, p.fold, p.storage, p.order, _vector(p.vector), _updates(p.updates))
-            for p in g.placements
-        ),
-        _updates(g.updates),
-        g.stream,
-        g.prefetch,
+@lru_cache(maxsize=8)
+def _schedule_form(of_schedule: Primitives, of_group: Primitives, of_placement: Primitives) -> type[BaseModel]:
+    """The form of documents with these primitives."""
+    placement = create_model("PlacementForm", __base__=Form, stage=(Identifier, ...), **_fields(of_placement))
+    group = create_model(
+        "GroupForm", __base__=Form, output=(Identifier, ...), placements=(_many(placement), ()), **_fields(of_group)
+    )
+    return create_model(
+        "ScheduleForm",
+        __base__=Form,
+        format=(Literal[1], ...),
+        pipeline=(Identifier, ...),
+        method=(Method, ...),
+        strict=(Flag, False),
+        degraded=(Text | None, None),
+        groups=(_many(group), ...),
+        **_fields(of_schedule),
     )
 
 
-def _updates(updates: tuple[_UpdateLoops, ...]) -> tuple[UpdateLoops, ...]:
-    return tuple(UpdateLoops(u.loops, _vector(u.vector), u.parallel) for u in updates)
+def _many(form: type[BaseModel]) -> Any:
+    return Annotated[tuple[form, ...], Field(max_length=MAX_STAGES)]  # type: ignore[valid-type]
 
 
-def _vector(v: _Vector | None) -> Vector | None:
-    return None if v is None else Vector(v.dim, v.lanes)
+def _fields(primitives: Primitives) -> dict[str, Any]:
+    return {p.key: (p.form, ... if p.required else p.default) for p in primitives}
+
+
+def _said(record: Record) -> dict[str, Any]:
+    """The values that are in a document: all that differ from their defaults, and those that are always there. Of a
+    stage that is inline these are its levels alone, where nothing else is said."""
+    primitives = primitives_of(type(record))
+    values = [(p, p.of(record)) for p in primitives]
+    inline = isinstance(record, Placement) and record.compute == INLINE
+    short = inline and all(v == p.default for p, v in values if p.always)
+    return {p.key: p.write(v) for p, v in values if p.required or v != p.default or (p.always and not short)}
+
+
+def _group_document(group: Group) -> dict[str, Any]:
+    said = _said(group)
+    first = [p.key for p in primitives_of(Group) if p.always]
+    placements = [{"stage": p.stage, **_said(p)} for p in group.placements]
+    rest = {key: value for key, value in said.items() if key not in first}
+    return {"output": group.output, **{key: said[key] for key in first}, "placements": placements, **rest}
+
+
+def _group(model: Any) -> Group:
+    placements = tuple(_read(Placement(p.stage, INLINE, INLINE), p) for p in model.placements)
+    return _read(Group(model.output, (), (), None, None, (), placements), model)
+
+
+def _read(record: R, model: Any) -> R:
+    """The record with what its form has parsed."""
+    values = {p: p.read(getattr(model, p.key)) for p in primitives_of(type(record))}
+    fields = {p.key: value for p, value in values.items() if p.key in type(record).__dataclass_fields__}
+    others = ((p.key, value) for p, value in values.items() if p.key not in fields and value != p.default)
+    return replace(record, **fields, attributes=tuple(sorted(others)))
 
 
 def _problem(detail: ErrorDetails) -> Problem:

@@ -1,4 +1,4 @@
-"""The schedule of a pipeline: frozen and serialisable.
+"""The schedule of a pipeline: frozen and serialisable. What its fields decide is said in `primitives`, a file each.
 
 Loops of a group are named after the dims of its output stage: `x.inner` is the intra-tile loop of
 dim x, `x.outer` the inter-tile loop. A dim without a tile has its `.inner` loop only.
@@ -11,6 +11,9 @@ from typing import Literal
 
 INLINE = "inline"
 ROOT = "root"
+
+Attributes = tuple[tuple[str, object], ...]
+"""Values, which are hashable, of the primitives that have no field of their own, by their keys; sorted."""
 
 
 def inner(dim: str) -> str:
@@ -124,6 +127,7 @@ class Placement:
     order: tuple[str, ...] = ()
     vector: Vector | None = None
     updates: tuple[UpdateLoops, ...] = ()
+    attributes: Attributes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,7 @@ class Group:
     updates: tuple[UpdateLoops, ...] = ()
     stream: bool = False
     prefetch: int = 0
+    attributes: Attributes = ()
 
     def tile(self, dim: str) -> Tile | None:
         """The tile of `dim`, where it has one."""
@@ -173,3 +178,4 @@ class Schedule:
     factors: tuple[Factor, ...] = ()
     separations: tuple[Separation, ...] = ()
     joinings: tuple[Joining, ...] = ()
+    attributes: Attributes = ()
