@@ -14,6 +14,7 @@ from math import ceil, floor
 from typing import NamedTuple
 
 from scheduler.ir.pipeline import semantics
+from scheduler.ir.pipeline.evaluation import Leaf, evaluate
 from scheduler.ir.pipeline.expressions import (
     Binary,
     Call,
@@ -110,26 +111,8 @@ def _made(e: Expr, known: dict[int, _Made]) -> _Made:
 
 
 def _value(e: Expr, params: Mapping[str, Number]) -> semantics.Array:
-    def of(child: Expr) -> semantics.Array:
-        return _value(child, params)
+    def param(leaf: Leaf) -> semantics.Array:
+        assert isinstance(leaf, ParamRef)
+        return semantics.constant(params[leaf.name], leaf.type)
 
-    match e:
-        case Const():
-            return semantics.constant(e.value, e.type)
-        case ParamRef():
-            return semantics.constant(params[e.name], e.type)
-        case Binary():
-            return semantics.binary(e.op, of(e.left), of(e.right), e.type)
-        case Unary():
-            return semantics.unary(e.op, of(e.operand), e.type)
-        case Compare():
-            return semantics.compare(e.op, of(e.left), of(e.right))
-        case Logical():
-            return of(e.left) & of(e.right) if e.op == "and" else of(e.left) | of(e.right)
-        case Select():
-            return of(e.if_true) if of(e.condition) else of(e.if_false)
-        case Cast():
-            return semantics.convert(of(e.operand), e.operand.type, e.type, e.saturate)
-        case Call():
-            return semantics.call(e.function, tuple(map(of, e.args)), tuple(a.type for a in e.args), e.type)
-    raise AssertionError(e)
+    return evaluate(e, param)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.analysis.stage_graph import expressions, is_plain
 from scheduler.interpreter.interpreter import interpret
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline import semantics
 from scheduler.ir.pipeline.constant_folding import fold
 from scheduler.ir.pipeline.expressions import (
@@ -98,7 +98,7 @@ class _Scan:
         return range(lo, lo + int(self.level.extent.value))
 
 
-@once_per_stage
+@once
 def _scan(stage: Stage) -> _Scan | None:
     """`stage` as a scan: None where it is none, or its levels would require more of the inputs than it does."""
     if len(stage.updates) != 1 or not stage.updates[0].domain:
@@ -327,7 +327,7 @@ class _Table:
         return self.blocks[block][place % BLOCK]
 
 
-@once_per_stage
+@once
 def _table(stage: Stage) -> _Table | None:
     if len(stage.dims) != 1 or not is_plain(stage) or any(map(_is_told, _parts(stage))):
         return None

@@ -100,7 +100,7 @@ def put_in(stage: Stage, producer: Stage) -> Stage:
     """`stage` with the values of `producer`, which has no updates, where its own values read them."""
     taken = {n.name for v in stage.values for n in walk(v) if isinstance(n, Var)}
     taken |= {r.name for v in stage.values for n in walk(v) if isinstance(n, Reduce) for r in n.domain}
-    parts = [_apart(v, taken) for v in producer.values]
+    parts = [apart(v, taken) for v in producer.values]
 
     def rewrite(e: Expr) -> Expr:
         e = map_children(e, rewrite)
@@ -111,9 +111,9 @@ def put_in(stage: Stage, producer: Stage) -> Stage:
     return replace(stage, values=tuple(map(rewrite, stage.values)))
 
 
-def _apart(e: Expr, taken: Collection[str]) -> Expr:
+def apart(e: Expr, taken: Collection[str]) -> Expr:
     """`e` with the variables of its reductions named otherwise than those `taken`."""
-    e = map_children(e, lambda part: _apart(part, taken))
+    e = map_children(e, lambda part: apart(part, taken))
     if not isinstance(e, Reduce) or all(r.name not in taken for r in e.domain):
         return e
     known = {*taken, *(n.name for n in walk(e) if isinstance(n, Var)), *(r.name for r in e.domain)}

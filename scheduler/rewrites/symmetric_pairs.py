@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
 
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.analysis.stage_graph import expressions, is_plain, reductions
 from scheduler.ir.index import Index, const, sym
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -80,7 +80,7 @@ def halved(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     return pipeline if same else replace(pipeline, stages=tuple(stages.values()))
 
 
-@once_per_stage
+@once
 def _read_at_offsets(reader: Stage) -> tuple[str, ...]:
     """Accesses at variables of reductions from -n to n."""
     return tuple(

@@ -109,6 +109,7 @@ def test_shipped_pipelines_are_normal_once_they_are(name: str) -> None:
 
 
 @pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.slow
 def test_what_a_schedule_says_leaves_the_normal_form(chunk: int) -> None:
     """Separations and joinings; normalising again changes nothing."""
     said = 0

@@ -127,6 +127,7 @@ def test_only_dims_that_the_terms_use(interleaved: bool) -> None:
     assert part.storage == (("s", "x") if interleaved else ("x", "s"))
 
 
+@pytest.mark.slow
 def test_domains_of_every_size() -> None:
     """Empty, negative, smaller than the parts."""
     value = "sum(int32(photo(clamp(x + r, -2, 0), 3)) * r for r in range(m, m + n))"
@@ -137,6 +138,7 @@ def test_domains_of_every_size() -> None:
             assert_same(pipeline, [factor], [(3, 1)], params)
 
 
+@pytest.mark.slow
 def test_empty_domains_require_no_more() -> None:
     """The first value of an empty range is read, as far as a bound can tell; so it is of the parts."""
     value = "sum(int32(photo(r, 3)) for r in range(m, m + n))"

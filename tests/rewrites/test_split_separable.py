@@ -187,6 +187,7 @@ def test_updates_that_are_folded() -> None:
     assert_same(of)
 
 
+@pytest.mark.slow
 def test_random_windows() -> None:
     for seed in range(20):
         r = Random(seed)

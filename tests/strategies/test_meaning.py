@@ -1,0 +1,127 @@
+"""Rules and random sequences of rules keep the meaning: what the interpreter says before and after them, and what the
+generated C computes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from support.machines import here
+from support.native import build, call
+from support.random_cases import case_of
+from support.random_pipelines import disagreement, random_pipeline
+from support.random_stencils import random_stencils
+from support.shipped import assert_right, loaded, problem
+
+from scheduler.codegen.c.emitter import emit_c
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.frontends.document import document as pipelines
+from scheduler.interpreter.interpreter import interpret
+from scheduler.legality.verifier import check
+from scheduler.loop_passes.passes import optimize
+from scheduler.lowering import lower
+from scheduler.rewrites.passes import rewrite
+from scheduler.strategies import catalog, steps
+from scheduler.strategies.combinators import at, seq, try_
+from scheduler.strategies.registry import RULES, Step
+from scheduler.strategies.state import State, begin
+from scheduler.strategies.steps.expressions import built_in
+
+assert steps
+ALGEBRA = (
+    "commute_sum", "nest_sum", "associate_sum", "distribute", "factor_common", "double", "select_not", "flip_greater",
+)  # fmt: skip
+
+
+def drawn(r: Random, dims: tuple[str, ...]) -> Step:
+    """A rule with arguments that may fit."""
+    dim = r.choice(dims or ("x",))
+    loop = f"{dim}.{r.choice(('inner', 'inner', 'outer'))}"
+    return r.choice(
+        (
+            lambda: RULES["inline"](),
+            lambda: RULES["inline"](),
+            lambda: RULES["fuse"](),
+            lambda: RULES["compute_at"](loop=loop),
+            lambda: RULES["store_at"](loop=loop, fold=r.random() < 0.7),
+            lambda: RULES["store_circular"](along=dim),
+            lambda: RULES["rotate_registers"](),
+            lambda: RULES["tile"](sizes={dim: r.choice((None, 1, 5, 8, 32))}),
+            lambda: RULES["reorder"](loops=r.sample(dims, len(dims)) if dims else ["x"]),
+            lambda: RULES["parallel"](),
+            lambda: RULES["vectorize"](lanes=r.choice((2, 4, 8))),
+            lambda: RULES["unroll"](dims=[dim]),
+            lambda: RULES["stream"](),
+            lambda: RULES["prefetch"](bytes=1024),
+            lambda: RULES["split_separable"](dim=dim),
+            lambda: RULES["simplify"](),
+            lambda: built_in(r.choice(ALGEBRA))(),
+        )
+    )()
+
+
+def after_random_steps(seed: int, count: int = 25) -> State:
+    """A random pipeline after random steps at random stages, those that fit."""
+    r = Random(seed)
+    document = random_stencils(seed) if seed % 2 else random_pipeline(seed)
+    state = begin(pipelines.load(document), here(), strict=seed % 3 == 0)
+    for _ in range(count):
+        stage = r.choice(state.stages)
+        result = try_(at(stage, drawn(r, state.definition(stage).dims)))(state)
+        assert isinstance(result, State)
+        state = result
+    return try_(RULES["search"]())(state) if seed % 5 == 0 else state  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.slow) for n in range(8, 60))])
+def test_random_steps_keep_the_meaning(seed: int) -> None:
+    state = after_random_steps(seed)
+    check(state.plan)
+    written = state.plan.written
+    case = case_of(written, state.schedule, seed)
+    expected = interpret(written, case.inputs, case.params, case.regions)
+    rewritten = interpret(state.pipeline, case.inputs, case.params, case.regions)
+    source = emit_c(optimize(lower(state.plan, here())))
+    status, got = call(build(source), source, written, case.inputs, case.params, case.regions)
+    assert status == 0
+    for name, arrays in expected.items():
+        for a, b, c in zip(arrays, rewritten[name], got[name], strict=True):
+            assert disagreement(b, a) is None, state.applied
+            assert disagreement(c, a) is None, state.applied
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_schedule_alone_says_the_same_where_no_expression_was_rewritten(seed: int) -> None:
+    state = after_random_steps(seed)
+    known = {"split-separable", "rfactor", "fuse-outputs", *(p.name for p in steps.passes.NORMALIZATION)}
+    if all(r.rule in known for r in state.plan.rewrites):
+        again = rewrite(state.plan.written, state.schedule)
+        assert [s.name for s in again.pipeline.stages] == [s.name for s in state.pipeline.stages]
+        check(again)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["7x3", "64x64", "shifted"])
+@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("pipeline", ["harris", "blur", "unsharp", "sobel", "gaussian3x3"])
+def test_shipped_strategies_compute_what_the_pipeline_says(pipeline: str, name: str, size: str) -> None:
+    made = compile_pipeline(loaded(pipeline), here(), Options(strategy=catalog.load(name)))
+    p = problem(pipeline, size)
+    status, got = call(build(made.source), made.source, p.pipeline, p.inputs, {}, p.regions)
+    assert status == 0
+    assert_right(got, p.expected, p.within)
+
+
+def test_the_strategies_of_the_paper_make_its_schedules_of_harris() -> None:
+    harris = loaded("harris")
+    for name, rows in (("cbuf", "y.inner"), ("cbuf+rrot", "x.inner")):
+        made = seq(catalog.load(name).strategy)(begin(harris, here()))
+        assert isinstance(made, State)
+        (group,) = made.schedule.groups
+        assert (group.tiles[0].dim, group.tiles[0].size, group.parallel) == ("y", 32, "y.outer")
+        assert group.vector is not None
+        kept = {p.stage: p for p in group.placements if p.compute != "inline"}
+        rings = {n for n, p in kept.items() if (p.compute, p.store, p.storage) == (rows, "y.outer", "memory")}
+        rotating = {n for n, p in kept.items() if p.storage == "registers"}
+        assert rings == {"gray", "Ix", "Iy"}
+        assert rotating == (set() if name == "cbuf" else {"Ix_y", "Iy_y", "Sxx_y", "Sxy_y", "Syy_y"})

@@ -1,0 +1,42 @@
+"""Schedules as strategies: the strategy that is printed makes the same schedule, for all shipped pipelines."""
+
+from __future__ import annotations
+
+import pytest
+from support.shipped import loaded, scheduled
+
+from platforms.catalog import get
+from scheduler import pipelines
+from scheduler.compiler import Options, compile_pipeline
+from scheduler.errors import ScheduleError
+from scheduler.strategies.document import from_document, load_text, to_yaml
+from scheduler.strategies.recorded import recorded
+
+QUICK = ("blur", "gaussian3x3", "sobel")
+NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in pipelines.names()]
+PLATFORMS = ("i7-6700", "cortex-a73")
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in pipelines.names()]
+)
+def test_the_recorded_strategy_makes_the_same_schedule(name: str, platform: str) -> None:
+    machine = get(platform)
+    found = scheduled(name, machine)
+    document = recorded(found.plan, machine, name)
+    read = load_text(to_yaml(document))
+    assert read == document
+    assert from_document(document.to_document()) == document
+    made = compile_pipeline(loaded(name), machine, Options(strategy=read))
+    for part in ("groups", "factors", "separations", "joinings"):
+        assert getattr(made.schedule, part) == getattr(found.schedule, part)
+    assert made.source.code.splitlines()[1:] == found.source.code.splitlines()[1:]  # the first names the method
+
+
+def test_what_rules_over_expressions_made_is_not_recorded() -> None:
+    machine = get("i7-6700")
+    written = load_text("strategy: other\nsteps: [{commute_sum: {stage: blur_x}}]")
+    made = compile_pipeline(loaded("blur"), machine, Options(strategy=written))
+    with pytest.raises(ScheduleError, match="commute_sum"):
+        recorded(made.plan, machine, "blur")
