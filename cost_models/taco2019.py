@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from cost_models.amounts import Amount
 from cost_models.counts import GroupCounts, LoadCounts, StageCounts
-from cost_models.model import Breakdown, StageCost, Term
+from cost_models.interface import Breakdown, StageCost, Term
 from cost_models.operations import Operations
 from platforms import Platform
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduler.analysis.access_functions import UNKNOWN, Span, constant, span_of, variable
-from scheduler.analysis.memoize import once_per_stage
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from scheduler.ir.pipeline.pipeline import Stage
 
@@ -34,7 +34,7 @@ class StageAccess(NamedTuple):
     share: float = 1.0
 
 
-@once_per_stage
+@once
 def accesses(stage: Stage) -> tuple[StageAccess, ...]:
     """Every distinct access of the stage's definitions, in the order they are written.
 

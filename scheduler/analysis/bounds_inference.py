@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from scheduler.analysis.access_functions import Span, hull
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline import value_bounds as values
 from scheduler.ir.pipeline.expressions import (
     Binary,
@@ -237,7 +237,7 @@ class Reads:
     forms: tuple[tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], ...]
 
 
-@once_per_stage
+@once
 def reads(stage: Stage) -> tuple[Reads, ...]:
     """The accesses of `stage`, one entry a producer, itself included where its updates read it."""
     by_producer: dict[str, list[StageAccess]] = {}

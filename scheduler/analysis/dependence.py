@@ -19,7 +19,7 @@ from itertools import chain
 from math import gcd
 from typing import Literal, TypeAlias
 
-from scheduler.analysis.memoize import once_per_stage
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -51,7 +51,7 @@ def free_dims(stage: Stage, update: Update) -> tuple[str, ...]:
     return tuple(d for d, e in zip(stage.dims, update.at, strict=True) if isinstance(e, Var) and e.name == d)
 
 
-@once_per_stage
+@once
 def pure_dims(stage: Stage) -> frozenset[str]:
     """The dims that are free in every update of `stage` (all, without updates): a slice in these can be computed
     alone, values and updates."""
@@ -391,7 +391,7 @@ def _system(stage: Stage, update: Update) -> _System:
     return _make(stage, update)
 
 
-@once_per_stage
+@once
 def _systems(stage: Stage) -> tuple[tuple[Update, _System], ...]:
     return tuple((update, _make(stage, update)) for update in stage.updates)
 

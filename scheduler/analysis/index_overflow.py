@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from scheduler.analysis.accesses import accesses
 from scheduler.analysis.bounds_inference import Box, Interval, domain_intervals, interval_of, variables
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.ir.index import Index, Terms
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, RVar, Unary, children
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import INT32, INT64
@@ -58,7 +58,7 @@ class Held:
         return tuple(low.values()), tuple(high.values())
 
 
-@once_per_stage
+@once
 def _operands(stage: Stage) -> tuple[tuple[Expr, tuple[RVar, ...]], ...]:
     found: dict[tuple[Expr, tuple[RVar, ...]], None] = {}
     for a in accesses(stage):
@@ -70,7 +70,7 @@ def _operands(stage: Stage) -> tuple[tuple[Expr, tuple[RVar, ...]], ...]:
     return tuple(found)
 
 
-@once_per_stage
+@once
 def _domains(stage: Stage) -> tuple[tuple[RVar, ...], ...]:
     around = [a.reductions for a in accesses(stage)] + [u.domain for u in stage.updates]
     return tuple(d for d in dict.fromkeys(around) if d)

@@ -9,7 +9,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from scheduler.analysis.accesses import StageAccess, accesses
-from scheduler.analysis.memoize import once_per_stage
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.pipeline import Stage
 
 MOST_ELEMENTS = 256
@@ -82,7 +82,7 @@ class _Reads(NamedTuple):
     clamped: tuple[float, ...]
 
 
-@once_per_stage
+@once
 def _reads(stage: Stage) -> dict[str, _Reads]:
     found: dict[str, list[StageAccess]] = {}
     for a in accesses(stage):

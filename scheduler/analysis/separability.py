@@ -21,9 +21,9 @@ from scheduler.analysis.linear_combinations import (
     term,
     terms,
 )
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.analysis.rank_one import factor_products, number_products
 from scheduler.analysis.translation_equivalence import Place, Placed, placed
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import ScalarType
@@ -57,7 +57,7 @@ class Window(ABC):
         """The window split along `dim`, one of `dims`; `name` is of the new stage."""
 
 
-@once_per_stage
+@once
 def windows(stage: Stage) -> tuple[Window, ...]:
     """The windows of the stage's values that can be split, in the order they are written; of one inside of another
     (a mean of means) the outer one first. Of an updated stage those of the values that it starts from."""

@@ -14,8 +14,8 @@ from scheduler.analysis.access_functions import UNKNOWN, Rational, Span, compose
 from scheduler.analysis.accesses import StageAccess, accesses
 from scheduler.analysis.bounds_inference import add_domain, interval_of
 from scheduler.analysis.dependence import pure_dims
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.ir.index import sym
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Expr, RVar
 from scheduler.ir.pipeline.pipeline import Stage
 
@@ -46,7 +46,7 @@ def group_spans(output: Stage, members: Sequence[Stage]) -> dict[str, tuple[Span
     return spans
 
 
-@once_per_stage
+@once
 def _forms(stage: Stage) -> tuple[tuple[str, tuple[tuple[Span, ...], ...]], ...]:
     """Per producer of `stage` and dim the different spans of its accesses."""
     read: dict[str, list[tuple[Span, ...]]] = {}
@@ -59,7 +59,7 @@ def _forms(stage: Stage) -> tuple[tuple[str, tuple[tuple[Span, ...], ...]], ...]
     )
 
 
-@once_per_stage
+@once
 def read_otherwise(stage: Stage) -> frozenset[str]:
     """Producers that the stage reads through clamps, or at places that are not known: all others move as their spans
     say."""
@@ -108,7 +108,7 @@ def shifted_along(output: Stage, members: Sequence[Stage], dim: str) -> dict[str
     return along
 
 
-@once_per_stage
+@once
 def _shifts(stage: Stage) -> dict[str, dict[str | None, int]]:
     """Per producer of `stage` its dims that move step for step with one of the stage's, and nothing else of it does, in
     all accesses: by the stage's dim their number."""
@@ -128,7 +128,7 @@ def _shifts(stage: Stage) -> dict[str, dict[str | None, int]]:
     }
 
 
-@once_per_stage
+@once
 def _moving(stage: Stage) -> tuple[tuple[str, tuple[frozenset[str], ...]], ...]:
     """Per access of `stage` the producer, and for each of its indices the dims of `stage` that the index's bounds
     depend on: an index that is data has bounds that stay where they are."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scheduler.analysis.accesses import accesses
-from scheduler.analysis.memoize import once_per_stage
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Expr, Reduce, walk
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 
@@ -66,7 +66,7 @@ def expressions(stage: Stage) -> Iterator[Expr]:
         yield from update.values
 
 
-@once_per_stage
+@once
 def reductions(stage: Stage) -> tuple[Reduce, ...]:
     """The inline reductions of the stage's values."""
     return tuple(e for value in stage.values for e in walk(value) if isinstance(e, Reduce))

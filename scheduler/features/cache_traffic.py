@@ -18,7 +18,8 @@ from scheduler.features.fusion_group import Follows, Members
 from scheduler.features.group_counts import SMALL_EXTENT, Counter, by_dim, later_tiles
 from scheduler.features.incremental_footprint import ONE, Motion
 from scheduler.features.loop_nest import Axis, Line, Nest
-from scheduler.features.pipeline_features import Read, StageFacts
+from scheduler.features.pipeline_features import Facts, Read, StageFacts
+from scheduler.ir.memo import once
 
 LINE = 64
 """Bytes of a line of memory: the same on all platforms of today."""
@@ -239,9 +240,13 @@ class _Shape:
     pad: float
 
 
+@once
+def _shapes(facts: Facts) -> dict[tuple[Follows, str, int], tuple[Read | None, _Shape]]:
+    return {}
+
+
 def _shape(members: Members, name: str, array: str, read: Read | None) -> _Shape:
-    known: dict[tuple[Follows, str, int], tuple[Read | None, _Shape]]
-    known = members.facts.remembered.setdefault("shapes", {})
+    known = _shapes(members.facts)
     key = (members.follows[name], array, id(read))
     found = known.get(key)
     if found is None:

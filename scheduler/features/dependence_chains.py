@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from math import prod
 from typing import TypeGuard
 
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.features.operation_counts import constant_trips
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -47,7 +47,7 @@ SIDE_BY_SIDE = 4
 """Chains that compilers make of a longer sum."""
 
 
-@once_per_stage
+@once
 def chain(stage: Stage) -> tuple[float, float]:
     """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
     comes of what is computed in the same step. Sums are joined in the order that their parts come in, the last of which

@@ -14,6 +14,7 @@ from scheduler.analysis.sliding_windows import group_spans, read_otherwise
 from scheduler.features.incremental_footprint import Motion, through
 from scheduler.features.loop_nest import Line, Nest, line
 from scheduler.features.pipeline_features import Facts, Read, box_points, composed, inlined_read, together
+from scheduler.ir.memo import Memo, once
 from scheduler.ir.pipeline.types import INT32
 
 FEW = 16
@@ -40,7 +41,7 @@ class Members:
     too: each computes its own, inline unless it pays to keep it for a row. `unfolded` are stages whose window is not
     provable: of readers that go through different clamps one stays behind at an edge, and what is computed for such a
     stage may be asked for all at once. `lines` are spans in integers, those of all groups of the same facts, and
-    `remembered` is whatever else follows from the group alone, kept as they are made.
+    `memo` has whatever else follows from the group alone.
     """
 
     facts: Facts
@@ -51,7 +52,7 @@ class Members:
     shared: frozenset[str] = frozenset()
     unfolded: frozenset[str] = frozenset()
     lines: dict[tuple[int, int], tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
-    remembered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def followed(self, stage: str, dim: str) -> str | None:
         """The dim of the output that `dim` of `stage` follows."""
@@ -68,7 +69,7 @@ class Members:
     def through(self, reader: str, read: Read, motion: Motion, dim: str) -> Motion | None:
         """The motion of a stage's reads with the loop over the output's `dim`, where the stage has this motion: the
         same in all groups of the same facts in which the stage's dims follow the same."""
-        known: dict[Hashable, tuple[Read, Motion | None]] = self.facts.remembered.setdefault("through", {})
+        known = _motions_of(self.facts)
         own = self.follows[reader]
         key = (id(read), own, motion, dim)
         found = known.get(key)
@@ -78,12 +79,41 @@ class Members:
 
     def kept(self, nest: Nest) -> dict[Hashable, Any]:
         """Whatever follows from the facts and `nest` alone: of this very one, not of its equals."""
-        known: dict[Nest, dict[Hashable, Any]] = self.facts.remembered.setdefault("nests", {})
-        return known.setdefault(nest, {})
+        return _of_nests(self.facts).setdefault(nest, {})
 
     def is_local(self, name: str) -> bool:
         """True if `name` is a stage of the group."""
         return name in self.follows
+
+
+@once
+def _lines(facts: Facts) -> dict[tuple[int, int], tuple[Span, Line]]:
+    return {}
+
+
+@once
+def _motions_of(facts: Facts) -> dict[Hashable, tuple[Read, Motion | None]]:
+    return {}
+
+
+@once
+def _of_nests(facts: Facts) -> dict[Nest, dict[Hashable, Any]]:
+    return {}
+
+
+@once
+def _known_follows(facts: Facts) -> dict[tuple[str, tuple[Span, ...]], Follows]:
+    return {}
+
+
+@once
+def _known_reached(facts: Facts) -> dict[tuple[int, Follows], tuple[Read, tuple[Span, ...]]]:
+    return {}
+
+
+@once
+def _known_effective(facts: Facts) -> dict[tuple[str, tuple[tuple[str, int], ...]], list[Effective]]:
+    return {}
 
 
 def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozenset[str] = frozenset()) -> Members:
@@ -101,12 +131,12 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozen
                 known = spans.get(read.producer)
                 spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
     read_by = {n: tuple(reversed(c)) for n, c in consumers.items()}
-    unfolded, lines = _unfolded(facts, names, follows, read_by), facts.remembered.setdefault("lines", {})
+    unfolded, lines = _unfolded(facts, names, follows, read_by), _lines(facts)
     return Members(facts, output, names, follows, read_by, shared, unfolded, lines)
 
 
 def _follows(facts: Facts, name: str, spans: tuple[Span, ...]) -> Follows:
-    found: dict[tuple[str, tuple[Span, ...]], Follows] = facts.remembered.setdefault("follows", {})
+    found = _known_follows(facts)
     key = (name, spans)
     if key not in found:
         found[key] = Follows(zip(facts.stages[name].dims, spans, strict=True))
@@ -115,7 +145,7 @@ def _follows(facts: Facts, name: str, spans: tuple[Span, ...]) -> Follows:
 
 def _reached(facts: Facts, read: Read, own: Follows) -> tuple[Span, ...]:
     """The reads of a stage, in the dims of the output that its own follow."""
-    known: dict[tuple[int, Follows], tuple[Read, tuple[Span, ...]]] = facts.remembered.setdefault("reached", {})
+    known = _known_reached(facts)
     found = known.get((id(read), own))
     if found is None:
         found = known[id(read), own] = (read, composed(read.spans, own))
@@ -183,8 +213,7 @@ def effective(
     share what they read; so do those that they need of stages in `registers`, and so many `rows` of other stages as
     are computed together.
     """
-    known: dict[tuple[str, tuple[tuple[str, int], ...]], list[Effective]]
-    known = members.facts.remembered.setdefault("effective", {})
+    known = _known_effective(members.facts)
     result: dict[str, Effective] = {}
     for name in members.names:
         if name not in inlined:

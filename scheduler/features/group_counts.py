@@ -22,7 +22,8 @@ from scheduler.analysis.access_functions import Span, compose
 from scheduler.features.fusion_group import Effective, Follows, Members
 from scheduler.features.incremental_footprint import ONE, Motion, hulled, slides
 from scheduler.features.loop_nest import Axis, Line, Nest
-from scheduler.features.pipeline_features import Read, StageFacts
+from scheduler.features.pipeline_features import Facts, Read, StageFacts
+from scheduler.ir.memo import once
 
 SMALL_EXTENT = 16
 
@@ -160,8 +161,7 @@ class Counter:
     def by_dim(self, name: str) -> tuple[dict[str, tuple[Line, ...]], int]:
         """The dims of a stage of the group by the output dim that they follow; see `by_dim`."""
         members, own = self.members, self.members.follows[name]
-        known: dict[tuple[str, Follows], tuple[dict[str, tuple[Line, ...]], int]]
-        known = members.facts.remembered.setdefault("dims", {})
+        known = _dims(members.facts)
         found = known.get((name, own))
         if found is None:
             found = known[name, own] = self._lines(own, members.facts.stages[name])
@@ -293,13 +293,22 @@ class Counter:
         return folds, kept, ring
 
 
+@once
+def _dims(facts: Facts) -> dict[tuple[str, Follows], tuple[dict[str, tuple[Line, ...]], int]]:
+    return {}
+
+
+@once
+def _known_motions(members: Members) -> dict[Hashable, tuple[object, object, dict[str, dict[str, Motion]]]]:
+    return {}
+
+
 def motions(
     members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]
 ) -> dict[str, dict[str, Motion]]:
     """The motion of every stage of `levels`, and of the output, with the intra-tile loop of each dim of the output.
     Tile sizes change nothing of it."""
-    known: dict[Hashable, tuple[object, object, dict[str, dict[str, Motion]]]]
-    known = members.remembered.setdefault("motions", {})
+    known = _known_motions(members)
     key = (id(reads), id(levels), nest.loops)
     if key not in known:
         known[key] = (reads, levels, _find_motions(members, reads, nest, levels))

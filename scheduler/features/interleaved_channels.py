@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from scheduler.analysis.estimated_bounds import Region
 from scheduler.analysis.stage_graph import expressions, is_plain
 from scheduler.features.pipeline_features import Facts
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Access, Var, walk
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 
@@ -26,17 +27,13 @@ def pixels(pipeline: Pipeline, regions: Mapping[str, Region]) -> frozenset[str]:
     return frozenset(those.intersection(n for s in pipeline.stages for n in _looked_up(s))) if those else frozenset()
 
 
+@once
 def fours(facts: Facts) -> frozenset[str]:
     """The stages of four channels: two are no more than neighbours in a row, which are loaded in pairs as planes,
     too."""
-    found: frozenset[str] | None = facts.remembered.get("fours")
-    if found is None:
-        found = frozenset(r.producer for s in facts.stages.values() for r in s.reads if r.looked_up)
-        found = frozenset(n for n in found if facts.stages[n].extents[-1:] == (max(CHANNELS),))
-        if found:
-            found &= pixels(facts.pipeline, facts.estimates.regions)
-        facts.remembered["fours"] = found
-    return found
+    found = frozenset(r.producer for s in facts.stages.values() for r in s.reads if r.looked_up)
+    found = frozenset(n for n in found if facts.stages[n].extents[-1:] == (max(CHANNELS),))
+    return found & pixels(facts.pipeline, facts.estimates.regions) if found else found
 
 
 def _has_planes(stage: Stage) -> bool:

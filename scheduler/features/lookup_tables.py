@@ -1,7 +1,5 @@
 """Tables of bytes that are looked up by whole vectors: which ones, by how much data tells of the place."""
 
-BYTES = 64
-"""Lanes of a vector of bytes for which machines can look up all at once."""
 FEWEST = 16
 """Fewer lanes are looked up one by one."""
 PART = 128

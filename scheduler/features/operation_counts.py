@@ -7,9 +7,9 @@ from dataclasses import fields
 
 from cost_models.operations import Operations
 from cost_models.taco2019 import arithmetic_cost
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.analysis.stage_graph import reductions
 from scheduler.features.elementary_functions import executed
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -83,13 +83,13 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool =
     return _operations_in_row(stage) if in_row else _operations_of(stage)
 
 
-@once_per_stage
+@once
 def _operations_of(stage: Stage) -> Typed:
     """The operations of `typed_operations`, of a stage whose reductions all have constant bounds."""
     return _operations(stage, constant_trips, False)
 
 
-@once_per_stage
+@once
 def _operations_in_row(stage: Stage) -> Typed:
     return _operations(stage, constant_trips, True)
 
@@ -128,7 +128,7 @@ def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
     return tuple(sorted(found.items()))
 
 
-@once_per_stage
+@once
 def work_apart(stage: Stage) -> Mapping[str, float]:
     """Operations of a point of `stage` that differ along its rows, but not along a dim, by that dim: what a loop over
     the dim inside of one along the row does once for all points. Of random numbers it is the hash of the indices

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cost_models.operations import Operations
 from scheduler.analysis.access_functions import Span, compose, constant, hull, span_of, variable
@@ -17,6 +17,7 @@ from scheduler.analysis.reuse import overlap_in
 from scheduler.analysis.stage_graph import StageGraph, stage_graph
 from scheduler.features.operation_counts import Typed, element_bytes_used, total, typed_operations, update_operations
 from scheduler.features.operation_counts import together as typed_together
+from scheduler.ir.memo import Memo
 from scheduler.ir.pipeline.boundary_conditions import inside
 from scheduler.ir.pipeline.expressions import Access, Expr, Var, walk
 from scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
@@ -138,7 +139,7 @@ class StageFacts:
 class Facts:
     """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
     stages that hold partial results, of a factored reduction or a separated window, `strips` those that are for
-    threads. `remembered` is whatever else follows from the facts alone, kept as it is found."""
+    threads. `memo` has whatever else follows from the facts alone."""
 
     pipeline: Pipeline
     graph: StageGraph
@@ -147,7 +148,7 @@ class Facts:
     estimates: Estimates
     partial: frozenset[str] = frozenset()
     strips: frozenset[str] = frozenset()
-    remembered: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
 def gather(

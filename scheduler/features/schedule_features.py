@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cost_models.counts import GroupCounts
-from cost_models.model import Breakdown, CostModel, combined
+from cost_models.interface import Breakdown, CostModel, combined
 from platforms import Platform
 from scheduler.features.execution_mode import Run, Running
 from scheduler.features.fusion_group import effective, members_of

@@ -21,7 +21,8 @@ from scheduler.features.group_counts import Counter, Levels, in_registers
 from scheduler.features.layer_conditions import Layers, bytes_apart
 from scheduler.features.loop_nest import Nest
 from scheduler.features.operation_counts import Typed, together
-from scheduler.features.pipeline_features import StageFacts
+from scheduler.features.pipeline_features import Facts, StageFacts
+from scheduler.ir.memo import once
 
 
 class _Code(NamedTuple):
@@ -50,10 +51,14 @@ def worked_counts(
     return counts._replace(stages=stages, work=worker.group(stages))
 
 
+@once
+def _traffics(members: Members) -> dict[Nest, dict[tuple[int, int], tuple[object, object, Traffic]]]:
+    return {}
+
+
 def _traffic(members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]) -> Traffic:
     """The footprints of a group, for whatever else of its running differs."""
-    known: dict[tuple[int, int], tuple[object, object, Traffic]]
-    known = members.remembered.setdefault(("traffic", nest), {})
+    known = _traffics(members).setdefault(nest, {})
     found = known.get((id(reads), id(levels)))
     if found is None:
         traffic = Traffic(Counter(members, reads, nest, levels), in_registers(levels))
@@ -61,17 +66,24 @@ def _traffic(members: Members, reads: Mapping[str, Effective], nest: Nest, level
     return found[2]
 
 
+@once
 def circulating_bytes(members: Members) -> float:
     """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
-    found: float | None = members.remembered.get("circulating")
-    if found is None:
-        facts = members.facts
-        names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
-        names |= {r.producer for name in members.names for r in facts.stages[name].reads}
-        outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
-        found = float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
-        members.remembered["circulating"] = found
-    return found
+    facts = members.facts
+    names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
+    names |= {r.producer for name in members.names for r in facts.stages[name].reads}
+    outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
+    return float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+
+
+@once
+def _chains(facts: Facts) -> dict[object, Chain]:
+    return {}
+
+
+@once
+def _codes(facts: Facts) -> dict[object, _Code]:
+    return {}
 
 
 def share_past(members: Members, past: frozenset[str]) -> float:
@@ -187,7 +199,7 @@ class WorkCounter:
         facts, reads = self.counter.members.facts, self.counter.reads[name]
         if facts.stages[name].updates:
             return Chain(0.0, 0.0)
-        known: dict[object, Chain] = facts.remembered.setdefault("chains", {})
+        known = _chains(facts)
         found = known.get(reads)
         if found is None:
             ends: dict[str, Chain] = {}
@@ -228,8 +240,7 @@ class WorkCounter:
     def _code(self, name: str, run: Run) -> _Code:
         """Operations, loads and stores of a point."""
         members, reads = self.counter.members, self.counter.reads[name]
-        known: dict[object, _Code]
-        known = members.facts.remembered.setdefault("code", {})
+        known = _codes(members.facts)
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
         alike = self._alike(name, run)
         key = (name, run, reads, places, self.layers.parts.get(name), alike)

@@ -8,8 +8,8 @@ from functools import reduce
 
 from scheduler.analysis.access_functions import Span, hull
 from scheduler.analysis.accesses import accesses
-from scheduler.analysis.memoize import once_per_stage
 from scheduler.features.fusion_group import FEW, Members
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.schedule.schedule import dim_of, inner
 
@@ -55,7 +55,7 @@ def overlaps(stage: Stage, dim: str, along: str) -> bool:
     return known[dim, along]
 
 
-@once_per_stage
+@once
 def _known(stage: Stage) -> dict[tuple[str, str], bool]:
     """Memoised results of `overlaps`."""
     return {}

@@ -1,12 +1,12 @@
 """Decisions: levels, inlining, tiling, grouping."""
 
 from scheduler.search.candidates import Candidate, pareto
-from scheduler.search.driver import METHODS, SearchOptions, SearchResult, autoschedule
+from scheduler.search.driver import SearchOptions, SearchResult, autoschedule
+from scheduler.search.registry import methods
 from scheduler.search.trace import Decision, Infeasible, Rejected, Trace
 from scheduler.search.vectorize_and_parallelize import root_schedule
 
 __all__ = [
-    "METHODS",
     "Candidate",
     "Decision",
     "Infeasible",
@@ -15,6 +15,7 @@ __all__ = [
     "SearchResult",
     "Trace",
     "autoschedule",
+    "methods",
     "pareto",
     "root_schedule",
 ]

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cost_models.counts import GroupCounts, StageCounts
-from cost_models.model import Breakdown
+from cost_models.interface import Breakdown
 from cost_models.taco2019 import arithmetic_cost
 from scheduler.features.pipeline_features import Facts
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Group, Schedule, dim_of, outer
-
-MATTERS = 0.02
-"""Share of the pipeline's work from which on a group counts for the parallelism of a schedule."""
+from scheduler.search.params import PARAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def candidate(facts: Facts, plan: Plan, counts: Sequence[GroupCounts], predicted
     work = [sum(_weight(s) * float(s.points) for s in c.stages) for c in counts]
     root = sum({s.stage: _weight(s) * s.root_points for c in counts for s in c.stages}.values())
     loops = [_iterations(facts, g, c) for g, c in zip(schedule.groups, counts, strict=True)]
-    matter = [n for n, w in zip(loops, work, strict=True) if w >= MATTERS * sum(work)]
+    matter = [n for n, w in zip(loops, work, strict=True) if w >= PARAMS.parallelism_least_work_share * sum(work)]
     return Candidate(
         plan,
         predicted,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cost_models.ecm import Ecm
-from cost_models.model import Breakdown
-from cost_models.taco2019 import Taco2019
+from cost_models import registry as cost_models
+from cost_models.interface import Breakdown, CostModel
 from platforms import Platform
 from scheduler.errors import ScheduleError
 from scheduler.features.pipeline_features import gather
@@ -16,25 +15,22 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.rewrites.passes import rewrite
+from scheduler.search import registry
 from scheduler.search.candidates import Candidate
-from scheduler.search.constraints.constrained_search import decide
 from scheduler.search.constraints.constraints import FREE, Fixed
-from scheduler.search.constraints.document import check
 from scheduler.search.deadline import Deadline
-from scheduler.search.ecm.method import default
 from scheduler.search.initial_rewrites import rewriting_explained
+from scheduler.search.method import Question
 from scheduler.search.rfactor_choice import factor_reductions
-from scheduler.search.taco2019.method import taco2019
 from scheduler.search.trace import Trace
-
-METHODS = ("default", "taco2019")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """Options of a search. `now` is a clock in seconds (the scheduler reads none itself): with it timings are reported,
     and `deadline_ms` from the start of the search is kept; without it there is no deadline. `top`: how many candidates
-    to keep, at most. `fixed`: what the caller has decided."""
+    to keep, at most. `fixed`: what the caller has decided. `cost_model`: the one that decides, by name; None: the
+    method's own."""
 
     method: str = "default"
     strict: bool = False
@@ -42,6 +38,7 @@ class SearchOptions:
     now: Callable[[], float] | None = None
     top: int = 1
     fixed: Fixed = FREE
+    cost_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +73,34 @@ def autoschedule(
     the search, stages are computed at root and the schedule says why in `degraded`. The `observer` sees the passes
     that rewrite the pipeline.
 
-    Raises ScheduleError for a method that there is not, and for fixed decisions where the method takes none;
-    DocumentError where these name what the pipeline has not, FixedContradiction where no schedule has them all.
+    Raises ScheduleError for a method or a cost model that there is not, and for fixed decisions or a cost model where
+    the method takes none; DocumentError where these name what the pipeline has not, FixedContradiction where no
+    schedule has them all.
     """
     options = options or SearchOptions()
-    if options.method not in METHODS:
-        raise ScheduleError(f"there is no method '{options.method}'; methods: {', '.join(METHODS)}")
-    if options.fixed and options.method == "taco2019":
-        raise ScheduleError("the method 'taco2019' takes no fixed decisions: it decides what its paper does")
+    method = registry.method(options.method)
+    if options.fixed and not method.takes_fixed:
+        raise ScheduleError(f"the method '{method.name}' takes no fixed decisions: it decides everything")
+    if options.cost_model and not method.takes_model:
+        raise ScheduleError(f"the method '{method.name}' takes no cost model: it decides by its own")
+    model = cost_model(options.cost_model or method.model)
     clock = options.now or (lambda: 0.0)
     start = clock()
     plan = rewrite(pipeline, Schedule(pipeline.name, options.method, (), options.strict), observer)
-    if options.fixed:
-        check(options.fixed, plan.pipeline)
     factored = factor_reductions(plan, gather(plan.pipeline), platform)
     analysed = clock()
-
     deadline = Deadline(clock, start, options.deadline_ms)
-    if options.method == "taco2019":
-        candidates, trace = taco2019(factored, platform, Taco2019(), deadline)
-    elif options.fixed:
-        candidates, trace = decide(factored, platform, Ecm(), deadline, options.top, options.fixed)
-    else:
-        candidates, trace = default(factored, platform, Ecm(), deadline, options.top)
-    trace = replace(trace, decisions=(*rewriting_explained(plan), *trace.decisions))
+    found = method.search(
+        Question(factored.plan, factored.facts, platform, model, deadline, options.top, options.fixed)
+    )
+    trace = replace(found.trace, decisions=(*rewriting_explained(plan), *found.trace.decisions))
     timings = {"analysis": (analysed - start) * 1e3, "search": (clock() - analysed) * 1e3}
-    return SearchResult(candidates, trace, timings)
+    return SearchResult(found.candidates, trace, timings)
+
+
+def cost_model(name: str) -> CostModel:
+    """The cost model of a search. Raises ScheduleError where there is none of that name."""
+    try:
+        return cost_models.cost_model(name)
+    except cost_models.UnknownCostModel as error:
+        raise ScheduleError(str(error)) from None

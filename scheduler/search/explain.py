@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cost_models.model import Breakdown
+from cost_models.interface import Breakdown
 from scheduler.ir.schedule.schedule import Schedule
-from scheduler.search.trace import Decision, Rejected, Trace
+from scheduler.search.trace import Applied, Decision, Rejected, Trace
 
 TITLES = {
     "rewriting": "Rewriting",
@@ -30,6 +31,8 @@ def to_text(schedule: Schedule, trace: Trace, predicted: Breakdown | None = None
     lines = [f"{schedule.pipeline}, by method {trace.method}; costs in {trace.unit}"]
     if schedule.degraded is not None:
         lines.append(f"DEGRADED: {schedule.degraded}")
+    if trace.steps:
+        lines += ["", *steps_in_lines(trace.steps)]
     for decision in trace.decisions:
         lines += ["", *_decision(decision)]
     if predicted is not None:
@@ -45,6 +48,14 @@ def to_document(schedule: Schedule, trace: Trace, predicted: Breakdown | None = 
         **trace.to_document(),
         "predicted": None if predicted is None else predicted.to_document(),
     }
+
+
+def steps_in_lines(steps: Sequence[Applied]) -> Iterator[str]:
+    """The steps of a strategy in their order, each with what it changed."""
+    for number, step in enumerate(steps, start=1):
+        yield f"{number}. {step.rule} at {step.where}" + (f" ({step.arguments})" if step.arguments else "")
+        yield from (f"   - {line}" for line in step.before)
+        yield from (f"   + {line}" for line in step.after)
 
 
 def _decision(d: Decision) -> list[str]:

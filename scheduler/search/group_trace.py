@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 from scheduler.ir.schedule.schedule import Factor, Group, UpdateLoops
-from scheduler.search.ecm.group_candidates import Settled
 from scheduler.search.ecm.partition import Partition, PartitionSearch
+from scheduler.search.ecm.pricing import Settled
 from scheduler.search.taco2019.grouping import AtRoot, Found
 from scheduler.search.tile_sizes import Tiling
 from scheduler.search.trace import Decision, Infeasible, Rejected
@@ -140,6 +140,8 @@ def _priced(search: PartitionSearch, partition: Partition) -> float | None:
 
 def plan_explained(plan: Settled) -> list[Decision]:
     """The decisions of one group."""
+    if plan.why is not None:
+        return [plan.why]
     if plan.tiling is None:
         inlined = [p.stage for p in plan.group.placements]
         chosen = "computed at root" + (f", {', '.join(inlined)} inline in it" if inlined else "")

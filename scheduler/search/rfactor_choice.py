@@ -19,14 +19,9 @@ from scheduler.ir.schedule.schedule import Factor
 from scheduler.rewrites.names import fresh, taken
 from scheduler.rewrites.passes import with_factors
 from scheduler.rewrites.rfactor import factored, reductions
-from scheduler.search.update_loops import WORTH_THREADS, update_loops
+from scheduler.search.params import PARAMS
+from scheduler.search.update_loops import update_loops
 
-LONG = 64
-"""Operations of a point below which no reduction is looked at."""
-ROUNDS = 8
-"""Terms that each lane of an interleaved reduction has at least: what is joined at the end is little beside them."""
-SHARE = 4
-"""The work of a reduction is at least so many times that of setting up and joining its parts."""
 PARTS_OF = {"sum", "product", "min", "max", "any", "all"}
 
 
@@ -60,7 +55,7 @@ def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
 
 
 def _is_candidate(stage: StageFacts) -> bool:
-    return bool(stage.updates) or arithmetic_cost(stage.operations) >= LONG
+    return bool(stage.updates) or arithmetic_cost(stage.operations) >= PARAMS.rfactor_least_operations
 
 
 @dataclass
@@ -86,7 +81,7 @@ class _Choice:
         if not threads and lanes < 2:
             return
         for target in self._targets(stage, facts):
-            if target.work < WORTH_THREADS or not self._may_be_cut(stage, target.definition):
+            if target.work < PARAMS.worth_threads_operations or not self._may_be_cut(stage, target.definition):
                 continue
             within = stage.name
             if threads:
@@ -148,7 +143,7 @@ class _Choice:
         parts = self.platform.threads
         domain = target.definition.domain
         outermost_first = domain if isinstance(target.definition, Reduce) else domain[::-1]
-        if target.work < SHARE * parts * facts.root_points:
+        if target.work < PARAMS.rfactor_work_share * parts * facts.root_points:
             return None
         for r in outermost_first:
             if self.facts.estimates.trips(r) >= 2 * parts:
@@ -184,7 +179,7 @@ class _Choice:
                 for v in {n.name for n in walk(fastest) if isinstance(n, Var)} & counted.keys():
                     counted[v] += 1
         best = max(reduction.domain, key=lambda r: counted[r.name])
-        long = self.facts.estimates.trips(best) >= ROUNDS * lanes
+        long = self.facts.estimates.trips(best) >= PARAMS.rfactor_terms_per_lane * lanes
         return best if counted[best.name] and long else None
 
     def _cut(self, stage: str, number: int, variable: str, parts: int, interleaved: bool) -> str | None:

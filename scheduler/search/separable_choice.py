@@ -19,11 +19,10 @@ from scheduler.ir.schedule.schedule import Separation
 from scheduler.rewrites.names import fresh, taken
 from scheduler.rewrites.passes import with_separations
 from scheduler.rewrites.split_separable import put_in, split
+from scheduler.search.params import PARAMS
 from scheduler.search.trace import Decision, Rejected
 
 SOURCE = "separable windows"
-KEEPING = 1
-"""Operations that it counts for to keep an element of the first step for the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def _cost(partial: Stage, stage: Stage, extents: dict[str, int]) -> float:
     rates = [reduce(hull, spans).rate for spans in zip(*reads, strict=True)]
     points = prod(abs(float(rate)) or 1.0 for rate in rates)
     points /= prod(extents.get(d, 1) for d in stage.dims if d not in partial.dims)
-    return _work(stage) + points * (_work(partial) + KEEPING)
+    return _work(stage) + points * (_work(partial) + PARAMS.separation_kept_operations)
 
 
 def _work(stage: Stage) -> float:

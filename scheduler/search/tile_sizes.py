@@ -12,23 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.counts import GroupCounts, pick
-from cost_models.model import Breakdown, CostModel
+from cost_models.interface import Breakdown, CostModel
 from platforms import Platform
 from scheduler.features.fusion_group import Effective, Members, effective
 from scheduler.features.group_counts import Levels, group_counts, in_registers
 from scheduler.features.loop_nest import Axis, Nest, axis, single
-from scheduler.features.pipeline_features import StageFacts
+from scheduler.features.pipeline_features import Facts, StageFacts
 from scheduler.features.unroll_and_jam import points_together
+from scheduler.ir.memo import once
 from scheduler.ir.schedule.schedule import dim_of, inner
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.levels import Choice, LoopOrder
 from scheduler.search.trace import Infeasible, Rejected
 
-MAX_CANDIDATES = 20_000
-SAME_COST = 1e-9
 LISTED = 3
-NARROWEST = 256
-"""Elements along memory that a tile has at least, as in the released code of TACO 2019: the cost of short rows, whose
-vectors and halos are cut off at both ends on every level of a pyramid, is none that its model knows."""
 
 
 class Axes:
@@ -42,9 +39,9 @@ class Axes:
         platform: Platform,
         overlaps: dict[str, int],
         strips: bool,
-        candidates: int = MAX_CANDIDATES,
+        candidates: int = PARAMS.paper_tile_sizes,
         also: Callable[[int], Iterable[int]] = lambda extent: (),
-        least: int = NARROWEST,
+        least: int = PARAMS.narrowest_tile_elements,
     ) -> None:
         self.output, self.tiled, self.strips, self.also = output, tiled, strips, also
         self.overlaps, self.least = overlaps, least
@@ -210,6 +207,11 @@ class PaperCounting:
         return (shape.inside, *shape.levels.items())
 
 
+@once
+def _single_nests(facts: Facts) -> dict[Hashable, Nest]:
+    return {}
+
+
 class Sizing:
     """Finds tile sizes for one shape after the other; the same counts are made once. Costs that differ by less than
     `same` of the least are taken to be the same. `constrained`: by memory and threads, as the paper's; a model of time
@@ -222,7 +224,7 @@ class Sizing:
         model: CostModel,
         axes: Axes,
         counting: Counting | None = None,
-        same: float = SAME_COST,
+        same: float = PARAMS.paper_same_cost,
         constrained: bool = True,
     ) -> None:
         self.members, self.platform, self.model, self.axes = members, platform, model, axes
@@ -270,7 +272,7 @@ class Sizing:
     def counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
         """The counts of a shape with these tile sizes; see Counting."""
         facts = self.members.facts
-        known: dict[Hashable, Nest] = facts.remembered.setdefault("single nests", {})
+        known = _single_nests(facts)
         key = (self.members.output, shape.order.loops, *sizes.items())
         nest = known.get(key)
         if nest is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Kind = Literal[
@@ -40,18 +40,44 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """A step of a strategy that was made: the `rule` by its name, `where` (a stage, or the pipeline), its `arguments`
+    in
+    words, and the lines of definitions and loop nests that it changed, as they were `before` and as they are
+    `after`."""
+
+    rule: str
+    where: str
+    arguments: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def to_document(self) -> dict[str, Any]:
+        """The step as plain data, for JSON."""
+        return {**asdict(self), "before": list(self.before), "after": list(self.after)}
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> Applied:
+        """The step that `to_document` wrote."""
+        return Applied(**{**document, "before": tuple(document["before"]), "after": tuple(document["after"])})
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """The decisions in the order they were made; `unit` is that of the costs."""
+    """The decisions in the order they were made; `unit` is that of the costs. `steps` are those of the strategy that
+    made the schedule, where one did; the decisions are then of the search that it asked for."""
 
     method: str
     unit: str
     decisions: tuple[Decision, ...]
+    steps: tuple[Applied, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """The trace as plain data, for JSON."""
         return {
             "method": self.method,
             "unit": self.unit,
+            **({"steps": [s.to_document() for s in self.steps]} if self.steps else {}),
             "decisions": [
                 {
                     "kind": d.kind,
@@ -76,4 +102,5 @@ class Trace:
                 Decision(**{**d, "rejected": tuple(Rejected(**r) for r in d["rejected"])})
                 for d in document["decisions"]
             ),
+            tuple(map(Applied.from_document, document.get("steps", ()))),
         )

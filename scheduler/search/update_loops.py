@@ -8,14 +8,16 @@ from platforms import Platform
 from scheduler.analysis.dependence import default_order, independent, may_reorder
 from scheduler.features.group_counts import SMALL_EXTENT
 from scheduler.features.pipeline_features import Facts, StageFacts, UpdateFacts
+from scheduler.ir.memo import once
 from scheduler.ir.pipeline.expressions import Access, Var, walk
 from scheduler.ir.pipeline.pipeline import Stage, Update
 from scheduler.ir.schedule.schedule import UpdateLoops, Vector
+from scheduler.search.params import PARAMS
 
-FEW_TERMS = 64
-"""A domain of at most so many iterations is run inside the vectors: what it adds up stays in registers."""
-WORTH_THREADS = 100_000
-"""Operations below which an update is not worth starting threads for: about 20 microseconds of one core."""
+
+@once
+def _known(facts: Facts) -> dict[tuple[str, int, int, bool], tuple[UpdateLoops, ...]]:
+    return {}
 
 
 def update_loops(
@@ -26,10 +28,10 @@ def update_loops(
     if not stage.updates:
         return ()
     lanes, shared_by = platform.vector_bytes // max(1, computed_bytes), platform.threads if threads else 1
-    key = ("update loops", name, lanes, shared_by, strict)
-    loops: tuple[UpdateLoops, ...] | None = facts.remembered.get(key)
+    known, key = _known(facts), (name, lanes, shared_by, strict)
+    loops = known.get(key)
     if loops is None:
-        loops = facts.remembered[key] = tuple(
+        loops = known[key] = tuple(
             _loops(definition, update, stage, found, lanes, shared_by, strict)
             for update, found in zip(definition.updates, stage.updates, strict=True)
         )
@@ -42,7 +44,7 @@ def _loops(
     vector = _vector_loop(definition, update, found, lanes, strict)
     order = _order(definition, update, stage, found, vector, strict)
     parallel = None
-    if threads > 1 and arithmetic(found) >= WORTH_THREADS:
+    if threads > 1 and arithmetic(found) >= PARAMS.worth_threads_operations:
         order, parallel = _threaded(definition, update, found, order, vector, threads, strict)
     if vector is not None and not independent(definition, update, order, vector):
         vector = None
@@ -92,7 +94,7 @@ def _order(
     few = tuple(n for n in free if found.trips(n) <= SMALL_EXTENT)
     rest = tuple(n for n in free if n not in few)
     moves = {n.name for e in update.at for n in walk(e) if isinstance(n, Var)}
-    short = prod(found.trips(n) for n in domain) <= FEW_TERMS
+    short = prod(found.trips(n) for n in domain) <= PARAMS.update_terms_inside_vectors
     # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
     shared = _share_places(update, few)
     if short and not moves.intersection(domain):

@@ -17,15 +17,11 @@ from scheduler.ir.loop.builder import MOST_REGISTERS
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
 from scheduler.rewrites.passes import normalise
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.levels import Choice, LoopOrder
 from scheduler.search.taco2019.tiling import few_iterations
 from scheduler.search.tile_sizes import Tiling
 from scheduler.search.update_loops import update_loops
-
-MUCH = 10
-"""Operations that are worth an order of loops in which they are done once: as many as an elementary function costs."""
-SHORT_ROW = 8
-"""Rows of fewer vectors have shorter ones, as wide as a register."""
 
 
 def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
@@ -146,11 +142,11 @@ def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost:
     along it; None where all that is little."""
     stage = members.facts.stages[name]
     inside = [d for d in dims if d not in outermost and stage.extent(d) > 1]
-    if stage.updates or not inside or arithmetic_cost(stage.operations) < MUCH:
+    if stage.updates or not inside or arithmetic_cost(stage.operations) < PARAMS.inside_vectors_least_operations:
         return None
     apart = work_apart(members.facts.definitions[name])
     most, dim = max((apart[d], d) for d in inside)
-    return dim if most >= MUCH else None
+    return dim if most >= PARAMS.inside_vectors_least_operations else None
 
 
 def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
@@ -185,7 +181,7 @@ def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -
         return None
     stored = platform.vector_bytes // (1 << (stage.bytes_per_point - 1).bit_length())
     lanes = min(stored, vector.lanes * MOST_REGISTERS)
-    while lanes > vector.lanes and stage.extent(vector.dim) < SHORT_ROW * lanes:
+    while lanes > vector.lanes and stage.extent(vector.dim) < PARAMS.wide_row_vectors * lanes:
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
 

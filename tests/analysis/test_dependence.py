@@ -212,6 +212,7 @@ def test_no_proof_is_wrong(case: tuple[Stage, Update], rng: random.Random) -> No
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(updates())
+@pytest.mark.slow
 def test_free_dims_are_always_independent(case: tuple[Stage, Update]) -> None:
     stage, update = case
     order = default_order(stage, update)
@@ -238,6 +239,7 @@ def fills(draw: st.DrawFn) -> tuple[Stage, Update]:
 
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(st.one_of(updates(), fills()), st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_what_is_written_first_does_not_matter_before(case: tuple[Stage, Update], rng: random.Random) -> None:
     stage, update = case
     default = default_order(stage, update)

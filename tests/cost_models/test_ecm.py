@@ -7,7 +7,7 @@ import pytest
 
 from cost_models.counts import GroupCounts, StageCounts
 from cost_models.ecm import Ecm
-from cost_models.machine import machine_of
+from cost_models.ecm.machine import machine_of
 from cost_models.operations import Operations
 from cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
 from platforms import CpuPlatform, catalog

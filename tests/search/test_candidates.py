@@ -8,7 +8,7 @@ from support.methods import PAPER
 from support.small_pipelines import F, blur, pipeline, stage, x, y
 
 import scheduler.pipelines
-from cost_models.model import Breakdown, StageCost, Term, combined
+from cost_models.interface import Breakdown, StageCost, Term, combined
 from cost_models.taco2019 import Taco2019
 from scheduler.features.pipeline_features import gather
 from scheduler.ir.schedule.schedule import Schedule

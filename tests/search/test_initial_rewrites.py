@@ -6,7 +6,7 @@ import pytest
 from support.machines import machine
 
 from scheduler import pipelines
-from scheduler.search import METHODS, SearchOptions, autoschedule, explain
+from scheduler.search import SearchOptions, autoschedule, explain, methods
 
 
 def told(name: str, **options: object) -> list[str]:
@@ -19,7 +19,7 @@ def told(name: str, **options: object) -> list[str]:
     return [f"{d.subject}: {d.chosen}" for d in found]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 def test_stages_that_others_take_the_place_of_are_told_with_these(method: str) -> None:
     scan, readers = told("max_filter", method=method)
     assert scan == "vert_log: a stage a level: " + ", ".join(f"vert_log_{n}" for n in range(6))

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from scheduler.features.pipeline_features import Facts
+from scheduler.ir.schedule.primitives.parallel import NONE
+from scheduler.ir.schedule.primitives.primitive import R
 from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Tile, Vector, dim_of, inner, outer
-from scheduler.search.constraints.constraints import NONE, Fixed, FixedStage
-
-FEW = (16, 32, 64, 128, 256)
-"""Tile sizes that are tried of a dim that is open, beside that of the search, the whole extent and a thread's share."""
+from scheduler.search.constraints.constraints import Fixed, FixedStage
+from scheduler.search.params import PARAMS
 
 
 def imposed(facts: Facts, group: Group, fixed: Fixed, threads: int) -> Iterator[Group]:
@@ -74,18 +74,17 @@ def _with_loops(facts: Facts, group: Group, fixed: FixedStage, levels: frozenset
     row = next((dim_of(loop) for loop in loops if dim_of(loop) not in unroll), None)
     vector = _vector(group.vector, row, stage.storage, fixed)
     could = vector is not None and vector.dim == stage.storage[0]
-    stream = (group.stream and could) if fixed.stream is None else fixed.stream
-    ahead = group.prefetch if fixed.prefetch is None else fixed.prefetch
-    return replace(
-        group,
-        loops=loops,
-        tiles=tiles,
-        unroll=unroll,
-        parallel=parallel,
-        vector=vector,
-        stream=stream,
-        prefetch=ahead,
-    )
+    stream = group.stream and could
+    group = replace(group, loops=loops, tiles=tiles, unroll=unroll, parallel=parallel, vector=vector, stream=stream)
+    return _with_others(group, fixed)
+
+
+def _with_others(record: R, fixed: FixedStage) -> R:
+    """The record with what is fixed that hangs on nothing else."""
+    for primitive, value in fixed.given:
+        if primitive.stands_alone and type(record) in primitive.records:
+            record = primitive.put(record, primitive.of_fixed(value))
+    return record
 
 
 def _around_the_row(loops: tuple[str, ...], opened: Sequence[str], unrolled: int) -> tuple[str, ...]:
@@ -121,7 +120,7 @@ def _sizes(facts: Facts, group: Group, fixed: Fixed, threads: int) -> Iterator[G
     options: list[dict[str, int | None]] = [chosen]
     if free and named:
         extent = stage.extent(free[0])
-        sizes = [_cut(n, extent) for n in (-(-extent // threads), extent, *FEW)]
+        sizes = [_cut(n, extent) for n in (-(-extent // threads), extent, *PARAMS.fixed_other_tile_sizes)]
         options += [{**chosen, free[0]: n} for n in dict.fromkeys(sizes)]
     for option in options:
         yield replace(group, tiles=tuple(Tile(d, size) for d, size in option.items()))
@@ -176,7 +175,8 @@ def _placed(facts: Facts, group: Group, p: Placement, own: FixedStage, inline: b
     order = _reordered(tuple(order), own.order)
     vector = None if storage == "registers" else _row_vector(p, stage.storage, order, own, group.vector)
     fold = True if storage == "registers" else p.fold if p.compute != INLINE else True
-    return Placement(p.stage, compute, store, fold, storage, order, vector, p.updates)
+    placed = Placement(p.stage, compute, store, fold, storage, order, vector, p.updates, p.attributes)
+    return _with_others(placed, own)
 
 
 def _row_vector(

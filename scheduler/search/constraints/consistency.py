@@ -10,9 +10,10 @@ from scheduler.analysis.stage_graph import StageGraph
 from scheduler.errors import Problem
 from scheduler.frontends.document.diagnostics import pointer
 from scheduler.ir.pipeline.pipeline import Stage
-from scheduler.ir.schedule.schedule import INLINE, ROOT, dim_of, inner, outer
-from scheduler.legality.verifier import MAX_UNROLL
-from scheduler.search.constraints.constraints import NONE, OPEN, Fixed, FixedStage
+from scheduler.ir.schedule.primitives.primitive import FixedSite
+from scheduler.ir.schedule.primitives.registry import fixable
+from scheduler.ir.schedule.schedule import INLINE, ROOT, dim_of, inner
+from scheduler.search.constraints.constraints import OPEN, Fixed, FixedStage
 
 
 def contradictions(fixed: Fixed, graph: StageGraph, stages: Mapping[str, Stage]) -> tuple[Problem, ...]:
@@ -42,20 +43,23 @@ class _Rules:
 
     def of(self, name: str, fixed: FixedStage) -> Iterator[Problem]:
         yield from self._place(name, fixed)
-        yield from self._group(name, fixed)
+        stage = self.stages[name]
+        site = FixedSite(name, stage, pure_dims(stage), {p.key: fixed.get(p.key) for p in fixable()})
+        for primitive, value in fixed.given:
+            for place, message in primitive.contradictions(value, site):
+                yield _problem(name, primitive.key, message, *place)
         if name not in self.graph.outputs and not self.fixed.root(name) and not self.fixed.inline(name):
             yield from self._member(name, fixed)
 
     def _place(self, name: str, fixed: FixedStage) -> Iterator[Problem]:
         """Inline, in a group or its output: one of them, and only with what belongs to it."""
         stage, is_output = self.stages[name], name in self.graph.outputs
-        real = [k for k in ("store", "storage", "order", "vector") if getattr(fixed, k)]
         if fixed.compute == INLINE:
             if is_output:
                 yield _problem(name, "compute", f"'{name}' is an output of the pipeline, which is at root: not inline")
             if stage.updates:
                 yield _problem(name, "compute", f"'{name}' has updates, which need memory: not inline")
-            for key in (*real, *fixed.of_group):
+            for key in (*fixed.of_stage, *fixed.of_group):
                 yield _problem(name, key, f"'{name}' is inline (compute): it has no {key}")
         at_root = fixed.compute == ROOT or bool(fixed.of_group) or is_output
         why = "compute" if fixed.compute == ROOT else (*fixed.of_group, "an output of the pipeline")[0]
@@ -65,41 +69,6 @@ class _Rules:
             yield _problem(name, "store", f"'{name}' is the output of a group ({why}): it is stored at root")
         if at_root and fixed.storage == "registers":
             yield _problem(name, "storage", f"'{name}' is the output of a group ({why}): not in registers")
-        for key in ("order", "vector"):
-            if getattr(fixed, key) not in ((), None, 1) and not stage.dims:
-                yield _problem(name, key, f"'{name}' has no dims: there is nothing to give it in {key}")
-
-    def _group(self, name: str, fixed: FixedStage) -> Iterator[Problem]:
-        """The loops of the group that the stage is the output of."""
-        stage = self.stages[name]
-        pure, loops = pure_dims(stage), fixed.loops
-        for key, listed in (("loops", loops), ("order", fixed.order), ("unroll", fixed.unroll or ())):
-            if len(set(listed)) != len(listed):
-                yield _problem(name, key, f"one of {', '.join(listed)} is there twice")
-        kinds = [loop.endswith(".outer") for loop in loops]
-        if kinds != sorted(kinds):
-            yield _problem(name, "loops", "inter-tile loops are outside of all intra-tile loops")
-        own = tuple(dim_of(loop) for loop in loops if loop == inner(dim_of(loop)))
-        if not _agree(own, fixed.order):
-            yield _problem(name, "order", f"the loops are fixed in another order: {', '.join(loops)}")
-        for dim, size in fixed.tiles:
-            if size is not None and dim not in pure:
-                yield _problem(name, "tiles", f"an update of '{name}' does not keep '{dim}' in place: no tiles", dim)
-            if size is not None and size > MAX_UNROLL and dim in (fixed.unroll or ()):
-                yield _problem(name, "unroll", f"the tile of '{dim}' is {size}: at most {MAX_UNROLL} are unrolled")
-        parallel = fixed.parallel
-        if parallel in (None, NONE):
-            return
-        tiled = [outer(d) for d, size in fixed.tiles if size is not None] + [o for o in loops if o.endswith(".outer")]
-        outside = [o for o in tiled if parallel.endswith(".inner")]
-        if loops and parallel in loops and parallel != loops[-1]:
-            outside = [loops[-1]]
-        if outside:
-            yield _problem(name, "parallel", f"only the outermost loop is parallel: '{outside[0]}' is outside of it")
-        if dim_of(parallel) not in pure:
-            yield _problem(name, "parallel", f"an update of '{name}' does not keep '{dim_of(parallel)}' in place")
-        if dim_of(parallel) in (fixed.unroll or ()) and parallel.endswith(".inner"):
-            yield _problem(name, "parallel", f"'{dim_of(parallel)}' is unrolled (unroll)")
 
     def _member(self, name: str, fixed: FixedStage) -> Iterator[Problem]:
         """A stage at loops of a group: which group that can be, and whether it has them."""
@@ -112,7 +81,6 @@ class _Rules:
             key = levels[0][0] if levels else "storage"
             yield _problem(name, key, f"'{name}' is read by the groups of {named}: at a loop only one of them reads it")
             return
-        yield from self._registers(name, fixed)
         if _is_inside(fixed.store, fixed.compute):
             yield _problem(name, "store", f"'{name}' is computed at {fixed.compute}, outside of {fixed.store}")
         outputs = forced or [o for o in readers(self.graph, name) if self.fixed.root(o) is not False]
@@ -135,17 +103,6 @@ class _Rules:
                     seen.add(consumer)
                     pending.append(consumer)
         return list(found)
-
-    def _registers(self, name: str, fixed: FixedStage) -> Iterator[Problem]:
-        if fixed.storage != "registers":
-            return
-        if self.stages[name].updates:
-            yield _problem(name, "storage", f"'{name}' has updates: not in registers")
-        if fixed.compute is not None and fixed.compute.endswith(".outer"):
-            message = f"what is in registers is computed at the vectorised loop, not at {fixed.compute} (compute)"
-            yield _problem(name, "storage", message)
-        if fixed.vector == 1:
-            yield _problem(name, "storage", f"registers hold vectors, and '{name}' has none (vector)")
 
     def _nesting(self, name: str, group: FixedStage, levels: list[tuple[str, str]]) -> Iterator[Problem]:
         """The order of levels; `group` is what is fixed of the one group that the stage can be in."""
@@ -172,12 +129,6 @@ def _is_inside(loop: str | None, other: str | None) -> bool:
 
 def _before(loops: tuple[str, ...], loop: str | None, other: str | None) -> bool:
     return loop in loops and other in loops and loops.index(str(loop)) < loops.index(str(other))
-
-
-def _agree(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """True if what both name is in the same order in both."""
-    common = set(a) & set(b)
-    return [n for n in a if n in common] == [n for n in b if n in common]
 
 
 def _problem(name: str, key: str, message: str, *further: str) -> Problem:

@@ -1,75 +1,80 @@
-"""Constrained search: the method `default` around decisions that the caller has fixed.
+"""Constrained search: the space of the method `default`, filtered by what the caller has fixed.
 
-Groups are found as always, among the partitions that have the outputs and the inline stages that are fixed. Then what
-is fixed is put into the best plans of every group that it is about, and of those that are legal the cheapest is taken.
-Windows are not separated: the stages are those that the caller knows.
+The variants and partitions that the search has looked at without them are those that it starts from. Of each variant
+that has all stages that are named, partitions are those with the outputs and inline stages that are fixed; of the plans
+of their groups those stay that have what is fixed of them, and it is put into the others. So whatever the search finds
+by itself is found, where that has what is fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf, isfinite
 
-from cost_models.counts import GroupCounts
-from cost_models.model import Breakdown, CostModel, combined
-from platforms import Platform
-from scheduler.errors import FixedContradiction, IllegalSchedule, Problem
+from scheduler.errors import DocumentError, FixedContradiction, IllegalSchedule, Problem
 from scheduler.features.pipeline_features import Facts
 from scheduler.features.schedule_features import counts_of_group
 from scheduler.frontends.document.diagnostics import pointer
-from scheduler.ir.schedule.schedule import Group
+from scheduler.ir.schedule.schedule import Group, Schedule
 from scheduler.legality.verifier import check_group
-from scheduler.search.candidates import Candidate, candidate
 from scheduler.search.constraints.application import imposed
 from scheduler.search.constraints.constraints import Fixed
-from scheduler.search.constraints.document import to_document
-from scheduler.search.deadline import Deadline
-from scheduler.search.ecm.group_candidates import Planner, Settled
+from scheduler.search.constraints.document import check, to_document
+from scheduler.search.ecm.group_candidates import Planner
 from scheduler.search.ecm.partition import Partition, PartitionSearch
-from scheduler.search.group_trace import factor_explained, partition_explained, plan_explained
-from scheduler.search.k_best import best_combinations
-from scheduler.search.rfactor_choice import Factored
+from scheduler.search.ecm.pricing import GroupCandidate, Settled
+from scheduler.search.ecm.variants import Variant
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.grouping import Segment
-from scheduler.search.taco2019.method import degraded_by
-from scheduler.search.trace import Decision, Trace
+from scheduler.search.trace import Decision
 
-KEPT = 8
-"""Groups that are kept of each segment, for the best k schedules."""
+Refusals = list[DocumentError | FixedContradiction]
 
 
-def decide(
-    factored: Factored,
-    platform: Platform,
-    model: CostModel,
-    deadline: Deadline,
-    top: int,
-    fixed: Fixed,
-) -> tuple[tuple[Candidate, ...], Trace]:
-    """The best `top` schedules that have all of `fixed`, the best first, and the trace of the first.
+def constrained(known: Sequence[Variant], fixed: Fixed, close: float) -> list[Variant]:
+    """The variants of which schedules have everything that is fixed, the cheapest first, each with the partitions that
+    are `known` of it, the best first, and one that is found around what is fixed. Only those are worked out that cost
+    no more than `close` times the cheapest, and the best.
 
-    Raises FixedContradiction where there is none.
+    Raises FixedContradiction where there is none, DocumentError where no variant has all stages that are named.
     """
-    facts, strict = factored.facts, factored.plan.schedule.strict
-    fixed = bounded(fixed, facts)
-    planner = Planner(facts, platform, model, strict, deadline.expired, {})
-    search = Constrained(facts, planner, fixed)
-    partition = search.best([search.start()])
-    if not isfinite(search.cost(partition)):
-        raise FixedContradiction(tuple(search.problems(partition)))
-    making = _Making(facts, platform, model, strict, planner, fixed)
-    choices = [making.groups(segment) for segment in search.segments(partition)]
-    degraded = degraded_by({}, deadline)
-    found = []
-    for made in best_combinations(choices, top):
-        groups = tuple(g.group for g in made)
-        plan = factored.plan.scheduled(groups, degraded)
-        found.append(candidate(facts, plan, [g.counts for g in made], combined(g.cost for g in made)))
-    decisions = [*map(factor_explained, factored.plan.schedule.factors), *_fixed_explained(fixed)]
-    decisions += partition_explained(search, partition, None)
-    for first in (made[0] for made in choices):
-        decisions += first.explained
-    return tuple(found), Trace(factored.plan.schedule.method, model.unit, tuple(decisions))
+    refused: Refusals = []
+    found: list[Variant] = []
+    variants: dict[Schedule, list[Variant]] = {}
+    for v in known:
+        variants.setdefault(v.plan.schedule, []).append(v)
+    for schedule in sorted(variants, key=lambda s: len(s.separations) + len(s.joinings)):
+        try:
+            found += _partitions(variants[schedule], fixed)
+        except (DocumentError, FixedContradiction) as error:
+            refused.append(error)
+    best = (known[0].plan.schedule, known[0].partition)
+    kept: list[Variant] = []
+    for v in sorted(found, key=lambda v: v.cost):
+        if not kept or v.cost <= kept[0].cost * close or (v.plan.schedule, v.partition) == best:
+            try:
+                v.search.plans(v.partition)
+                kept.append(v)
+            except FixedContradiction as error:
+                refused.append(error)
+    if not kept:
+        raise next((e for e in refused if isinstance(e, FixedContradiction)), refused[0])
+    return kept
+
+
+def _partitions(variants: Sequence[Variant], fixed: Fixed) -> list[Variant]:
+    """Variants of one plan, with the partitions that have what is fixed."""
+    plan, search = variants[0].plan, variants[0].search
+    check(fixed, plan.pipeline)
+    space = Constrained(search.facts, search.planner, bounded(fixed, search.facts))
+    start = space.settled(space.start())
+    starts = [space.settled(v.partition) for v in variants]
+    partitions = dict.fromkeys([*starts, space.best([*starts, start])])
+    found = [Variant(plan, space, p) for p in partitions if isfinite(space.cost(p))]
+    if not found:
+        raise FixedContradiction(tuple(space.problems(start)))
+    return found
 
 
 def bounded(fixed: Fixed, facts: Facts) -> Fixed:
@@ -83,23 +88,19 @@ def bounded(fixed: Fixed, facts: Facts) -> Fixed:
 
 
 class Constrained(PartitionSearch):
-    """Partitions that have the outputs and inline stages that are fixed; any other costs infinitely much."""
+    """Partitions that have the outputs and inline stages that are fixed: any other costs infinitely much. Of their
+    groups those plans are taken that have what is fixed of them; and it is put into the others."""
 
     def __init__(self, facts: Facts, planner: Planner, fixed: Fixed) -> None:
         super().__init__(facts, planner)
         self.fixed = fixed
         self.forced = self.forced | {name for name, _ in fixed.stages if fixed.root(name)}
+        self.admitted: dict[Segment, tuple[GroupCandidate, ...]] = {}
 
     def start(self) -> Partition:
         """The partition with as few groups as there can be."""
         inlined = frozenset(name for name, _ in self.fixed.stages if self.fixed.inline(name))
         return Partition(self.forced, inlined - self.forced)
-
-    def best(self, starts: list[Partition]) -> Partition:  # type: ignore[override]
-        """The best partition that is found from `starts`; the first of them, which has everything that is fixed, where
-        none has a cost."""
-        found = super().best(starts)
-        return found if isfinite(self.cost(found)) else self.settled(starts[0])
 
     def cost(self, partition: Partition) -> float:
         return inf if any(self.problems(partition)) else super().cost(partition)
@@ -116,80 +117,66 @@ class Constrained(PartitionSearch):
             if self.fixed.inline(name) is False:
                 yield Problem("fixed_contradiction", pointer(name), f"'{name}' is inline in several groups")
 
+    def plans(self, partition: Partition) -> tuple[tuple[GroupCandidate, ...], ...]:
+        """The plans of every group that have what is fixed. Raises FixedContradiction where a group has none."""
+        segments, every = self.segments(partition), super().plans(partition)
+        return tuple(self._admitted(s, plans) for s, plans in zip(segments, every, strict=True))
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A group with its counts and its cost, and what there is to say about it."""
+    def _admitted(self, segment: Segment, plans: tuple[GroupCandidate, ...]) -> tuple[GroupCandidate, ...]:
+        if not any(name in segment.names for name, _ in self.fixed.stages):
+            return plans
+        found = self.admitted.get(segment)
+        if found is None:
+            legal, refused = self._filtered(plans, self.fixed)
+            if not legal:
+                raise FixedContradiction(tuple(self._contradictions(segment, plans, refused)))
+            found = self.admitted[segment] = tuple(sorted(legal, key=lambda plan: plan.total)[: PARAMS.kept_candidates])
+        return found
 
-    group: Group
-    counts: GroupCounts
-    cost: Breakdown
-    explained: tuple[Decision, ...]
-
-    @property
-    def total(self) -> float:
-        return float(self.cost.total)
-
-
-@dataclass
-class _Making:
-    """Makes groups that have what is fixed."""
-
-    facts: Facts
-    platform: Platform
-    model: CostModel
-    strict: bool
-    planner: Planner
-    fixed: Fixed
-
-    def groups(self, segment: Segment) -> list[Made]:
-        """The best groups of a segment, best first; FixedContradiction where none is legal."""
-        plans = [self.planner.settle(p) for p in self.planner.plans(segment)]
-        if all(name not in dict(self.fixed.stages) for name in segment.names):
-            return [self._as_planned(p) for p in plans]
-        legal, refused = self._imposed(plans, self.fixed)
-        if not legal:
-            raise FixedContradiction(tuple(self._problems(segment, plans, refused)))
-        return sorted(map(self._made, legal), key=lambda made: made.total)[:KEPT]
-
-    def _imposed(self, plans: list[Settled], fixed: Fixed) -> tuple[list[Group], list[str]]:
-        """The legal groups that come of the plans with what is fixed, and why others are none."""
-        legal: dict[Group, None] = {}
+    def _filtered(self, plans: tuple[GroupCandidate, ...], fixed: Fixed) -> tuple[list[GroupCandidate], list[str]]:
+        """The plans that have what is fixed, the legal ones that come of putting it into the others, and why others are
+        none."""
+        legal: dict[Group, GroupCandidate] = {}
         refused: dict[str, None] = {}
         for plan in plans:
-            for group in imposed(self.facts, plan.group, fixed, self.platform.threads):
+            settled = self.planner.settle(plan)
+            if fixed.admits_group(settled.group) is None:
+                legal.setdefault(settled.group, replace(plan, total=float(settled.cost.total), settled=settled))
+                continue
+            for group in imposed(self.facts, settled.group, fixed, self.planner.platform.threads):
                 reason = None if group in legal else self._refused(group, fixed)
-                if reason is None:
-                    legal[group] = None
-                else:
+                if reason is not None:
                     refused[reason] = None
-        return list(legal), list(refused)
+                elif group not in legal:
+                    legal[group] = self._made(plan.segment, group)
+        return list(legal.values()), list(refused)
 
     def _refused(self, group: Group, fixed: Fixed) -> str | None:
         """Why the group cannot be, None where it can."""
         try:
-            check_group(self.facts.pipeline, group, self.strict)
+            check_group(self.facts.pipeline, group, self.planner.strict)
         except IllegalSchedule as error:
             return str(error)
         return fixed.admits_group(group)
 
-    def _as_planned(self, plan: Settled) -> Made:
-        return Made(plan.group, plan.counts, plan.cost, tuple(plan_explained(plan)))
-
-    def _made(self, group: Group) -> Made:
-        counts = counts_of_group(self.facts, group, self.platform.threads)
-        cost = self.model.price(counts, self.platform)
+    def _made(self, segment: Segment, group: Group) -> GroupCandidate:
+        """The group counted and priced."""
+        platform = self.planner.platform
+        counts = counts_of_group(self.facts, group, platform.threads)
+        cost = self.planner.model.price(counts, platform)
         tiles = ", ".join(f"{t.dim} {'whole' if t.size is None else t.size}" for t in group.tiles) or "none"
         chosen = f"loops {' '.join(group.loops) or 'none'}; tiles {tiles}"
         reason = "the cheapest legal group that has what is fixed"
-        decision = Decision("tiling", group.output, chosen, reason, "fixed decisions", float(cost.total))
-        return Made(group, counts, cost, (decision,))
+        why = Decision("tiling", group.output, chosen, reason, "fixed decisions", float(cost.total))
+        return GroupCandidate(segment, float(cost.total), settled=Settled(group, counts, cost, None, why))
 
-    def _problems(self, segment: Segment, plans: list[Settled], refused: list[str]) -> Iterator[Problem]:
+    def _contradictions(
+        self, segment: Segment, plans: tuple[GroupCandidate, ...], refused: list[str]
+    ) -> Iterator[Problem]:
         """A problem for every stage of the segment whose decisions no legal group has; where each by itself could be,
         one for all of them."""
         here = [(name, stage) for name, stage in self.fixed.stages if name in segment.names]
-        alone = {name: self._imposed(plans, Fixed(((name, stage),))) for name, stage in here}
+        alone = {name: self._filtered(plans, Fixed(((name, stage),))) for name, stage in here}
         documents = to_document(self.fixed)
         for name, (legal, reasons) in alone.items():
             if legal and not all(found for found, _ in alone.values()):
@@ -200,7 +187,8 @@ class _Making:
             yield Problem("fixed_contradiction", pointer(name), message)
 
 
-def _fixed_explained(fixed: Fixed) -> Iterator[Decision]:
+def fixed_explained(fixed: Fixed) -> Iterator[Decision]:
+    """What the caller has decided, stage by stage."""
     for name, document in to_document(fixed).items():
         chosen = "; ".join(f"{key} {_words(value)}" for key, value in document.items())
         yield Decision("fixed", name, chosen, "the caller decided it", "fixed decisions")

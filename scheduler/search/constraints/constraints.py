@@ -8,24 +8,24 @@ Their document, and what can be wrong with one, is in `document`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from scheduler.ir.schedule.schedule import INLINE, ROOT, Group, Placement, Schedule, Vector
-
-NONE = "none"
-"""The value of `parallel` for no threads."""
+from scheduler.ir.schedule.primitives.primitive import Primitive
+from scheduler.ir.schedule.primitives.registry import fixable
+from scheduler.ir.schedule.schedule import INLINE, ROOT, Attributes, Group, Placement, Schedule
 
 
 @dataclass(frozen=True, slots=True)
 class FixedStage:
-    """Fixed decisions about one stage.
+    """Fixed decisions about one stage, each of a primitive that `fixable` has, in the form that this says.
 
     `compute` is INLINE, ROOT (the stage is the output of a group) or a loop of the group that it is in; `store` a loop.
     `vector` are lanes, 1 for no vectors. `order` are its dims and `loops` the loops of its group, from the innermost;
     those that are not named may lie anywhere between. `tiles` (None: the whole extent), `loops`, `parallel` (or NONE),
     `unroll` (all unrolled dims), `stream` and `prefetch` are of the group that the stage is the output of.
+    `attributes` are of primitives that have no field of their own.
     """
 
     compute: str | None = None
@@ -39,13 +39,28 @@ class FixedStage:
     unroll: tuple[str, ...] | None = None
     stream: bool | None = None
     prefetch: int | None = None
+    attributes: Attributes = ()
+
+    def get(self, key: str) -> object:
+        """What is fixed of a primitive, or what it has where that is open."""
+        if key in FixedStage.__dataclass_fields__:
+            return getattr(self, key)
+        return dict(self.attributes).get(key)
+
+    @property
+    def given(self) -> tuple[tuple[Primitive[Any], Any], ...]:
+        """The primitives that are fixed, with what is fixed of them."""
+        return tuple((p, value) for p in fixable() if (value := self.get(p.key)) != p.open)
 
     @property
     def of_group(self) -> tuple[str, ...]:
         """The keys that are fixed and that only the output of a group has."""
-        given = {"tiles": self.tiles, "loops": self.loops, "parallel": self.parallel}
-        open_or_not = [k for k in ("unroll", "stream", "prefetch") if getattr(self, k) is not None]
-        return (*(k for k, v in given.items() if v), *open_or_not)
+        return tuple(p.key for p, _ in self.given if p.records == (Group,))
+
+    @property
+    def of_stage(self) -> tuple[str, ...]:
+        """The keys that are fixed of a stage in memory or registers, wherever it is computed."""
+        return tuple(p.key for p, _ in self.given if Placement in p.records and p.key != "compute")
 
 
 OPEN = FixedStage()
@@ -73,8 +88,7 @@ class Fixed:
         fixed = self.of(stage)
         if fixed.compute is not None:
             return fixed.compute == INLINE
-        real = fixed.store or fixed.storage or fixed.order or fixed.vector or fixed.of_group
-        return False if real else None
+        return False if fixed.of_stage or fixed.of_group else None
 
     def root(self, stage: str) -> bool | None:
         """True if the stage has to be the output of a group, False if it must not be; None where it is open."""
@@ -103,7 +117,7 @@ class Fixed:
         return next(self._refusals(group), None)
 
     def _refusals(self, group: Group) -> Iterator[str]:
-        yield from _of_output(group, self.of(group.output))
+        yield from _differences(group.output, self.of(group.output), group)
         for placement in group.placements:
             yield from _of_placement(placement, self.of(placement.stage))
 
@@ -112,80 +126,20 @@ FREE = Fixed()
 """Nothing is fixed."""
 
 
-def _of_output(group: Group, fixed: FixedStage) -> Iterator[str]:
-    name = group.output
-    if fixed.compute not in (None, ROOT):
-        yield f"'{name}' is the output of a group, not {_level(fixed.compute)}"
-    if fixed.store is not None:
-        yield f"'{name}' is the output of a group, not stored at {fixed.store}"
-    if fixed.storage == "registers":
-        yield f"'{name}' is the output of a group, not kept in registers"
-    tiles = {t.dim: t.size for t in group.tiles}
-    for dim, size in fixed.tiles:
-        if tiles.get(dim) != size:
-            yield f"the tile of '{dim}' of '{name}' is {_size(tiles.get(dim))}, not {_size(size)}"
-    if not _in_order(fixed.loops, group.loops):
-        yield f"the loops of '{name}' are {', '.join(group.loops)}, not {', '.join(fixed.loops)}"
-    if fixed.parallel is not None and (group.parallel or NONE) != fixed.parallel:
-        yield f"the parallel loop of '{name}' is {group.parallel or NONE}, not {fixed.parallel}"
-    if fixed.unroll is not None and set(fixed.unroll) != set(group.unroll):
-        yield f"'{name}' is unrolled in {', '.join(group.unroll) or NONE}, not {', '.join(fixed.unroll) or NONE}"
-    if fixed.stream not in (None, group.stream):
-        yield f"'{name}' is written {_past(group.stream)}, not {_past(fixed.stream)}"
-    if fixed.prefetch not in (None, group.prefetch):
-        yield f"'{name}' asks for what it reads {group.prefetch} bytes ahead, not {fixed.prefetch}"
-    own = tuple(loop.rpartition(".")[0] for loop in group.loops if loop.endswith(".inner"))
-    yield from _of_row(name, group.vector, own, fixed)
+def _differences(name: str, fixed: FixedStage, record: Group | Placement) -> Iterator[str]:
+    """Fixed decisions that a record has otherwise."""
+    for primitive, value in fixed.given:
+        refusal = primitive.refusal(name, value, record)
+        if refusal is not None:
+            yield refusal
 
 
 def _of_placement(placement: Placement, fixed: FixedStage) -> Iterator[str]:
     name = placement.stage
     if fixed.of_group:
         yield f"'{name}' is not the output of a group, so that it has no {fixed.of_group[0]}"
-    if fixed.compute not in (None, placement.compute):
-        yield f"'{name}' is {_level(placement.compute)}, not {_level(fixed.compute)}"
-    if placement.compute == INLINE:
-        for key in ("store", "storage", "order", "vector"):
-            if getattr(fixed, key):
-                yield f"'{name}' is inline, so that it has no {key}"
-        return
-    if fixed.store not in (None, placement.store):
-        yield f"'{name}' is stored at {placement.store}, not at {fixed.store}"
-    if fixed.storage not in (None, placement.storage):
-        yield f"'{name}' is in {placement.storage}, not in {fixed.storage}"
-    yield from _of_row(name, placement.vector, placement.order, fixed)
-
-
-def _of_row(name: str, vector: Vector | None, order: Sequence[str], fixed: FixedStage) -> Iterator[str]:
-    lanes = 1 if vector is None else vector.lanes
-    if fixed.vector not in (None, lanes):
-        yield f"'{name}' has {_lanes(lanes)}, not {_lanes(fixed.vector)}"
-    if not _in_order(fixed.order, order):
-        yield f"the dims of '{name}' are in the order {', '.join(order)}, not {', '.join(fixed.order)}"
-
-
-def _in_order(wanted: Sequence[str], found: Sequence[str]) -> bool:
-    """True if all of `wanted` are in `found`, in this order."""
-    rest = iter(found)
-    return all(name in rest for name in wanted)
-
-
-def _level(compute: str | None) -> str:
-    match compute:
-        case "inline":
-            return "inline"
-        case "root" | None:
-            return "at root"
-    return f"computed at {compute}"
-
-
-def _past(stream: bool | None) -> str:
-    return "past the caches" if stream else "through the caches"
-
-
-def _size(size: int | None) -> str:
-    return "whole" if size is None else str(size)
-
-
-def _lanes(lanes: int | None) -> str:
-    return "no vectors" if lanes == 1 else f"{lanes} lanes"
+    elif placement.compute == INLINE and fixed.compute in (None, INLINE):
+        for key in fixed.of_stage:
+            yield f"'{name}' is inline, so that it has no {key}"
+    else:
+        yield from _differences(name, fixed, placement)

@@ -7,59 +7,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from functools import lru_cache
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
+from platforms import Platform
 from scheduler.analysis.stage_graph import StageGraph, stage_graph
 from scheduler.errors import DocumentError, FixedContradiction, Problem
+from scheduler.features.pipeline_features import gather
 from scheduler.frontends.document.diagnostics import pointer
 from scheduler.frontends.document.names import close_to
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
-from scheduler.ir.schedule.document import MAX_PREFETCH, Flag
-from scheduler.ir.schedule.schedule import INLINE, ROOT, dim_of
+from scheduler.ir.plan import Plan
+from scheduler.ir.schedule.primitives.forms import Form
+from scheduler.ir.schedule.primitives.primitive import Primitive
+from scheduler.ir.schedule.primitives.registry import fixable
+from scheduler.ir.schedule.schedule import INLINE, ROOT, Schedule, dim_of
 from scheduler.rewrites.names import in_place_of
-from scheduler.rewrites.passes import normalise
+from scheduler.rewrites.passes import rewrite, with_joinings
 from scheduler.search.constraints.consistency import contradictions, readers
-from scheduler.search.constraints.constraints import NONE, Fixed, FixedStage
+from scheduler.search.constraints.constraints import Fixed, FixedStage
+from scheduler.search.output_fusion import together
+from scheduler.search.rfactor_choice import factor_reductions
+from scheduler.search.separable_choice import separate
 
 MAX_STAGES = 10_000
-NAME = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
-LOOP = rf"{NAME}\.(inner|outer)"
 
 
-def _absent(word: str | int) -> BeforeValidator:
-    """null in a document says `word`."""
-    return BeforeValidator(lambda value: word if value is None else value)
-
-
-Identifier = Annotated[str, Field(strict=True, pattern=f"^{NAME}$")]
-Loop = Annotated[str, Field(strict=True, pattern=f"^{LOOP}$")]
-Compute = Annotated[str, Field(strict=True, pattern=f"^({LOOP}|{INLINE}|{ROOT})$")]
-Threads = Annotated[str | None, Field(strict=True, pattern=f"^({LOOP}|{NONE})$"), _absent(NONE)]
-Lanes = Annotated[Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] | None, _absent(1)]
-Size = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Dims = Annotated[tuple[Identifier, ...], Field(max_length=16)]
-
-
-class _Stage(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    compute: Compute | None = None
-    store: Loop | None = None
-    storage: Literal["memory", "registers"] | None = None
-    order: Dims = ()
-    vector: Lanes = None
-    tiles: Annotated[dict[Identifier, Size | None], Field(max_length=16)] = {}
-    loops: Annotated[tuple[Loop, ...], Field(max_length=32)] = ()
-    parallel: Threads = None
-    unroll: Dims | None = None
-    stream: Flag | None = None
-    prefetch: Annotated[int, Field(strict=True, ge=0, le=MAX_PREFETCH)] | None = None
-
-
-_DOCUMENT = TypeAdapter(Annotated[dict[str, _Stage], Field(max_length=MAX_STAGES)])
+@lru_cache(maxsize=8)
+def _form(primitives: tuple[Primitive[Any], ...]) -> tuple[TypeAdapter[Any], tuple[str, ...]]:
+    """The form of documents in which these primitives are fixed, and the keys of a stage."""
+    fields: dict[str, Any] = {p.key: (p.fixed_form, p.open) for p in primitives}
+    stage = create_model("FixedStageForm", __base__=Form, **fields)
+    stages: Any = Annotated[dict[str, stage], Field(max_length=MAX_STAGES)]  # type: ignore[valid-type]
+    return TypeAdapter(stages), tuple(fields)
 
 
 def from_document(document: object) -> Fixed:
@@ -67,15 +50,17 @@ def from_document(document: object) -> Fixed:
     if not isinstance(document, Mapping):
         raise DocumentError((Problem("not_an_object", "", "fixed decisions are an object of stages by name"),))
     try:
-        parsed = _DOCUMENT.validate_python(document)
+        parsed = _form(fixable())[0].validate_python(document)
     except ValidationError as error:
         raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
-    found = []
-    for name, stage in sorted(parsed.items()):
-        values = {**stage.model_dump(), "tiles": tuple(sorted(stage.tiles.items()))}
-        if stage.model_fields_set:
-            found.append((name, FixedStage(**values)))
-    return Fixed(tuple(found))
+    return Fixed(tuple((name, _stage(form)) for name, form in sorted(parsed.items()) if form.model_fields_set))
+
+
+def _stage(form: BaseModel) -> FixedStage:
+    values = {p.key: p.read_fixed(getattr(form, p.key)) for p in fixable() if p.key in form.model_fields_set}
+    own = {key: value for key, value in values.items() if key in FixedStage.__dataclass_fields__}
+    others = ((key, value) for key, value in values.items() if key not in own)
+    return FixedStage(**own, attributes=tuple(sorted(others)))
 
 
 def to_document(fixed: Fixed) -> dict[str, Any]:
@@ -83,13 +68,35 @@ def to_document(fixed: Fixed) -> dict[str, Any]:
     return {name: _stage_document(stage) for name, stage in fixed.stages}
 
 
-def load(document: object, pipeline: Pipeline, strict: bool = False) -> Fixed:
-    """The decisions that `document` fixes of `pipeline`. Raises DocumentError with every name that is not the
-    pipeline's, and FixedContradiction with the decisions that no schedule can have together."""
+def load(document: object, pipeline: Pipeline, strict: bool = False, platform: Platform | None = None) -> Fixed:
+    """The decisions that `document` fixes of `pipeline`: of its stages, and of those that the search may make of its
+    windows and outputs, and, for a platform, of its reductions. Raises DocumentError with every name that is not among
+    these, and FixedContradiction with the decisions that no schedule can have together."""
     fixed = from_document(document)
     if fixed:
-        check(fixed, normalise(pipeline, strict))
+        plan = rewrite(pipeline, Schedule(pipeline.name, "", (), strict))
+        try:
+            check(fixed, plan.pipeline)
+        except DocumentError:
+            if not _of_another(fixed, plan, platform):
+                raise
     return fixed
+
+
+def _of_another(fixed: Fixed, plan: Plan, platform: Platform | None) -> bool:
+    """True if a pipeline that the search makes of that of the plan has all names."""
+    facts = gather(plan.pipeline)
+    if platform is not None:
+        factored = factor_reductions(plan, facts, platform)
+        plan, facts = factored.plan, factored.facts
+    separated = separate(plan, facts).plan
+    for other in (plan, separated, *(with_joinings(p, together(p.pipeline)) for p in (plan, separated))):
+        try:
+            check(fixed, other.pipeline)
+        except DocumentError:
+            continue
+        return True
+    return False
 
 
 def check(fixed: Fixed, pipeline: Pipeline) -> None:
@@ -128,21 +135,13 @@ class _Names:
 
     def _own(self) -> None:
         """The stage's own dims and loops."""
-        dims, fixed = self.stages[self.name].dims, self.fixed
+        dims = self.stages[self.name].dims
         loops = tuple(f"{d}.{kind}" for d in dims for kind in ("inner", "outer"))
-        whose = f"the stage '{self.name}'"
-        named: list[tuple[tuple[str | int, ...], str]] = [(("order", n), d) for n, d in enumerate(fixed.order)]
-        named += [(("tiles", d), d) for d, _ in fixed.tiles]
-        named += [(("unroll", n), d) for n, d in enumerate(fixed.unroll or ())]
-        for steps, dim in named:
-            if dim not in dims:
-                self._unknown("dim", dim, dims, whose, *steps)
-        own: list[tuple[tuple[str | int, ...], str]] = [(("loops", n), loop) for n, loop in enumerate(fixed.loops)]
-        if fixed.parallel not in (None, NONE):
-            own.append((("parallel",), str(fixed.parallel)))
-        for steps, loop in own:
-            if loop not in loops:
-                self._unknown("loop", loop, loops, whose, *steps)
+        for primitive, fixed in self.fixed.given:
+            for place, name in primitive.fixed_names(fixed):
+                what, known = ("loop", loops) if "." in name else ("dim", dims)
+                if name not in known:
+                    self._unknown(what, name, known, f"the stage '{self.name}'", primitive.key, *place)
 
     def _levels(self) -> None:
         """Levels are loops of a group that the stage may be in: over the dims of what is made of it."""
@@ -160,37 +159,18 @@ class _Names:
 
 
 def _stage_document(stage: FixedStage) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for key in ("compute", "store", "storage", "vector", "parallel", "stream", "prefetch"):
-        if getattr(stage, key) is not None:
-            document[key] = getattr(stage, key)
-    for key in ("order", "loops"):
-        if getattr(stage, key):
-            document[key] = list(getattr(stage, key))
-    if stage.unroll is not None:
-        document["unroll"] = list(stage.unroll)
-    if stage.tiles:
-        document["tiles"] = dict(stage.tiles)
-    return document
+    return {p.key: p.write_fixed(value) for p, value in stage.given}
 
 
 def _problem(detail: ErrorDetails) -> Problem:
     place = pointer(*(str(part)[:80] for part in detail["loc"]))
     match detail["type"]:
         case "extra_forbidden":
-            hint = close_to(str(detail["loc"][-1]), _Stage.model_fields)
-            return Problem(
-                "unknown_key", place, "there is no such key", hint or f"keys: {', '.join(_Stage.model_fields)}"
-            )
+            keys = _form(fixable())[1]
+            hint = close_to(str(detail["loc"][-1]), keys)
+            return Problem("unknown_key", place, "there is no such key", hint or f"keys: {', '.join(keys)}")
         case "string_pattern_mismatch":
-            return Problem("bad_value", place, "expected " + _EXPECTED.get(str(detail["loc"][1]), "a name"))
+            expected = next((p.expected for p in fixable() if p.key == detail["loc"][1]), "a name")
+            return Problem("bad_value", place, f"expected {expected}")
     message = detail["msg"]
     return Problem("bad_value", place, message[:1].lower() + message[1:])
-
-
-_EXPECTED = {
-    "compute": "'inline', 'root', or a loop such as 'y.inner'",
-    "store": "a loop such as 'y.outer'",
-    "loops": "a loop such as 'y.inner'",
-    "parallel": "'none' or a loop such as 'y.outer'",
-}

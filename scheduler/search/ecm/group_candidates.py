@@ -2,101 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 
-from cost_models.counts import GroupCounts
-from cost_models.model import Breakdown, CostModel
-from cost_models.taco2019 import arithmetic_cost
-from platforms import Platform
 from scheduler.features.column_walks import has_columns
-from scheduler.features.execution_mode import Running
 from scheduler.features.fusion_group import Members, members_of
-from scheduler.features.loop_nest import Nest
-from scheduler.features.pipeline_features import Facts, StageFacts
-from scheduler.features.schedule_features import counts_of_group, running_of
-from scheduler.features.simd_work import worked_counts
-from scheduler.ir.schedule.schedule import Group, Placement, dim_of
-from scheduler.search.ecm.loop_structures import KINDS, PAPER, Kind, shapes
-from scheduler.search.ecm.moves import STRIPS, WAYS, whole_rows
+from scheduler.features.pipeline_features import StageFacts
+from scheduler.features.schedule_features import counts_of_group
+from scheduler.ir.schedule.schedule import dim_of
+from scheduler.search.ecm.loop_structures import KINDS, Kind, shapes
+from scheduler.search.ecm.moves import WAYS, whole_rows
+from scheduler.search.ecm.pricing import GroupCandidate, Pricing, Settled
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.grouping import Segment, is_special
-from scheduler.search.taco2019.levels import LoopOrder, largest_overlaps
-from scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
-from scheduler.search.tile_sizes import NARROWEST, Axes, Shape, Sized, Sizing, Tiling, shape_of
+from scheduler.search.taco2019.levels import LoopOrder
+from scheduler.search.taco2019.tiling import tiled_dims
+from scheduler.search.tile_sizes import Tiling, shape_of
 from scheduler.search.trace import Rejected
-from scheduler.search.update_loops import WORTH_THREADS
-from scheduler.search.vectorize_and_parallelize import finished, group_of, root_group
-
-SIZES = 256
-"""Combinations of tile sizes that are costed for one shape."""
-SHORT = 64
-"""Strips of so many rows are among the tile sizes."""
-NEGLIGIBLE = 0.005
-"""A group that takes less of the time of all is not looked into further."""
-CLOSE = 1.25
-"""The cost of shapes with fused rows over that of the best up to which they are worked out, too."""
-SAME = 0.01
-"""Relative difference of predicted times up to which the largest tile size is taken."""
-KEPT = 8
-"""Candidates of a segment that are kept for the best k schedules."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupCandidate:
-    """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
-    at root, whole. `counts`, not as a whole, are those of a plan that was priced alone."""
-
-    segment: Segment
-    total: float
-    members: Members | None = None
-    sized: Sized | None = None
-    kind: Kind = PAPER
-    counts: GroupCounts | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def key(self) -> Hashable:
-        """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
-        if self.sized is None:
-            return None
-        shape = self.sized.shape
-        return (self.way, shape.stream, shape.prefetch, *self.sized.sizes.items())
-
-    @property
-    def way(self) -> Hashable:
-        """The key of the plan but for its numbers: equal for plans of a segment that differ in these alone: tile sizes,
-        how memory is written and asked."""
-        return None if self.sized is None else (self.sized.shape.order.loops, *self.sized.shape.levels.items())
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A plan worked out: the group, its counts and its cost; `tiling` is None where it is computed at root."""
-
-    group: Group
-    counts: GroupCounts
-    cost: Breakdown
-    tiling: Tiling | None
+from scheduler.search.vectorize_and_parallelize import finished, root_group
 
 
 @dataclass
-class Planner:
+class Planner(Pricing):
     """Candidates of segments, each found once. `paper` has the tilings of the method `taco2019`, which are candidates
     too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
     cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
     `planned` counts the stages of the segments that were looked at."""
 
-    facts: Facts
-    platform: Platform
-    model: CostModel
-    strict: bool
-    expired: Callable[[], bool]
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     sketches: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
-    sizings: dict[int, Sizing] = field(default_factory=dict)
-    settled: dict[int, Settled] = field(default_factory=dict)
+    settled: dict[tuple[Segment, Hashable], Settled] = field(default_factory=dict)
     planned: int = 0
     wanted: int = 1
     kinds: tuple[Kind, ...] = KINDS
@@ -136,9 +74,12 @@ class Planner:
 
     def settle(self, plan: GroupCandidate) -> Settled:
         """The plan worked out."""
-        found = self.settled.get(id(plan))
+        if plan.settled is not None:
+            return plan.settled
+        key = (plan.segment, plan.key)
+        found = self.settled.get(key)
         if found is None:
-            found = self.settled[id(plan)] = self._settle(plan)
+            found = self.settled[key] = self._settle(plan)
         return found
 
     def _settle(self, plan: GroupCandidate) -> Settled:
@@ -153,29 +94,6 @@ class Planner:
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
         tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
         return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
-
-    def priced(
-        self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
-    ) -> GroupCandidate:
-        counts = self.sizing(members).counted(shape, sizes, False)
-        total = float(self.model.total(counts, self.platform))
-        return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
-
-    def sizing(self, members: Members) -> Sizing:
-        found = self.sizings.get(id(members))
-        if found is None:
-            found = self.sizings[id(members)] = self._new_sizing(members)
-        return found
-
-    def _new_sizing(self, members: Members) -> Sizing:
-        output = self.facts.stages[members.output]
-        strips = members.output in self.facts.strips
-        tiled, overlaps = tiled_dims(output), largest_overlaps(members)
-        reads = {name: self.facts.stages[name].reads for name in members.names}
-        least = 1 if has_columns(members, reads) else NARROWEST  # short rows of lines that are used up while they stay
-        axes = Axes(output, tiled, self.platform, overlaps, strips, SIZES, self._strips_of, least)
-        counting = TimedCounting(members, self.platform, self.strict)
-        return Sizing(members, self.platform, self.model, axes, counting, SAME, constrained=False)
 
     def _sketched(self, segment: Segment) -> tuple[GroupCandidate, ...]:
         """One plan a shape, in strips, best first."""
@@ -216,9 +134,7 @@ class Planner:
     def _at_root(self, segment: Segment) -> GroupCandidate:
         """The output of a segment at root, without tiles; the rest inline."""
         settled = self._settle(GroupCandidate(segment, 0.0))
-        plan = GroupCandidate(segment, float(settled.cost.total))
-        self.settled[id(plan)] = settled
-        return plan
+        return GroupCandidate(segment, float(settled.cost.total), settled=settled)
 
     def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
         """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
@@ -230,25 +146,6 @@ class Planner:
             if all(any(members.followed(s.name, d) == along for d in s.dims) for s in updated):
                 return order
         return orders[0]
-
-    def orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
-        few = few_iterations(output)
-        unrolled = unrolled_dims(members, few)
-        return few_orders(orders(output, tiled_dims(output), few, unrolled))
-
-    def _strips_of(self, extent: int) -> tuple[int, ...]:
-        """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
-        return -(-extent // (self.platform.threads * STRIPS)), -(-extent // self.platform.threads), min(extent, SHORT)
-
-    def strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
-        """A few strips for each thread along the outermost loop; the whole where that is little work."""
-        output, stages = self.facts.stages[members.output], self.facts.stages
-        sizes = {d: output.extent(d) for d in tiled_dims(output)}
-        work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
-        if work >= WORTH_THREADS:
-            dim = dim_of(order.loops[-1])
-            sizes[dim] = -(-sizes[dim] // (self.platform.threads * STRIPS))
-        return sizes
 
     def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
         """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
@@ -263,7 +160,7 @@ class Planner:
                 if best.sized is not None and best.members is not None:
                     plans += varied(self, best, best.members, best.sized)
         different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
-        kept = sorted(different.values(), key=lambda p: p.total)[:KEPT]
+        kept = sorted(different.values(), key=lambda p: p.total)[: PARAMS.kept_candidates]
         missing = self.wanted - len(kept) if further and not self.expired() else 0
         return tuple(sorted([*kept, *islice(self._other_sizes(kept), max(0, missing))], key=lambda p: p.total))
 
@@ -291,42 +188,7 @@ def _leading(plans: Sequence[GroupCandidate]) -> list[GroupCandidate]:
     """The best of some plans with tiles; and where its rows are not fused the best of those that are, if it is close:
     how memory is asked and written may turn that, and loops apart take more than is predicted rather than less."""
     sized = [p for p in plans if p.sized is not None]
-    fused = (p for p in sized if p.kind.fused and not sized[0].kind.fused and p.total < CLOSE * sized[0].total)
+    fused = (
+        p for p in sized if p.kind.fused and not sized[0].kind.fused and p.total < PARAMS.fused_close * sized[0].total
+    )
     return [*sized[:1], *islice(fused, 1)]
-
-
-@dataclass(frozen=True, slots=True)
-class TimedCounting:
-    """Counts for models of time, with the execution mode of every stage. Threads share the outermost loop."""
-
-    members: Members
-    platform: Platform
-    strict: bool
-    running: dict[Hashable, Running] = field(default_factory=dict)
-    placed: dict[Hashable, Placement] = field(default_factory=dict)
-
-    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
-        """See Counting."""
-        key = (shape.order, *shape.levels.items())
-        running = self.running.get(key)
-        if running is None:
-            group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
-            running = self.running[key] = running_of(self.members.facts, group)
-        running = running._replace(stream=shape.stream, prefetch=shape.prefetch)
-        return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
-
-    def key(self, shape: Shape) -> Hashable:
-        """See Counting."""
-        return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
-
-
-def few_orders(listed: Sequence[LoopOrder]) -> Iterator[LoopOrder]:
-    """The orders of a group to search: those with vectors, and of these one for each order of the intra-tile loops and
-    each outermost loop: the others move nothing but the order in which tiles are visited."""
-    seen: set[tuple[tuple[str, ...], str]] = set()
-    vectorised = [order for order in listed if order.vectorised]
-    for order in vectorised or listed:
-        key = (order.intra_loops, dim_of(order.loops[-1]))
-        if key not in seen:
-            seen.add(key)
-            yield order

@@ -12,21 +12,15 @@ from scheduler.analysis.register_windows import FusedRow, How
 from scheduler.analysis.sliding_windows import shifted_along
 from scheduler.features.fusion_group import Members
 from scheduler.features.group_counts import Levels
-from scheduler.search.taco2019.inlining import MOST_LOADS, bounded, levels_of, local_producers, taken_over
+from scheduler.ir.memo import once
+from scheduler.search.params import PARAMS
+from scheduler.search.taco2019.inlining import bounded, levels_of, local_producers, taken_over
 from scheduler.search.taco2019.levels import Choice, LoopOrder, needs_memory, nested, real_consumers
 from scheduler.search.tile_sizes import Shape, shape_of
 from scheduler.search.vectorize_and_parallelize import vector_of
 
-STORE = 1.5
-"""Operations that a point costs to be stored and addressed."""
-MOST_ROWS = 8
-"""Rows of a stage that a point may read in registers."""
-DOUBT = 2.0
-"""A stage that costs so many times as much inline as kept, or kept as inline, is not tried the other way."""
 WIDEST = 8
 """Bytes of the widest type that there is."""
-LOAD = 0.5
-"""Operations of a load that hits: cores load twice as many vectors a cycle as they store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +74,10 @@ def inline_by_cost(members: Members, choices: dict[str, Choice], order: LoopOrde
         free = _free_points(members, name)
         loads = members.facts.stages[name].loads / free
         if free > 1:  # places and points are both many: which are more is for the model to tell
-            once *= DOUBT
+            once *= PARAMS.inline_doubt
         inline = result[name].levels is None
         if needs_memory(members, name) is None and name not in members.shared:
-            if again <= once and loads * read <= MOST_LOADS:
+            if again <= once and loads * read <= PARAMS.inlined_most_loads:
                 levels = result[name].levels
                 if levels is not None:
                     reason = f"at {read:g} places it costs {again:.3g} operations, kept {once:.3g}"
@@ -145,15 +139,13 @@ def fuse_rows(
     return result if rotating else None
 
 
+@once
 def _shifted(members: Members) -> Mapping[str, str]:
     """The stages that are read by shifts along the rows of the output, with their dims that move."""
-    found: Mapping[str, str] | None = members.remembered.get("shifted")
-    if found is None:
-        *stages, output = (members.facts.definitions[n] for n in members.names)
-        along = members.facts.stages[members.output].row
-        assert along is not None  # it has a loop over vectors
-        found = members.remembered["shifted"] = shifted_along(output, stages, along)
-    return found
+    *stages, output = (members.facts.definitions[n] for n in members.names)
+    along = members.facts.stages[members.output].row
+    assert along is not None  # it has a loop over vectors
+    return shifted_along(output, stages, along)
 
 
 def _compute(choice: Choice) -> int | None:
@@ -173,9 +165,9 @@ def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
     row = order.innermost + 1
     read, again, once = _again(members, name, lambda c: 1.0)
     found: list[tuple[Levels | None, str]] = []
-    if levels is None and again > once / DOUBT and read > 1:
+    if levels is None and again > once / PARAMS.inline_doubt and read > 1:
         found.append((order.levels(row, row), "kept for a row"))
-    if levels is not None and again < once * DOUBT:
+    if levels is not None and again < once * PARAMS.inline_doubt:
         found.append((None, "computed where it is read"))
     for other, what in found:
         changed = {**choices, name: Choice(other, f"{what}: the model prices it lower", "cost")}
@@ -194,8 +186,12 @@ def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple
     reader is computed."""
     stages = members.facts.stages
     read = sum(places(c) * max(1.0, stages[c].read_of[name].points) for c in members.consumers[name])
-    own = arithmetic_cost(stages[name].operations) + stages[name].loads * LOAD
-    return read, read * own, _free_points(members, name) * (own + STORE) + read * LOAD
+    own = arithmetic_cost(stages[name].operations) + stages[name].loads * PARAMS.load_operations
+    return (
+        read,
+        read * own,
+        _free_points(members, name) * (own + PARAMS.store_operations) + read * PARAMS.load_operations,
+    )
 
 
 def _free_points(members: Members, name: str) -> float:
@@ -241,6 +237,6 @@ def _few_rows(members: Members, name: str) -> bool:
         for span in members.facts.stages[reader].read_of[name].spans:
             if span.var is None or members.followed(reader, span.var) != along:
                 rows *= span.extent(1) if span.known else inf
-        if rows > MOST_ROWS:
+        if rows > PARAMS.register_rows:
             return False
     return True

@@ -17,23 +17,11 @@ from cost_models.taco2019 import arithmetic_cost
 from scheduler.features.interleaved_channels import fours
 from scheduler.features.operation_counts import total
 from scheduler.features.pipeline_features import Facts, StageFacts
-from scheduler.search.ecm.group_candidates import NEGLIGIBLE, GroupCandidate, Planner
-from scheduler.search.ecm.moves import PAYS
+from scheduler.search.ecm.group_candidates import Planner
+from scheduler.search.ecm.pricing import GroupCandidate
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.grouping import Segment, forced_outputs, is_special, segments
 from scheduler.search.taco2019.inlining import is_trivial_shared
-
-TRIP = 8
-"""Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to be
-computed again wherever it is read is tried there, ..."""
-SLIGHT = 0.02
-"""... but for those that take less of the memory of all groups than this."""
-FROM_ROOT = 2.0
-"""Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
-GAINS = 0.95
-"""A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
-many groups cost at the edges of rows and of tiles the model knows least of."""
-EFFORT = 12
-"""Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +50,11 @@ class PartitionSearch:
         less by more than the model may be wrong by between few groups and many."""
         found = self._descended(min((self.settled(s) for s in (*starts, Partition(self.forced))), key=self.cost))
         root = self.settled(Partition(frozenset(self.facts.graph.stages)))
-        if self.cost(root) > FROM_ROOT * self.cost(found):
+        if self.cost(root) > PARAMS.from_root_most * self.cost(found):
             return found
         kinds = self.planner.kinds
         other = self._descended(root)
-        if self.cost(other) < GAINS * self.cost(found):
+        if self.cost(other) < PARAMS.from_root_gain * self.cost(found):
             self.planner.keep_kinds(self.segments(other))
             return other
         self.planner.kinds = kinds
@@ -75,14 +63,14 @@ class PartitionSearch:
     def _descended(self, found: Partition) -> Partition:
         """The partition with every change that pays."""
         self.planner.keep_kinds(self.segments(found))
-        limit = self.planner.planned + EFFORT * len(self.facts.graph.stages)
+        limit = self.planner.planned + PARAMS.planned_stages_per_stage * len(self.facts.graph.stages)
         while True:
             before = found
             for move in (*self._inlinings(found), *self._moves(found)):
                 if self.planner.expired() or self.planner.planned > limit:
                     return found
                 moved = self.settled(move.of(found))
-                if moved != found and self.cost(moved) < self.cost(found) * PAYS:
+                if moved != found and self.cost(moved) < self.cost(found) * PARAMS.pays:
                     found = moved
             if found == before:
                 return found
@@ -119,7 +107,7 @@ class PartitionSearch:
 
     def plans(self, partition: Partition) -> tuple[tuple[GroupCandidate, ...], ...]:
         """The plans of every group, in the order that they run."""
-        least = NEGLIGIBLE * self.cost(partition)
+        least = PARAMS.negligible_group_share * self.cost(partition)
         return tuple(self.planner.plans(s, least) for s in self.segments(partition))
 
     def settled(self, partition: Partition) -> Partition:
@@ -131,7 +119,7 @@ class PartitionSearch:
         memory."""
         stages, segments = self.facts.stages, self.segments(partition)
         sizes = {s.output: stages[s.output].root_points * stages[s.output].bytes_per_point for s in segments}
-        least = SLIGHT * sum(sizes.values())
+        least = PARAMS.inlined_least_memory_share * sum(sizes.values())
         found = []
         for name, size in sizes.items():
             stage = stages[name]
@@ -139,7 +127,9 @@ class PartitionSearch:
                 continue
             reads = ((stages[c], stages[c].read_of[name]) for c in self.facts.graph.consumers[name])
             again = sum(r.points * c.root_points for c, r in reads) - stage.root_points
-            if is_trivial_shared(stage) or (size >= least and again * _operations(stage) <= size * TRIP):
+            if is_trivial_shared(stage) or (
+                size >= least and again * _operations(stage) <= size * PARAMS.memory_trip_operations_per_byte
+            ):
                 found.append((-size, name))
         return [_Move("inline", name) for _, name in sorted(found)]
 
@@ -153,7 +143,7 @@ class PartitionSearch:
                 yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
-            again = self.planner.computed_again(segment, (1 - PAYS) * self.cost(partition))
+            again = self.planner.computed_again(segment, (1 - PARAMS.pays) * self.cost(partition))
             for stage in dict.fromkeys((*again, *(n for n in segment.names[:-1] if n in looked_up))):
                 if not is_special(self.facts.stages[stage]):
                     yield _Move("cut", stage)

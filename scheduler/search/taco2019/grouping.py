@@ -6,26 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from cost_models.model import CostModel
+from cost_models.interface import CostModel
 from cost_models.taco2019 import arithmetic_cost
 from platforms import Platform
 from scheduler.features.fusion_group import members_of
 from scheduler.features.pipeline_features import Facts, StageFacts
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.inlining import is_trivial_shared
 from scheduler.search.taco2019.tiling import no_loop_to_tile, tile_group
-from scheduler.search.tile_sizes import MAX_CANDIDATES, Tiling
+from scheduler.search.tile_sizes import Tiling
 from scheduler.search.trace import Decision, Infeasible, Rejected
-from scheduler.search.update_loops import WORTH_THREADS
-
-SEGMENTATIONS = 16
-"""Alg. 5 cuts at multiples of max_split; it is chosen so that a group has about this many places to cut."""
-
-AS_OFTEN = 1.05
-"""A stage is computed where a stage without tiles reads it, if that computes it no more often than this times once."""
-
-MUCH_AGAIN = 0.25
-"""One group that fits is held against several if it computes so much of the work of its stages once more. The paper
-takes the one group in any case; but across all levels of a pyramid halos can be most of the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +49,7 @@ class Grouping:
     platform: Platform
     model: CostModel
     expired: Callable[[], bool]
-    candidates: int = MAX_CANDIDATES
+    candidates: int = PARAMS.paper_tile_sizes
     decisions: list[Decision] = field(default_factory=list)
     cache: dict[Segment, Tiling | Infeasible] = field(default_factory=dict)
 
@@ -105,7 +95,7 @@ class Grouping:
         """True if halos and what is inlined are a good part of the work."""
         stages = (self.facts.stages[name] for name in tiling.members.names)
         once = sum(arithmetic_cost(s.operations) * s.root_points for s in stages)
-        return tiling.total > MUCH_AGAIN * once
+        return tiling.total > PARAMS.much_again_share * once
 
     def _cut(self, segment: Segment, whole: Tiling | Infeasible) -> dict[str, Tiling | Infeasible]:
         """Alg. 4, and Alg. 5 for what does not fit then."""
@@ -151,7 +141,7 @@ class _Splitter:
     def __init__(self, grouping: Grouping, segment: Segment, whole: Infeasible) -> None:
         self.grouping, self.segment, self.whole = grouping, segment, whole
         self.order = tuple(n for n in depth_first(grouping.facts, segment) if n not in segment.shared)
-        self.max_split = -(-len(self.order) // SEGMENTATIONS)
+        self.max_split = -(-len(self.order) // PARAMS.segmentations)
         self.found: dict[int, tuple[float, dict[str, Tiling]] | None] = {}
         self.ends: dict[int, tuple[int, ...]] = {}
         self.rejected: list[Rejected] = []
@@ -278,7 +268,11 @@ def forced_outputs(facts: Facts) -> set[str]:
             forced.add(name)
         elif any(is_special(facts.stages[c]) or c in evaluations for c in readers):
             inline = sum(_evaluations(facts, c, name, evaluations) for c in readers)
-            if len(readers) > 1 or not _may_be_inline(facts, name) or inline > stage.root_points * AS_OFTEN:
+            if (
+                len(readers) > 1
+                or not _may_be_inline(facts, name)
+                or inline > stage.root_points * PARAMS.inlined_at_root_as_often
+            ):
                 forced.add(name)
             else:
                 evaluations[name] = inline
@@ -289,7 +283,7 @@ def _is_read_whole(facts: Facts, name: str) -> bool:
     """True if every point of every consumer reads the stage as a whole, and it is long in the making (a histogram of
     an image): no tile should do it again."""
     stage = facts.stages[name]
-    if stage.root_points * arithmetic_cost(stage.operations) < WORTH_THREADS:
+    if stage.root_points * arithmetic_cost(stage.operations) < PARAMS.worth_threads_operations:
         return False
     reads = [facts.stages[c].read_of[name] for c in facts.graph.consumers[name]]
     return all(s.var is None for read in reads for s in read.spans)

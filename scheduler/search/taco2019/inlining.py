@@ -8,21 +8,21 @@ from cost_models.taco2019 import arithmetic_cost, cost_of_values
 from scheduler.features.fusion_group import Members
 from scheduler.features.group_counts import Levels
 from scheduler.features.pipeline_features import StageFacts
+from scheduler.ir.memo import once
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.levels import Choice, LoopOrder, choose_levels, needs_memory, nested
 
 ALG2 = "TACO 2019, Alg. 2"
-MOST_PLACES = 100
-LONGEST_CHAIN = 40
-FEW_LOADS = 4
-MOST_MEMORY = 2
-MOST_LOADS = 32
-"""A stage is not trivial where a point of its consumer would load more than so many elements for it: long reductions,
-and reductions of reductions, are computed once."""
+
+
+@once
+def _known_levels(members: Members) -> dict[LoopOrder, tuple[dict[str, Choice], dict[str, Choice]]]:
+    return {}
 
 
 def levels_of(members: Members, order: LoopOrder) -> tuple[dict[str, Choice], dict[str, Choice]]:
     """The levels of Alg. 1, and with the stages of Alg. 2 inline."""
-    known: dict[LoopOrder, tuple[dict[str, Choice], dict[str, Choice]]] = members.remembered.setdefault("levels", {})
+    known = _known_levels(members)
     found = known.get(order)
     if found is None:
         levels = choose_levels(members, order)
@@ -49,12 +49,15 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
         stage = members.facts.stages[name]
         if levels is None or not is_cheap(stage) or inlined.intersection(members.consumers[name]):
             continue
-        if needs_memory(members, name) is not None or _most_loads(members, name) > MOST_LOADS:
+        if needs_memory(members, name) is not None or _most_loads(members, name) > PARAMS.inlined_most_loads:
             continue
         producers = local_producers(members, name)
         if any(result[p].levels is None and is_cheap(members.facts.stages[p]) for p in producers):
             continue
-        if _bytes(members, producers, result) > MOST_MEMORY * stage.root_points * stage.bytes_per_point:
+        if (
+            _bytes(members, producers, result)
+            > PARAMS.trivial_producers_bytes_ratio * stage.root_points * stage.bytes_per_point
+        ):
             continue
         for producer in producers:
             result[producer] = taken_over(result[producer], levels, name, order)
@@ -80,11 +83,13 @@ def bounded(members: Members, choices: dict[str, Choice], order: LoopOrder) -> d
         reads = [(c, members.facts.stages[c].read_of[name]) for c in members.consumers[name]]
         places[name] = sum(places.get(c, 1) * max(r.points, 1) for c, r in reads)
         depth[name] = 1 + max((depth.get(c, 0) for c, _ in reads), default=0)
-        if name in members.shared or (places[name] <= MOST_PLACES and depth[name] <= LONGEST_CHAIN):
+        if name in members.shared or (
+            places[name] <= PARAMS.inlined_most_places and depth[name] <= PARAMS.inlined_longest_chain
+        ):
             continue
         many = (
             f"inline it would be computed at {places[name]:g} places"
-            if places[name] > MOST_PLACES
+            if places[name] > PARAMS.inlined_most_places
             else (f"inline it would end a chain of {depth[name]} stages")
         )
         del places[name], depth[name]
@@ -115,7 +120,7 @@ def is_trivial_shared(stage: StageFacts) -> bool:
     is left out: against a trip through memory it is nothing. One that loads many elements (a minimum over slices) is
     worth keeping."""
     loads = stage.loads
-    return loads <= FEW_LOADS and cost_of_values(stage.operations) <= loads
+    return loads <= PARAMS.trivial_shared_loads and cost_of_values(stage.operations) <= loads
 
 
 def local_producers(members: Members, name: str) -> list[str]:

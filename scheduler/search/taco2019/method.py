@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from cost_models.counts import GroupCounts
-from cost_models.model import CostModel, combined
-from platforms import Platform
+from cost_models.interface import combined
 from scheduler.ir.schedule.schedule import Group
-from scheduler.search.candidates import Candidate, candidate
+from scheduler.search.candidates import candidate
 from scheduler.search.deadline import Deadline
 from scheduler.search.group_trace import at_root_explained, factor_explained, tiling_explained
-from scheduler.search.rfactor_choice import Factored
+from scheduler.search.method import Answer, Question
 from scheduler.search.taco2019.grouping import AtRoot, Grouping
 from scheduler.search.tile_sizes import Tiling
 from scheduler.search.trace import Infeasible, Trace
 from scheduler.search.vectorize_and_parallelize import finished, root_counts, root_group
 
 
-def taco2019(
-    factored: Factored, platform: Platform, model: CostModel, deadline: Deadline
-) -> tuple[tuple[Candidate, ...], Trace]:
+class OfThePaper:
     """The method of the paper. It has one candidate: the others that it costs are of parts."""
-    facts, strict = factored.facts, factored.plan.schedule.strict
-    grouping = Grouping(facts, platform, model, deadline.expired)
+
+    name = "taco2019"
+    model = "taco2019"
+    takes_fixed = False
+    takes_model = False
+
+    def search(self, question: Question) -> Answer:
+        """See Method."""
+        return _searched(question)
+
+
+def _searched(q: Question) -> Answer:
+    facts, strict, platform = q.facts, q.strict, q.platform
+    grouping = Grouping(facts, platform, q.model, q.deadline.expired)
     found = grouping.group()
     groups: list[Group] = []
     counts: list[GroupCounts] = []
     at_root: dict[str, list[str]] = {}
-    decisions = [*map(factor_explained, factored.plan.schedule.factors), *grouping.decisions]
+    decisions = [*map(factor_explained, q.plan.schedule.factors), *grouping.decisions]
     tilings = [t for t in found.values() if isinstance(t, Tiling)]
     inside = {name for t in tilings for name in t.members.names}
     inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
@@ -46,9 +55,9 @@ def taco2019(
             decisions += at_root_explained(name, here, group)
             if isinstance(here, Infeasible):
                 at_root.setdefault(here.reason, []).append(name)
-    plan = factored.plan.scheduled(tuple(groups), degraded_by(at_root, deadline))
-    predicted = combined(model.price(c, platform) for c in counts)
-    return (candidate(facts, plan, counts, predicted),), Trace("taco2019", model.unit, tuple(decisions))
+    plan = q.plan.scheduled(tuple(groups), degraded_by(at_root, q.deadline))
+    predicted = combined(q.model.price(c, platform) for c in counts)
+    return Answer((candidate(facts, plan, counts, predicted),), Trace("taco2019", q.model.unit, tuple(decisions)))
 
 
 def degraded_by(at_root: dict[str, list[str]], deadline: Deadline) -> str | None:

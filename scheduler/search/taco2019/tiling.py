@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import islice, permutations
 from math import prod
 
-from cost_models.model import CostModel
+from cost_models.interface import CostModel
 from platforms import Platform
 from scheduler.analysis.reuse import FULL
 from scheduler.features.fusion_group import Members
@@ -16,13 +16,11 @@ from scheduler.features.group_counts import SMALL_EXTENT, Levels
 from scheduler.features.pipeline_features import StageFacts
 from scheduler.features.unroll_and_jam import rows_together
 from scheduler.ir.schedule.schedule import dim_of, inner, outer
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.inlining import levels_of
 from scheduler.search.taco2019.levels import Choice, LoopOrder, largest_overlaps
-from scheduler.search.tile_sizes import MAX_CANDIDATES, SAME_COST, Axes, Shape, Sized, Sizing, Tiling, shape_of
+from scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, shape_of
 from scheduler.search.trace import Infeasible, Rejected
-
-MAX_UNROLLED = 16
-MAX_ORDERS = 36
 
 
 def tile_group(
@@ -30,7 +28,7 @@ def tile_group(
     platform: Platform,
     model: CostModel,
     expired: Callable[[], bool],
-    candidates: int = MAX_CANDIDATES,
+    candidates: int = PARAMS.paper_tile_sizes,
 ) -> Tiling | Infeasible:
     """TACO 2019, Alg. 3: for every order of the intra-tile and of the inter-tile loops Alg. 1 and 2, then the
     cheapest valid tile sizes; the cheapest of all orders. Equal costs are settled by larger tiles, and by the
@@ -59,7 +57,7 @@ def tile_group(
         found = sizing.cheapest(_paper_shape(members, order, shapes))
         if isinstance(found, Infeasible):
             failed.append(Rejected(" ".join(order.loops), found.reason))
-        elif best is None or found.total < best.total * (1 - SAME_COST) - SAME_COST:
+        elif best is None or found.total < best.total * (1 - PARAMS.paper_same_cost) - PARAMS.paper_same_cost:
             if best is not None:
                 beaten.append(Rejected(best.describe(output), "costs more", best.total))
             best = found
@@ -90,7 +88,7 @@ def few_iterations(output: StageFacts) -> tuple[str, ...]:
     iterations = prod(map(output.extent, found))
     for dim in sorted(small, key=output.extent):
         iterations *= output.extent(dim)
-        if iterations <= MAX_UNROLLED:
+        if iterations <= PARAMS.unrolled_iterations:
             found.append(dim)
     return tuple(d for d in output.storage if d in found)
 
@@ -147,7 +145,7 @@ def _orders(
     first_of_all = tuple(inner(d) for d in reversed(unrolled))
     apart = tuple(inner(d) for d in few if d not in unrolled)
     pairs = ((a, b) for a in permutations(tiled) for b in permutations(tiled))
-    for intra, inter in islice(pairs, MAX_ORDERS):
+    for intra, inter in islice(pairs, PARAMS.loop_orders):
         first = intra[:1] if intra[0] == fastest else ()
         held = (*first, *whole, *(d for d in intra if d not in first)) if whole else intra
         loops = (*first_of_all, *map(inner, held), *apart, *map(outer, inter))

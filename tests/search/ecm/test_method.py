@@ -26,8 +26,9 @@ from scheduler.lowering.rotating_windows import RowLoop, fused_row
 from scheduler.rewrites.passes import rewrite
 from scheduler.search import SearchOptions, autoschedule, root_schedule
 from scheduler.search.ecm.group_candidates import GroupCandidate
-from scheduler.search.ecm.moves import PAYS, ahead_bytes
+from scheduler.search.ecm.moves import ahead_bytes
 from scheduler.search.k_best import best_combinations
+from scheduler.search.params import PARAMS
 from scheduler.search.taco2019.grouping import Segment
 
 
@@ -77,7 +78,7 @@ def test_what_is_written_past_the_caches_pays(name: str) -> None:
     through = replace(schedule, groups=tuple(replace(g, stream=False) for g in schedule.groups))
     if through != schedule:
         costs = [float(predict(rewrite(pipeline, s), machine(), Ecm()).total) for s in (schedule, through)]
-        assert costs[0] < costs[1] * PAYS
+        assert costs[0] < costs[1] * PARAMS.pays
 
 
 def test_as_many_schedules_are_listed_as_are_wanted() -> None:

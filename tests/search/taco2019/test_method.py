@@ -426,6 +426,7 @@ def test_without_any_valid_candidate_everything_is_at_root(monkeypatch: pytest.M
     assert {s.stage for s in result.predicted.stages} == {s.name for s in harris().stages}
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_stages_that_fit_nowhere() -> None:
     of = chain(350, taps=2, width=64, height=64)
     schedule = _schedule(of, llc_bytes=1, l2_bytes=1)
@@ -486,3 +487,8 @@ def test_bytes_fill_a_register_whatever_they_are_computed_with() -> None:
     assert lanes("float32(a(x, y)) * 3", 640) == 16
     assert lanes(["a(x, y)", "a(x, y) + 1", "a(x, y) + 2"], 640) == 64
     assert lanes(["uint16(a(x, y))", "uint16(a(x, y)) + 1", "float32(a(x, y))"], 640) == 16
+
+
+def test_the_method_decides_by_its_own_cost_model():
+    with pytest.raises(ScheduleError, match="method 'taco2019' takes no cost model"):
+        autoschedule(blur(), machine(), SearchOptions("taco2019", cost_model="ecm"))

@@ -14,7 +14,8 @@ class Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
     microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
-    the last two. `latency`: how long memory takes to answer. `caches` as the platform has them."""
+    the last two. `latency`: how long memory takes to answer. `looks_up`: whether instructions look up tables. `caches`
+    as the platform has them."""
 
     parameters: EcmParameters
     cycle: float
@@ -28,6 +29,7 @@ class Machine:
     registers: int
     latency: float
     caches: tuple[Cache, ...]
+    looks_up: bool
 
 
 @lru_cache(maxsize=64)
@@ -66,4 +68,5 @@ def machine_of(platform: Platform) -> Machine:
         platform.vector_registers,
         platform.memory_latency_ns * 1e-3,
         platform.caches,
+        platform.vector_unit.table_lookup_bytes > 0,
     )

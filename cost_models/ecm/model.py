@@ -26,20 +26,21 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
-from cost_models.columns import reached, translation
 from cost_models.counts import GroupCounts
-from cost_models.machine import Machine, machine_of
-from cost_models.model import Breakdown, StageCost, Term
-from cost_models.steps import Step, step
+from cost_models.ecm.columns import reached, translation
+from cost_models.ecm.machine import Machine, machine_of
+from cost_models.ecm.steps import Step, step
+from cost_models.interface import Breakdown, StageCost, Term
 from cost_models.work import GroupWork, Work
 from platforms import Platform
+from platforms.cpu.pages import PAGE_BYTES
 
 HIDDEN = 0.95
 """Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect
 prefetcher. Of memory, which is further away than prefetchers run ahead, it is a figure of the machine."""
-AHEAD_BYTES = 4096.0
-"""Distance at which a program that asks ahead for what it reads gains half of what asking can: to the page where
-prefetchers stop."""
+AHEAD_BYTES = float(PAGE_BYTES)
+"""Distance at which a program that asks ahead for what it reads gains half of what asking can: to the end of the page,
+where prefetchers stop."""
 STREAMS = 32.0
 """Rows that prefetchers can follow side by side; of more, in proportion less hides."""
 WORKING_REGISTERS = 8
@@ -48,7 +49,7 @@ RUN_BYTES = 2048.0
 """Bytes of a row of which half as much hides: prefetchers begin anew at every row."""
 LATE_BYTES = 256.0
 """Bytes of a row of which half are lines that no prefetcher has asked for: some misses come before it follows."""
-LATE_STORE_BYTES = 4096.0
+LATE_STORE_BYTES = float(PAGE_BYTES)
 """Bytes of a row of which half are stored late: stores leave a core in order and so wait for each other, and
 prefetchers stop where a page ends."""
 USABLE = 0.7

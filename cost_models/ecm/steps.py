@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cost_models.machine import Machine
+from cost_models.ecm.machine import Machine
 from cost_models.operations import Operations
 from cost_models.work import Before, Transfer, Work
 from platforms.ecm import EcmParameters, TypeCycles
 
-TABLE_BYTES = 64
-"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
 ASKS = 4
 """Loads that a software prefetch takes the time of, at most: itself, and the line's way through each level. It pays
 where it gains more than that."""
@@ -109,7 +107,7 @@ def _arithmetic(work: Work, m: Machine) -> float:
     """Cycles of the arithmetic of one step, permutations included: they use the same units."""
     p = m.parameters
     cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
-    if m.vector_bytes >= TABLE_BYTES:  # every part looks up all lanes, and of two parts one is right
+    if m.looks_up:  # every part looks up all lanes, and of two parts one is right
         tables = (t for t in work.loads if t.way == "table")
         each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
         cycles += sum(n * (parts * p.shuffle_cycles + (parts - 1) * p.i8.select) for n, parts in each)
@@ -169,7 +167,7 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
             each = min(loaded, lanes)
             return t.times * (each * p.load_cycles + max(each - 1, vectors) * p.shuffle_cycles)
-        case "table" if m.vector_bytes >= TABLE_BYTES:
+        case "table" if m.looks_up:
             return t.times * vectors * 2 * t.stride * p.load_cycles
         case "table":  # by way of memory, where loads and stores take turns
             return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)

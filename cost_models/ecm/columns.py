@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from cost_models.amounts import Amount, chosen, smallest
-from cost_models.machine import Machine
+from cost_models.ecm.machine import Machine
 from cost_models.work import Column
 from platforms import Cache
 from platforms.cpu.pages import PAGE_BYTES, TLB

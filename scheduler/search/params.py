@@ -1,0 +1,165 @@
+"""Params of the search: every number that bounds its effort or sets what counts as more, with its reason.
+
+Shares and ratios are of predicted cost where nothing else is said. Operations are those of `cost_models.taco2019`.
+Figures of a machine are not here but in its platform; what stands for one is named as such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """The record of them; `PARAMS` are those that the methods search by."""
+
+    # Variants and partitions of the method `default`
+
+    variant_close: float = 1.03
+    """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
+    paper_gain: float = 0.97
+    """The paper's groups are left where what is found costs no more than this, relative to its schedule: less is what
+    the model may be wrong by between any two groupings."""
+    from_root_most: float = 2.0
+    """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
+    from_root_gain: float = 0.95
+    """A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
+    many groups cost at the edges of rows and of tiles the model knows least of."""
+    planned_stages_per_stage: int = 12
+    """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
+    memory_trip_operations_per_byte: int = 8
+    """Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to
+    be computed again wherever it is read is tried there. It stands for the balance of a machine."""
+    inlined_least_memory_share: float = 0.02
+    """Of the memory of all groups: stages that take less are not tried there."""
+
+    # The best k schedules
+
+    kept_candidates: int = 8
+    """Candidates of a segment that are kept for the best k schedules."""
+    combinations_per_schedule: int = 8
+    """Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same
+    groups."""
+    other_partitions: int = 3
+    """Other partitions of each variant that may have schedules among the best k, at most."""
+    other_partitions_near: float = 1.1
+    """Other partitions have schedules among the best k where they cost no more than this, relative to the cheapest,
+    before all sizes are tried."""
+    apart_share: float = 0.01
+    """Share of a pipeline's cost by which schedules must differ that decide numbers alone otherwise, such as tile
+    sizes: the model calls them equal, and who lists or times the best ones wants others."""
+    matters_share: float = 0.05
+    """Share of a pipeline's cost up to which a group that is made otherwise does not matter: such schedules must differ
+    as those that decide numbers alone."""
+    parallelism_least_work_share: float = 0.02
+    """Share of the pipeline's work from which on a group counts for the parallelism of a schedule."""
+
+    # Candidates of a group, and moves from the best
+
+    tile_sizes_per_shape: int = 256
+    """Combinations of tile sizes that are costed for one shape."""
+    short_strip_rows: int = 64
+    """Strips of so many rows are among the tile sizes."""
+    strips_per_thread: int = 4
+    """Strips a thread, with which shapes are compared: threads that are late find another one."""
+    narrowest_tile_elements: int = 256
+    """Elements along memory that a tile has at least, as in the released code of TACO 2019: the cost of short rows,
+    whose vectors and halos are cut off at both ends on every level of a pyramid, is none that its model knows."""
+    negligible_group_share: float = 0.005
+    """A group that takes less of the time of all is not looked into further."""
+    fused_close: float = 1.25
+    """The cost of shapes with fused rows over that of the best up to which they are worked out, too."""
+    same_time: float = 0.01
+    """Relative difference of predicted times up to which the largest tile size is taken."""
+    pays: float = 0.995
+    """A change is made that leaves at most so much of the cost: less is below what a model can tell."""
+    single_changes: int = 100
+    """Changes of single stages that are tried in a group, over its stages: each costs more time in a large group."""
+    fewest_single_changes: int = 4
+    """Changes of single stages that are tried in any group, at most, where there are so many."""
+    inline_doubt: float = 2.0
+    """A stage that costs so many times as much inline as kept, or kept as inline, is not tried the other way."""
+    store_operations: float = 1.5
+    """Operations that a point costs to be stored and addressed. It stands for a figure of cores."""
+    load_operations: float = 0.5
+    """Operations of a load that hits: cores load twice as many vectors a cycle as they store. So does this."""
+    register_rows: int = 8
+    """Rows of a stage that a point may read in registers: a quarter of 32, or half of 16."""
+    rows_side_by_side: tuple[int, ...] = (8, 4)
+    """Rows that are computed side by side, where that is tried."""
+    rows_far: float = 2.0
+    """The cost of the first of these over that of other shapes from which on fewer rows are not tried; nor are they
+    where it costs less."""
+    side_by_side_row_vectors: int = 16
+    """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
+    stays_share_of_last_level: float = 0.5
+    """The share of the last level that data may take, with all else that circulates, to stay there from call to
+    call."""
+    prefetch_parts_of_l2: int = 32
+    """Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
+    memory takes to answer, and beyond the end of a page, where hardware stops."""
+    prefetch_most_bytes: int = 65536
+    """More is not asked for ahead: it hides no more."""
+
+    # The method `taco2019`, whose schedules are candidates of `default`, too
+
+    paper_tile_sizes: int = 20_000
+    """Combinations of tile sizes that are costed for one order of loops."""
+    paper_same_cost: float = 1e-9
+    """Relative and absolute difference up to which costs of the paper are equal: that of sums in another order."""
+    loop_orders: int = 36
+    """Orders of loops of a group that are tried: all of three dims."""
+    unrolled_iterations: int = 16
+    """Iterations of all unrolled loops together, at most."""
+    segmentations: int = 16
+    """Alg. 5 cuts at multiples of max_split; it is chosen so that a group has about this many places to cut."""
+    much_again_share: float = 0.25
+    """One group that fits is held against several if it computes so much of the work of its stages once more. The paper
+    takes the one group in any case; but across all levels of a pyramid halos can be most of the work."""
+    inlined_at_root_as_often: float = 1.05
+    """A stage is computed where a stage without tiles reads it, if that computes it no more often than this times
+    once."""
+    inlined_most_loads: int = 32
+    """A stage is not trivial where a point of its consumer would load more than so many elements for it: long
+    reductions, and reductions of reductions, are computed once."""
+    inlined_most_places: int = 100
+    """Places of one point at which a stage is computed, at most: they grow fourfold along a chain of 2 x 2 means."""
+    inlined_longest_chain: int = 40
+    """Stages that are inline in one another, at most."""
+    trivial_shared_loads: int = 4
+    """Loads of a point up to which a stage that several groups read may be trivial."""
+    trivial_producers_bytes_ratio: int = 2
+    """A stage is not trivial where the producers that are inline in it have more than so many times its bytes."""
+
+    # Rewrites
+
+    rfactor_least_operations: int = 64
+    """Operations of a point below which no reduction is looked at."""
+    rfactor_terms_per_lane: int = 8
+    """Terms that each lane of an interleaved reduction has at least: what is joined at the end is little beside
+    them."""
+    rfactor_work_share: int = 4
+    """The work of a reduction is at least so many times that of setting up and joining its parts."""
+    separation_kept_operations: int = 1
+    """Operations that it counts for to keep an element of the first step of a separated window for the second."""
+
+    # Vectors, threads and loops of updates
+
+    worth_threads_operations: int = 100_000
+    """Operations below which work is not worth starting threads for: about 20 microseconds of one core."""
+    update_terms_inside_vectors: int = 64
+    """A domain of at most so many iterations is run inside the vectors: what it adds up stays in registers."""
+    inside_vectors_least_operations: int = 10
+    """Operations that are worth an order of loops in which they are done once: as many as an elementary function
+    costs."""
+    wide_row_vectors: int = 8
+    """Rows of fewer vectors have shorter ones, as wide as a register."""
+
+    # Fixed decisions
+
+    fixed_other_tile_sizes: tuple[int, ...] = (16, 32, 64, 128, 256)
+    """Tile sizes that are tried of a dim that is open where another one is fixed, beside that of the search, the whole
+    extent and a thread's share."""
+
+
+PARAMS = Params()
