@@ -17,6 +17,7 @@ from platforms.base import (
     Sources,
     Text,
     Triple,
+    VectorUnit,
     check_sources,
     source_of,
 )
@@ -33,6 +34,8 @@ WORD_BYTES = 4
 """What a work-item loads at a time where neighbours load neighbours: a float."""
 REGISTERS = 32
 """Values that a work-item keeps in registers without fewer work-items at a time for it; no device tells."""
+SUB_GROUPS = 4
+"""Work-items that run together, times so many, are a work-group."""
 LOCAL_CYCLES = 30.0
 CACHE_CYCLES = 200.0
 """Latencies that local memory and the cache of a device usually have; those of memory are measured."""
@@ -153,6 +156,25 @@ class OpenClPlatform(PlatformDocument):
     def vector_registers(self) -> int:
         """Values that a work-item keeps in registers."""
         return REGISTERS
+
+    @property
+    def vector_unit(self) -> VectorUnit:
+        """Vectors of one work-item, where it has vectors of its own; the language has no table lookups."""
+        return VectorUnit(self.vector_bytes if self.work_items == 1 else 0)
+
+    @property
+    def streaming_stores(self) -> bool:
+        """No: the language has no stores past the caches."""
+        return False
+
+    @property
+    def work_items(self) -> int:
+        """Work-items of a work-group: a few times as many as run together, as a few wait while others compute. A
+        processor computes best with one, which has its vectors in registers."""
+        if self.device_type != "gpu":
+            return 1
+        most = min(self.max_work_group_size, self.max_work_item_sizes[0])
+        return min(most // self.work_group_multiple, SUB_GROUPS) * self.work_group_multiple or 1
 
     # memory
     @property

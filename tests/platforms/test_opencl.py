@@ -19,7 +19,7 @@ from scheduler.codegen.registry import backend_for, register
 from scheduler.compiler import compile_pipeline, generate
 from scheduler.errors import NoBackend
 from scheduler.legality.verifier import check
-from scheduler.search import autoschedule
+from scheduler.search import autoschedule, root_schedule
 
 MEASURED = Measured(32, 250.0, 3000.0, 400.0)
 TOLD = {
@@ -129,20 +129,23 @@ def test_a_device_has_a_schedule(name: str) -> None:
     check(autoschedule(pipeline, get(name)).plan)
 
 
-def test_no_backend_generates_code_for_devices_yet() -> None:
-    pipeline, gpu = pipelines.load("blur"), get("nvidia-a100")
-    with pytest.raises(NoBackend, match=r"kind 'opencl', such as nvidia-a100; kinds: cpu"):
-        compile_pipeline(pipeline, gpu)
+def test_a_kind_without_a_backend_is_refused() -> None:
+    pipeline, other = pipelines.load("blur"), get("nvidia-a100").model_copy(update={"kind": "dsp"})
+    with pytest.raises(NoBackend, match=r"kind 'dsp', such as nvidia-a100; kinds: cpu, opencl"):
+        compile_pipeline(pipeline, other)
     with pytest.raises(NoBackend):
-        generate(pipeline, autoschedule(pipeline, gpu).schedule, gpu)
+        generate(pipeline, root_schedule(pipeline, get("nvidia-a100")), other)
 
 
-def test_a_kind_of_platforms_has_one_backend() -> None:
+def test_a_name_is_that_of_one_backend() -> None:
     backend: Backend = backend_for(get("i7-6700"))
     assert (backend.name, backend.platform_kind) == ("c", "cpu")
+    assert backend_for(get("i7-6700"), "c") is backend
     register(backend)
-    with pytest.raises(ValueError, match="have the backend 'c'"):
-        register(replace(CBackend(), name="other"))
+    with pytest.raises(ValueError, match="there is a backend 'c' already"):
+        register(replace(CBackend(), platform_kind="opencl"))
+    with pytest.raises(NoBackend, match=r"no backend 'd' generates code for platforms of kind 'cpu', .*; backends: c"):
+        backend_for(get("i7-6700"), "d")
 
 
 def test_devices_are_chosen_by_number_and_by_name() -> None:
