@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
 
 from scheduler.errors import InternalError
 from scheduler.frontends.document.diagnostics import Report
@@ -21,6 +19,7 @@ from scheduler.frontends.document.stage_checker import (
     parse_stage,
 )
 from scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage
+from scheduler.ir.pipeline.topological_order import in_order
 from scheduler.ir.pipeline.types import TYPES, ScalarType
 
 _LARGEST = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
@@ -121,21 +120,8 @@ class _Checker:
         """The stages, producers first, ties by name; those on cycles last, after their cycles are reported."""
         known = {s.document.name: s for s in stages if s.known}
         needs = {name: {r for r in s.reads() if r in known and r != name} for name, s in known.items()}
-        sorter = TopologicalSorter(needs)
-        cyclic = False
-        try:
-            sorter.prepare()
-        except CycleError:
-            cyclic = True
-        order: list[str] = []
-        ready = list(sorter.get_ready())
-        heapq.heapify(ready)
-        while ready:
-            order.append(heapq.heappop(ready))
-            sorter.done(order[-1])
-            for name in sorter.get_ready():
-                heapq.heappush(ready, name)
-        if cyclic:
+        order = in_order(needs)
+        if len(order) < len(known):
             self._cycles(known, needs, set(order))
             order += sorted(set(known) - set(order))
         return [known[name] for name in order] + [s for s in stages if not s.known]

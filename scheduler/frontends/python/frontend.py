@@ -266,7 +266,7 @@ def document(
 
 def _read(source: Image | Stage, indices: Indices) -> Term:
     read = call(source.name, *(indices if isinstance(indices, tuple) else (indices,)))
-    return Term(read.text, ATOM, read.sources | {source}, read.ranges)
+    return Term(read.text, ATOM, read.sources | {source}, read.ranges, read.parts, lambda *to: _read(source, to))
 
 
 def _boundary(
@@ -295,13 +295,17 @@ def _reduction(name: str) -> Callable[..., Term]:
     def reduction(value: Operand, *over: Range, where: Term | None = None) -> Term:
         if not over:
             raise TypeError("a reduction runs over at least one range")
+
+        def again(value: Term, *test: Term) -> Term:
+            return reduction(value, *over, where=test[0] if test else None)
+
         term, test = as_term(value), [] if where is None else [where]
         loops = " ".join(r.loop() for r in over)
         condition = "" if where is None else f" if {where.text}"
         joined = join(
             f"{name}({term.text} {loops}{condition})", ATOM, [term, *test, *(e for r in over for e in (r.lo, r.extent))]
         )
-        return Term(joined.text, ATOM, joined.sources, joined.ranges - frozenset(over))
+        return Term(joined.text, ATOM, joined.sources, joined.ranges - frozenset(over), (term, *test), again)
 
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = f"`{name}` of the first argument over the ranges, the last one innermost, `where` it holds."

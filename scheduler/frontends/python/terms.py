@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 from typing import Protocol, SupportsFloat, SupportsIndex, TypeAlias
 
@@ -17,9 +18,10 @@ Operand: TypeAlias = "Term | int | float"
 
 
 class Term:
-    """A part of an expression: its text, how tightly the text binds, and what it reads. Never true or false."""
+    """A part of an expression: its text, how tightly the text binds, and what it reads; where it was made of parts,
+    these, and `make`, which makes such a term of others. Never true or false."""
 
-    __slots__ = ("level", "ranges", "sources", "text")
+    __slots__ = ("level", "make", "parts", "ranges", "sources", "text")
     __iter__ = None  # `[k]` picks a component of a tuple; there is no way to tell how many there are
 
     def __init__(
@@ -28,8 +30,11 @@ class Term:
         level: int = ATOM,
         sources: frozenset[Source] = frozenset(),
         ranges: frozenset[Range] = frozenset(),
+        parts: tuple[Term, ...] = (),
+        make: Callable[..., Term] | None = None,
     ) -> None:
         self.text, self.level, self.sources, self.ranges = text, level, sources, ranges
+        self.parts, self.make = parts, make
 
     def __str__(self) -> str:
         return self.text
@@ -43,13 +48,13 @@ class Term:
     __hash__ = object.__hash__
 
     def __getitem__(self, component: SupportsIndex) -> Term:
-        return self._from(f"{self.at_least(ATOM)}[{operator.index(component)}]", ATOM)
+        return self._from(f"{self.at_least(ATOM)}[{operator.index(component)}]", ATOM, operator.itemgetter(component))
 
     def at_least(self, level: int) -> str:
         return self.text if self.level >= level else f"({self.text})"
 
-    def _from(self, text: str, level: int) -> Term:
-        return Term(text, level, self.sources, self.ranges)
+    def _from(self, text: str, level: int, make: Callable[..., Term]) -> Term:
+        return Term(text, level, self.sources, self.ranges, (self,), make)
 
     def __add__(self, other: Operand) -> Term:
         return binary("+", self, other)
@@ -125,13 +130,13 @@ class Term:
         return binary(">>", other, self)
 
     def __neg__(self) -> Term:
-        return self._from(f"-{self.at_least(UNARY)}", UNARY)
+        return self._from(f"-{self.at_least(UNARY)}", UNARY, operator.neg)
 
     def __pos__(self) -> Term:
         return self
 
     def __invert__(self) -> Term:
-        return self._from(f"~{self.at_least(UNARY)}", UNARY)
+        return self._from(f"~{self.at_least(UNARY)}", UNARY, operator.invert)
 
     def __abs__(self) -> Term:
         return call("abs", self)
@@ -247,32 +252,33 @@ def name_of(dim: Var | str) -> str:
     return dim if isinstance(dim, str) else dim.name
 
 
-def join(text: str, level: int, parts: Iterable[Term]) -> Term:
-    """A term of that text, which reads what its parts read."""
-    kept = list(parts)
+def join(text: str, level: int, parts: Iterable[Term], make: Callable[..., Term] | None = None) -> Term:
+    """A term of that text, which reads what its parts read; `make` makes it of them."""
+    kept = tuple(parts)
     sources = frozenset().union(*(p.sources for p in kept))
-    return Term(text, level, sources, frozenset().union(*(p.ranges for p in kept)))
+    return Term(text, level, sources, frozenset().union(*(p.ranges for p in kept)), kept if make else (), make)
 
 
 def binary(op: str, left: Operand, right: Operand) -> Term:
     """`left op right`."""
     a, b, level = as_term(left), as_term(right), BINARY[op]
-    return join(f"{a.at_least(level)} {op} {b.at_least(level + 1)}", level, (a, b))
+    return join(f"{a.at_least(level)} {op} {b.at_least(level + 1)}", level, (a, b), partial(binary, op))
 
 
 def power(left: Operand, right: Operand) -> Term:
     """`left ** right`, which binds to the right."""
     a, b = as_term(left), as_term(right)
-    return join(f"{a.at_least(ATOM)} ** {b.at_least(UNARY)}", BINARY["**"], (a, b))
+    return join(f"{a.at_least(ATOM)} ** {b.at_least(UNARY)}", BINARY["**"], (a, b), power)
 
 
 def compare(op: str, left: Operand, right: Operand) -> Term:
     """A comparison."""
     a, b = as_term(left), as_term(right)
-    return join(f"{a.at_least(COMPARE + 1)} {op} {b.at_least(COMPARE + 1)}", COMPARE, (a, b))
+    text = f"{a.at_least(COMPARE + 1)} {op} {b.at_least(COMPARE + 1)}"
+    return join(text, COMPARE, (a, b), partial(compare, op))
 
 
 def call(function: str, *args: Operand) -> Term:
     """A call of a function, input or stage."""
     terms = [as_term(a) for a in args]
-    return join(f"{function}({', '.join(t.text for t in terms)})", ATOM, terms)
+    return join(f"{function}({', '.join(t.text for t in terms)})", ATOM, terms, partial(call, function))

@@ -167,6 +167,7 @@ def test_a_million_stages() -> None:
     assert [p.code for p in caught.value.problems] == ["document_too_large"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_stages_are_allowed() -> None:
     n = Limits().stages
     stages = [{"name": f"s{i}", "dims": ["x"], "value": f"s{i - 1}(x) + 1" if i else "x"} for i in range(n)]
@@ -176,6 +177,7 @@ def test_ten_thousand_stages_are_allowed() -> None:
     assert len(pipeline.stages) == n
 
 
+@pytest.mark.slow
 def test_ten_thousand_stages_in_a_ring() -> None:
     n = Limits().stages
     stages = [{"name": f"s{i}", "dims": ["x"], "value": f"s{(i - 1) % n}(x) + 1"} for i in range(n)]
@@ -183,6 +185,7 @@ def test_ten_thousand_stages_in_a_ring() -> None:
     assert codes(document) == {"cycle"}
 
 
+@pytest.mark.slow
 def test_many_of_anything() -> None:
     many = 200_000
     for change in (
@@ -202,6 +205,7 @@ def test_many_of_anything() -> None:
     assert codes(one_stage("x") | {f"key{i}": 1 for i in range(many)})
 
 
+@pytest.mark.slow
 def test_expressions_together_have_a_limit() -> None:
     text = "+".join(["x"] * 500)
     stages = [{"name": f"s{i}", "dims": ["x"], "value": text} for i in range(1000)]
@@ -320,6 +324,7 @@ _JSON = st.recursive(
 
 @settings(max_examples=500, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), _JSON), min_size=1, max_size=3))
+@pytest.mark.slow
 def test_any_value_anywhere(changes: list[tuple[int, Any]]) -> None:
     document: Any = _RICH
     for at, value in changes:

@@ -204,6 +204,7 @@ def trees(draw: st.DrawFn) -> Expr:
 
 @settings(max_examples=400, deadline=None)
 @given(trees())
+@pytest.mark.slow
 def test_tree_to_text_to_tree(tree: Expr) -> None:
     text = to_text(tree)
     read = load(document(text)).stage("f").values[0]
@@ -246,6 +247,7 @@ def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @settings(max_examples=600, deadline=None)
 @given(st.recursive(_words(_ATOMS), _grow, max_leaves=8))
+@pytest.mark.slow
 def test_text_to_tree_to_text(text: str) -> None:
     try:
         pipeline = load(document(text))
