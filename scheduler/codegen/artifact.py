@@ -1,8 +1,9 @@
-"""The C file of a pipeline and schedule, as data: what the compiler, the store and the caller need to know of it."""
+"""The code of a pipeline and schedule, as data: what the compiler, the store and the caller need to know of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,8 @@ class CSource:
     pointers: inputs, params, outputs (one buffer a tuple component). `flags` must be given to the
     compiler: they carry the meaning (wrapping integers, contraction), not the speed. `buffers` are the
     scratch buffers that the schedule declares, (name, bytes) at the estimated sizes, all threads together.
+    `libraries` are linked beside that of mathematics.
+    `language` is the suffix of its file; what is not C has no header, and its caller compiles and runs it.
     """
 
     code: str
@@ -21,3 +24,10 @@ class CSource:
     entry: str
     flags: tuple[str, ...]
     buffers: tuple[tuple[str, int], ...]
+    language: str = "c"
+    libraries: tuple[str, ...] = ()
+
+    @property
+    def code_name(self) -> str:
+        """The name of the file."""
+        return str(PurePath(self.header_name).with_suffix(f".{self.language}"))

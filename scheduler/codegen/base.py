@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from platforms import Platform
 from scheduler.codegen.artifact import CSource
 from scheduler.ir.loop.program import Program
+from scheduler.ir.pass_manager import PassPipeline
+from scheduler.loop_passes.passes import PASSES
 
 
 class Backend(Protocol):
-    """A code generator: its name, the kind of platforms that its code runs on (`Platform.kind`), and the code."""
+    """A code generator: its name, the kind of platforms that its code runs on (`Platform.kind`), what it makes of loop
+    programs, and the code."""
 
     @property
     def name(self) -> str: ...
     @property
     def platform_kind(self) -> str: ...
 
-    def emit(self, program: Program) -> CSource:
-        """The code of a loop program: the same bytes for the same program."""
+    def passes(self, platform: Platform) -> PassPipeline[Program]:
+        """The passes from what lowering makes to what is printed: all, where a backend says no other."""
+        return PASSES
+
+    def emit(self, program: Program, platform: Platform) -> CSource:
+        """The code of a loop program for a platform of that kind: the same bytes for the same of both."""
         ...

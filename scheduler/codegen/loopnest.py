@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from scheduler.analysis.dependence import default_order
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from scheduler.ir.plan import Plan
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, UpdateLoops, dim_of, inner, outer
+from scheduler.ir.schedule.primitives.registry import primitives_of
+from scheduler.ir.schedule.primitives.update_loops import update_words
+from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, dim_of, outer
 
 INDENT = "  "
 
@@ -19,11 +21,7 @@ def to_text(plan: Plan) -> str:
     lines = [f"# {schedule.pipeline}, method {schedule.method}"]
     if schedule.degraded is not None:
         lines.append(f"# degraded: {' '.join(schedule.degraded.split())}")
-    for s in schedule.separations:
-        through = "" if s.through is None else f" with {s.through} put in"
-        lines.append(f"# {s.partial}: window {s.window} of {s.stage}{through}, the part along {s.dim}")
-    for j in schedule.joinings:
-        lines.append(f"# {j.joint}: {', '.join(j.stages)}, computed together")
+    lines += [f"# {note}" for p in primitives_of(Schedule) for note in p.notes(p.of(schedule))]
     for group in schedule.groups:
         lines += ["", *_group(pipeline, group)]
     return "\n".join(lines) + "\n"
@@ -32,7 +30,7 @@ def to_text(plan: Plan) -> str:
 def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:
     inlined = [p.stage for p in group.placements if p.compute == INLINE]
     notes = [f"inline: {', '.join(inlined)}"] if inlined else []
-    notes += [f"asks for what it reads {group.prefetch} bytes ahead"] if group.prefetch else []
+    notes += [note for p in primitives_of(Group) for note in p.notes(p.of(group))]
     yield f"group {group.output}" + (f"  # {'; '.join(notes)}" if notes else "")
     yield f"{INDENT}{'produce' if _is_output(pipeline, group.output) else 'allocate and produce'} {group.output}:"
     depth = 2
@@ -46,8 +44,8 @@ def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:
             if placement.compute == loop:
                 yield from _produce(pipeline, placement, depth)
     stage = pipeline.stage(group.output)
-    past = "  # past the caches" if group.stream else ""
-    yield f"{INDENT * depth}{group.output}({', '.join(stage.dims)}) = ...{past}"
+    beside = "; ".join(filter(None, (p.assignment_note(p.of(group)) for p in primitives_of(Group))))
+    yield f"{INDENT * depth}{group.output}({', '.join(stage.dims)}) = ...{f'  # {beside}' if beside else ''}"
     tiled = sum(loop == outer(dim_of(loop)) for loop in group.loops)
     yield from _updates(stage, group.updates, 2 + tiled)
 
@@ -57,28 +55,16 @@ def _is_output(pipeline: Pipeline, name: str) -> bool:
 
 
 def _loop(group: Group, loop: str) -> str:
-    dim = dim_of(loop)
-    tile = group.tile(dim)
-    words = ["parallel"] if loop == group.parallel else []
-    if loop == inner(dim) and group.vector is not None and group.vector.dim == dim:
-        words.append(f"vectorised by {group.vector.lanes}")
-    if loop == inner(dim) and dim in group.unroll:
-        words.append("unrolled")
-    size = ""
-    if tile is not None:
-        whole = tile.size is None
-        if loop == outer(dim):
-            size = " in 1 tile" if whole else f" in tiles of {tile.size}"
-        else:
-            size = " in whole extent" if whole else f" in {tile.size}"
-    return f"{' '.join([*words, 'for'])} {loop}{size}"
+    said = [(p, p.of(group)) for p in primitives_of(Group)]
+    words = [word for p, value in said for word in p.loop_words(value, loop)]
+    return f"{' '.join([*words, 'for'])} {loop}{''.join(p.loop_size(value, loop) for p, value in said)}"
 
 
 def _allocation(placement: Placement) -> str:
-    if placement.storage == "registers":
-        return f"keep {placement.stage} in registers, rotating along the vectorised loop"
-    slides = placement.fold and placement.compute != placement.store
-    return f"allocate {placement.stage}" + (", folded to its window" if slides else "")
+    line = f"allocate {placement.stage}"
+    for primitive in primitives_of(Placement):
+        line = primitive.allocation(placement, line)
+    return line
 
 
 def _produce(pipeline: Pipeline, placement: Placement, depth: int) -> Iterator[str]:
@@ -87,9 +73,8 @@ def _produce(pipeline: Pipeline, placement: Placement, depth: int) -> Iterator[s
     yield f"{INDENT * depth}produce {placement.stage}{sliding}:"
     for dim in reversed(placement.order or stage.storage):
         depth += 1
-        vector = placement.vector
-        words = f"vectorised by {vector.lanes} for" if vector is not None and vector.dim == dim else "for"
-        yield f"{INDENT * depth}{words} {dim}:"
+        words = [word for p in primitives_of(Placement) for word in p.loop_words(p.of(placement), dim)]
+        yield f"{INDENT * depth}{' '.join([*words, 'for'])} {dim}:"
     yield f"{INDENT * (depth + 1)}{placement.stage}({', '.join(stage.dims)}) = ..."
     yield from _updates(stage, placement.updates, depth - len(stage.dims) + 1)
 
@@ -100,8 +85,5 @@ def _updates(stage: Stage, scheduled: tuple[UpdateLoops, ...], depth: int) -> It
         loops = scheduled[n] if scheduled else UpdateLoops(default_order(stage, update))
         yield f"{INDENT * depth}update {stage.name}:"
         for inside, loop in enumerate(reversed(loops.loops), start=1):
-            words = ["parallel"] if loop == loops.parallel else []
-            if loops.vector is not None and loops.vector.dim == loop:
-                words.append(f"vectorised by {loops.vector.lanes}")
-            yield f"{INDENT * (depth + inside)}{' '.join([*words, 'for'])} {loop}:"
+            yield f"{INDENT * (depth + inside)}{' '.join([*update_words(loops, loop), 'for'])} {loop}:"
         yield f"{INDENT * (depth + len(loops.loops) + 1)}{stage.name}(...) = ..."

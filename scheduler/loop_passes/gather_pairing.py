@@ -4,7 +4,7 @@ loaded at once."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from scheduler.features.interleaved_channels import BITS, PAIRED
 from scheduler.ir.index import Index, const
@@ -32,14 +32,7 @@ Rows = dict[Pointer, tuple[Buffer, Index]]
 _T = TypeVar("_T")
 
 
-class _Memory(NamedTuple):
-    """A buffer, by name, and whose it is."""
-
-    pointer: Pointer
-    where: str
-
-
-_Key = tuple[_Memory, Index, object]
+_Key = tuple[Pointer, Index, object]
 """What gathers have in common that read at an offset from the same places."""
 
 
@@ -76,17 +69,16 @@ def _block(statements: Body, rows: Rows) -> Body:
             case Define(result=r, op=Gather() as gather) if _may_pair(r) and gather.row in rows:
                 buffer, offset = rows[gather.row]
                 kind = (gather.offsets, r.type, r.lanes)
-                memory = _Memory(buffer.pointer, buffer.where)
-                before = left.pop((memory, offset - 1, kind), None)
+                before = left.pop((buffer.pointer, offset - 1, kind), None)
                 if before is None:
-                    left[memory, offset, kind] = n
+                    left[buffer.pointer, offset, kind] = n
                     continue
-                two = pairs.get((memory, offset - 3, kind))
+                two = pairs.get((buffer.pointer, offset - 3, kind))
                 if two is not None and two[0] < before and _may_be_four(r, gather):
                     del found.first[two[0]]
                     found.join(*two, before, n)
                 else:
-                    pairs[memory, offset - 1, kind] = (before, n)
+                    pairs[buffer.pointer, offset - 1, kind] = (before, n)
                     found.join(before, n)
             case Define() | Let() | Comment():
                 pass
@@ -98,12 +90,8 @@ def _block(statements: Body, rows: Rows) -> Body:
 
 
 def _unchanged(found: dict[_Key, _T], stored: Buffer) -> dict[_Key, _T]:
-    """What was found in memory that a store to `stored` does not change: images of the caller may share theirs."""
-    return {
-        key: at
-        for key, at in found.items()
-        if key[0].pointer != stored.pointer and not key[0].where == stored.where == "argument"
-    }
+    """What was found in memory that a store to `stored` does not change: buffers share no memory."""
+    return {key: at for key, at in found.items() if key[0] != stored.pointer}
 
 
 def _rewritten(statements: Body, found: _Found, rows: Rows) -> Body:

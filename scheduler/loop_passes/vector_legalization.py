@@ -31,14 +31,16 @@ Pieces = dict[tuple[str, int], tuple[Value, ...]]
 """Values by name, as pieces of so many lanes."""
 
 
-def by_registers(body: Body, register_bytes: int) -> Body:
-    """*Before*: vectors of any size. *After*: none is wider than a register."""
-    return _Splitter(register_bytes).block(body)
+def by_registers(body: Body, register_bytes: int, most_lanes: int | None = None) -> Body:
+    """*Before*: vectors of any size. *After*: none is wider than a register, nor has more lanes than the language's
+    vectors, where these have a limit."""
+    return _Splitter(register_bytes, most_lanes).block(body)
 
 
 class _Splitter:
-    def __init__(self, register_bytes: int) -> None:
+    def __init__(self, register_bytes: int, most_lanes: int | None) -> None:
         self.bytes = register_bytes
+        self.most_lanes = most_lanes
         self.parts: dict[str, tuple[Value, ...]] = {}
         self.scopes: list[Pieces] = []
         self.cells: set[str] = set()
@@ -82,7 +84,8 @@ class _Splitter:
 
     def _fits(self, v: Value) -> int:
         """How many lanes of such a value a register has."""
-        return self.bytes * 8 // _bits(v)
+        lanes = self.bytes * 8 // _bits(v)
+        return lanes if self.most_lanes is None else min(lanes, self.most_lanes)
 
     def _is_wide(self, v: Value) -> bool:
         return v.lanes > 1 and v.lanes > self._fits(v)
@@ -162,8 +165,8 @@ class _Splitter:
         if not isinstance(op, ops.ResizeMask):
             op = with_operands(op, lambda a: self._fitting(a, r), lambda lane: lane)
         of_pairs = isinstance(op, ops.DotPairs)
-        sized = (r,) if of_pairs else (r, *values_of(op))
-        lanes = min(r.lanes, *(self._fits(v) for v in sized if v.lanes > 1))
+        fitting = [self._fits(v) // 2 if of_pairs else self._fits(v) for v in values_of(op) if v.lanes > 1]
+        lanes = min(r.lanes, self._fits(r), *fitting)
         count = r.lanes // lanes
         pieces = [self._fresh(r, lanes) for _ in range(count)]
         if lanes == self._fits(r) and self._is_wide(r):
@@ -208,7 +211,7 @@ class _Splitter:
             parts = tuple(self._emit(m, ops.Truncate(p)) for m, p in zip(middle, parts, strict=True))
         if isinstance(op, ops.Cast) and op.saturate:
             parts = tuple(self._clamped(p, r.type) for p in parts)
-        while bits > _bits(r) and len(parts) > 1:
+        while bits > _bits(r) and len(parts) > 1 and self._fits(_sized(parts[0], bits // 2)) > parts[0].lanes:
             bits //= 2
             parts = tuple(
                 self._emit(_sized(self._fresh(x, 2 * x.lanes), bits), ops.Narrow(x, y))

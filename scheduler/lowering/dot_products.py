@@ -6,29 +6,22 @@ these are the same in all lanes, both are halves of one number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scheduler.features.operation_counts import short_factors, terms
 from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import literal
 from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.expressions import Binary, Expr
 from scheduler.ir.pipeline.types import INT16, INT32, UINT16, UINT32
-
-if TYPE_CHECKING:
-    from scheduler.lowering.expressions import Evaluator
-    from scheduler.lowering.index_vectorization import Frame
-
-LEAST_BYTES = 32
-"""Machines with smaller registers widen as they multiply."""
+from scheduler.lowering.evaluation import Evaluation
+from scheduler.lowering.index_vectorization import Frame
 
 Product = tuple[Value, Value]
 
 
-def sum_of_products(ev: Evaluator, e: Binary, frame: Frame) -> Value | None:
+def sum_of_products(ev: Evaluation, e: Binary, frame: Frame) -> Value | None:
     """The sum `e` of int32, where it has two products of vectors of at most 16 bits or more: integers wrap, so that the
     order of terms does not matter."""
-    if ev.axis is None or e.type != INT32 or ev.builder.register_bytes < LEAST_BYTES:
+    if ev.axis is None or e.type != INT32 or not ev.builder.vectors.pairwise_products:
         return None
     factors = [(t, short_factors(t)) for t in terms(e)]
     if sum(len(f) == 2 for _, f in factors) < 2:
@@ -65,7 +58,7 @@ def sum_of_products(ev: Evaluator, e: Binary, frame: Frame) -> Value | None:
     return total
 
 
-def _two(ev: Evaluator, first: Product, second: Product) -> Value:
+def _two(ev: Evaluation, first: Product, second: Product) -> Value:
     """first[0] * first[1] + second[0] * second[1]."""
     b, lanes = ev.builder, max(v.lanes for p in (first, second) for v in p)
     if first[1].lanes == second[1].lanes == 1:
@@ -77,7 +70,7 @@ def _two(ev: Evaluator, first: Product, second: Product) -> Value:
     return b.define(ops.DotPairs(_alternating(ev, first[0], second[0], lanes), by), INT32, lanes, hint="madd")
 
 
-def _alternating(ev: Evaluator, even: Value, odd: Value, lanes: int) -> Value:
+def _alternating(ev: Evaluation, even: Value, odd: Value, lanes: int) -> Value:
     b = ev.builder
     both = [v if v.lanes > 1 else b.define(ops.Broadcast(v), INT16, lanes) for v in (even, odd)]
     picks = tuple(n // 2 + n % 2 * lanes for n in range(2 * lanes))

@@ -4,7 +4,7 @@ included."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import eq, ge, gt, le, lt, ne
 from typing import Protocol
 
@@ -13,7 +13,6 @@ from scheduler.errors import IllegalSchedule
 from scheduler.ir.index import Index, sym
 from scheduler.ir.loop import ops
 from scheduler.ir.loop.builder import Builder, literal
-from scheduler.ir.loop.traversal import values_of
 from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.expressions import (
     Access,
@@ -34,6 +33,7 @@ from scheduler.ir.pipeline.expressions import (
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import BOOL, INT32
 from scheduler.lowering.dot_products import sum_of_products
+from scheduler.lowering.evaluation import Evaluation, Sources
 from scheduler.lowering.index_vectorization import Axis, Frame, Places
 from scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from scheduler.lowering.memory import ask_ahead, load
@@ -41,15 +41,6 @@ from scheduler.lowering.reductions import reduced
 
 INLINED_READS = 4_000
 """Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """Sources of reads: stages to inline, buffers of everything else, the types of params."""
-
-    inlined: Mapping[str, Stage]
-    buffers: dict[tuple[str, int], Buffer]
-    params: Mapping[str, str]
 
 
 class Streams(Protocol):
@@ -64,7 +55,7 @@ class Streams(Protocol):
         """Is told of every load from memory."""
 
 
-class Evaluator(Places):
+class Evaluator(Evaluation):
     """Evaluates definitions of one stage in the open scope of a builder.
 
     With an `axis`, values that move along it are vectors; clamps and boundaries of indices along it are
@@ -84,17 +75,14 @@ class Evaluator(Places):
         exact: bool = False,
         safe: bool = False,
     ) -> None:
-        super().__init__(builder, axis, exact)
+        super().__init__(builder, sources, axis, exact)
         self.safe = safe
         self.roomy: frozenset[str] = frozenset()  # stages whose memory has all lanes that are neighbours
-        self.sources = sources
         self.own = own
         self.streams = streams
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.moved: Index | None = None  # how far the vector is moved to the left, where it goes past the caches
-        self.only_lanes = False  # what is evaluated is thrown away, and its loops need no bodies
         self._inlined = 0
-        self.token = object()
 
     # values ------------------------------------------------------------
 
@@ -165,18 +153,6 @@ class Evaluator(Places):
             case Reduce():
                 return reduced(self, e, frame)
         raise AssertionError(e)
-
-    def op(self, op: ops.Operation, e: Expr) -> Value:
-        """The value of an operation, as the node `e` types it."""
-        args = values_of(op)
-        lanes = max(a.lanes for a in args)
-        mask = 0
-        if isinstance(op, ops.Call) and op.function in ("min", "max") and lanes > 1 and e.type != BOOL:
-            return self.extreme_of(op.function, args, lanes)
-        if e.type == BOOL and lanes > 1:
-            bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
-            mask = max(bits)
-        return self.builder.define(op, e.type, lanes, mask_bits=mask)
 
     def _boundary_select(self, e: Select, frame: Frame) -> Value | None:
         """A constant boundary along the axis: inside the domain there is nothing to select."""

@@ -17,16 +17,16 @@ from scheduler.analysis.dead_points import Half
 from scheduler.analysis.dependence import pure_dims
 from scheduler.features.unroll_and_jam import ROWS_TOGETHER, overlaps
 from scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
-from scheduler.ir.loop.builder import Builder
 from scheduler.ir.loop.program import AssignIndex, Bind, Comment, Extents, Fence, If, Loop, MutableIndex, Scratch
 from scheduler.ir.loop.values import Buffer, Pointer
 from scheduler.ir.pipeline.expressions import Var, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.schedule.schedule import Placement, UpdateLoops, Vector, dim_of, inner
-from scheduler.lowering.expressions import Sources
-from scheduler.lowering.group_plan import GroupPlan, Level
+from scheduler.lowering.evaluation import Sources
+from scheduler.lowering.group_plan import Level
 from scheduler.lowering.interleaved_channels import expect_channels
 from scheduler.lowering.loop_nest import Nest, run, shares_loads, values_of
+from scheduler.lowering.open_group import OpenGroup
 from scheduler.lowering.reductions import has_long_reduction
 from scheduler.lowering.rotating_windows import grid_start
 from scheduler.lowering.row_loops import joined_row
@@ -40,19 +40,11 @@ SIDE_BY_SIDE = 8
 
 
 @dataclass(slots=True)
-class GroupLowering:
-    """Lowers one group; `sources.buffers` gets an entry for every member. `warm` are the dims of open loops that begin
-    ahead of the first row, `row_by_row` where stages begin that compute one row in each iteration."""
+class GroupLowering(OpenGroup):
+    """Lowers one group; `sources.buffers` gets an entry for every member. `scratch` is the memory of a thread."""
 
-    builder: Builder
-    sources: Sources
-    plan: GroupPlan
-    output_buffers: tuple[Buffer, ...]
-    halves: Mapping[str, Half]
-    anchor: Index = field(init=False)
+    halves: Mapping[str, Half] = field(kw_only=True)
     scratch: list[Extents] = field(default_factory=list)
-    warm: list[str] = field(default_factory=list)
-    row_by_row: dict[Index, Index] = field(default_factory=dict)
     _depends: dict[str, set[str]] = field(default_factory=dict)
     _values: dict[str, Index] = field(default_factory=dict)
     _changes: dict[str, Changes] = field(default_factory=dict)

@@ -148,7 +148,7 @@ def shuffled(b: Builder, first: Value, second: Value, picks: Sequence[int], pinn
     """The lanes `picks` of two vectors of as many lanes. Short ones that fill longer registers double on the way: GCC
     has no instruction for more, and goes by way of memory."""
     size = (first.mask_bits or first.type.bits) // 8
-    widest = min(len(picks) * size, b.register_bytes)
+    widest = min(len(picks) * size, b.vectors.register_bytes)
     while widest > SHORTEST and first.lanes * size < widest // 2:
         whole = 2 * first.lanes
         both = tuple(n % whole for n in range(max(whole, SHORTEST // size)))

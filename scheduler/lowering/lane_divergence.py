@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING
 
 from scheduler.ir.index import Index
 from scheduler.ir.loop.ops import Broadcast, ResizeMask, Shuffle
@@ -17,17 +16,14 @@ from scheduler.ir.loop.values import Lane, Value
 from scheduler.ir.pipeline.expressions import Access, Compare, Expr, Logical, Reduce, Unary, children
 from scheduler.ir.pipeline.types import BOOL, INT32, INT64
 from scheduler.lowering import interleaved_channels
+from scheduler.lowering.index_vectorization import Frame, Places
 from scheduler.lowering.residue_splitting import ask
-
-if TYPE_CHECKING:
-    from scheduler.lowering.expressions import Evaluator
-    from scheduler.lowering.index_vectorization import Frame
 
 Lanes = tuple[int, ...]
 _COMPARE = {"<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt}
 
 
-def truths(ev: Evaluator, condition: Expr, frame: Frame) -> tuple[bool, ...] | None:
+def truths(ev: Places, condition: Expr, frame: Frame) -> tuple[bool, ...] | None:
     """In which lanes an index makes `condition` true, where that is the same in every vector; of one lane, in all."""
     match condition:
         case Compare(left=left, right=right) if left.type in (INT32, INT64):
@@ -54,7 +50,7 @@ def truths(ev: Evaluator, condition: Expr, frame: Frame) -> tuple[bool, ...] | N
     return None
 
 
-def _ask(ev: Evaluator, undecided: Index) -> None:
+def _ask(ev: Places, undecided: Index) -> None:
     if ev.axis is not None:
         ask(ev.builder, undecided, ev.axis.depth)
 
@@ -67,7 +63,7 @@ def _repeated(known: tuple[bool, ...], n: int) -> tuple[bool, ...]:
     return known * n if len(known) == 1 else known
 
 
-def picked(ev: Evaluator, index: Expr, frame: Frame) -> Lanes | None:
+def picked(ev: Places, index: Expr, frame: Frame) -> Lanes | None:
     """The number that `index` is in each lane, where that is the same in every vector; of one lane, in all."""
     if index.type not in (INT32, INT64):
         return None
@@ -80,7 +76,7 @@ def picked(ev: Evaluator, index: Expr, frame: Frame) -> Lanes | None:
     return tuple(lane.base.const + p for p in lane.pattern or (0,))
 
 
-def chosen(ev: Evaluator, known: Sequence[int], choices: Sequence[Expr], frame: Frame) -> Value:
+def chosen(ev: Places, known: Sequence[int], choices: Sequence[Expr], frame: Frame) -> Value:
     """In lane j the choice known[j]. Choices are computed in their own lanes alone where that brings the elements
     that they read together."""
     used, n = sorted(set(known)), len(known)
@@ -98,7 +94,7 @@ def chosen(ev: Evaluator, known: Sequence[int], choices: Sequence[Expr], frame: 
     return together(ev, parts, [(used.index(k), j) for j, k in enumerate(known)], n)
 
 
-def _gain(ev: Evaluator, e: Expr, frame: Frame, picks: Lanes) -> int:
+def _gain(ev: Places, e: Expr, frame: Frame, picks: Lanes) -> int:
     """How many more reads of `e` are of neighbours if only the lanes `picks` are computed."""
     gain = 0
     for access in _accesses(e):
@@ -123,12 +119,12 @@ def _neighbours(pattern: Lanes) -> bool:
     return pattern == tuple(range(pattern[0], pattern[0] + len(pattern)))
 
 
-def restricted(ev: Evaluator, frame: Frame, picks: Lanes) -> Frame:
+def restricted(ev: Places, frame: Frame, picks: Lanes) -> Frame:
     """The frame of the lanes `picks` alone."""
     return ev.frame({name: _restricted(ev, lane, picks) for name, lane in frame.env.items()})
 
 
-def _restricted(ev: Evaluator, lane: Lane, picks: Lanes) -> Lane:
+def _restricted(ev: Places, lane: Lane, picks: Lanes) -> Lane:
     if lane.vector is not None:
         v = lane.vector
         return Lane(lane.base, None, ev.builder.define(Shuffle(v, v, picks), v.type, len(picks), hint="at"))
@@ -161,14 +157,14 @@ def classes_of(lanes: Sequence[Lane]) -> list[tuple[Lane, ...]] | None:
     return None
 
 
-def spread(ev: Evaluator, parts: Sequence[Value], n: int) -> Value:
+def spread(ev: Places, parts: Sequence[Value], n: int) -> Value:
     """The vector of `n` lanes of which every k-th belongs to one of the k `parts`."""
     distinct = list(dict.fromkeys(parts))
     k = len(parts)
     return together(ev, distinct, [(distinct.index(parts[j % k]), j // k) for j in range(n)], n // k)
 
 
-def together(ev: Evaluator, parts: Sequence[Value], picks: Sequence[tuple[int, int]], lanes: int) -> Value:
+def together(ev: Places, parts: Sequence[Value], picks: Sequence[tuple[int, int]], lanes: int) -> Value:
     """A vector of the lanes `picks`, (part, lane), of parts that all have `lanes`, or are scalars."""
     if len(parts) == 1 and parts[0].lanes == 1:
         return parts[0]

@@ -16,7 +16,8 @@ from scheduler.ir.loop.values import Buffer, Lane
 from scheduler.ir.pipeline.expressions import Var, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.schedule.schedule import Vector
-from scheduler.lowering.expressions import Evaluator, Sources
+from scheduler.lowering.evaluation import Sources
+from scheduler.lowering.expressions import Evaluator
 from scheduler.lowering.index_vectorization import Axis, NeedAlignment, NotUniformBound
 from scheduler.lowering.memory import beyond, store, store_channels, store_past
 from scheduler.lowering.reductions import together

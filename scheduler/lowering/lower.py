@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 
 from platforms import Platform
@@ -31,7 +32,8 @@ from scheduler.ir.pipeline.pipeline import Input, Param, Stage
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import INLINE, Group
 from scheduler.lowering.channel_layout import laid_out
-from scheduler.lowering.expressions import Evaluator, Sources
+from scheduler.lowering.evaluation import Sources
+from scheduler.lowering.expressions import Evaluator
 from scheduler.lowering.group import GroupLowering
 from scheduler.lowering.group_plan import GroupPlan
 from scheduler.lowering.interleaved_channels import expect_channels
@@ -52,7 +54,7 @@ class _Lowering:
         self.schedule = schedule = plan.schedule
         self.pipeline = laid_out(plan.pipeline, schedule)
         self.platform = platform
-        self.builder = Builder(schedule.strict, platform.vector_bytes, platform.line_bytes)
+        self.builder = Builder(schedule.strict, platform.vector_unit, platform.line_bytes)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.halves = halves(self.pipeline)
         self.joint = {name: j.joint for j in schedule.joinings for name in j.stages}
@@ -93,7 +95,7 @@ class _Lowering:
             estimates=self._estimates(),
             strict=self.schedule.strict,
             line_bytes=self.platform.line_bytes,
-            register_bytes=self.platform.vector_bytes,
+            register_bytes=self.platform.vector_unit.register_bytes,
             architecture=self.platform.architecture,
         )
 
@@ -205,8 +207,9 @@ class _Lowering:
         def expected(name: str, dim: str) -> tuple[int, int]:
             return self._expected(boxes[name][self.stages[name].dims.index(dim)])
 
+        group = replace(group, stream=group.stream and self.platform.streaming_stores)
         plan = GroupPlan(group, stage, members, boxes, expected)
-        for extents in GroupLowering(b, sources, plan, buffers, self.halves).run():
+        for extents in GroupLowering(b, sources, plan, buffers, halves=self.halves).run():
             self.declared.append((extents.buffer.stage, extents, True))
         if arguments and not direct:
             for argument, buffer in zip(arguments, buffers, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from scheduler.features.lookup_tables import BYTES, FEWEST, MOST_PARTS, PART
+from scheduler.features.lookup_tables import FEWEST, MOST_PARTS, PART
 from scheduler.ir.index import Index, const, maximum, minimum, modulo, multiply
 from scheduler.ir.loop.builder import WIDEST_VECTOR_BYTES, Builder
 from scheduler.ir.loop.ops import (
@@ -111,16 +111,17 @@ def load(
     width = max(_width(lane) for lane in lanes)
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
     parts = _parts(unit) if type_ == UINT8 and moving == {buffer.unit} and not safe else None
-    if index is not None and parts is not None and FEWEST <= width <= BYTES <= b.register_bytes:
-        if index.type != UINT16 and (index.type.bits > 16 or width < BYTES):
+    if index is not None and parts is not None and FEWEST <= width <= b.vectors.table_lookup_bytes:
+        whole = b.vectors.table_lookup_bytes
+        if index.type != UINT16 and (index.type.bits > 16 or width < whole):
             index = b.define(Cast(index), UINT16, width, hint="at")
-        if width < BYTES:  # the other lanes look up the same
-            picks = tuple(n % width for n in range(BYTES))
-            index = b.define(Shuffle(index, index, picks), UINT16, BYTES, hint="at")
+        if width < whole:  # the other lanes look up the same
+            picks = tuple(n % width for n in range(whole))
+            index = b.define(Shuffle(index, index, picks), UINT16, whole, hint="at")
         ends = (unit.base - origin, origin + extent - parts * PART - unit.base)
         looked_up = Lookup(row, (index,), ends, parts)
-        found = b.define(looked_up, type_, BYTES, hint=hint, pinned=pinned, at_least=at_least)
-        if width == BYTES:
+        found = b.define(looked_up, type_, whole, hint=hint, pinned=pinned, at_least=at_least)
+        if width == whole:
             return found
         return b.define(Shuffle(found, found, tuple(range(width))), type_, width, hint=hint, pinned=pinned)
     is_run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe

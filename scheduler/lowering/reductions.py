@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from scheduler.ir.index import const
 from scheduler.ir.loop import ops
@@ -15,10 +15,8 @@ from scheduler.ir.loop.values import Lane, Value
 from scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import BOOL, ScalarType
-
-if TYPE_CHECKING:
-    from scheduler.lowering.expressions import Evaluator
-    from scheduler.lowering.index_vectorization import Frame
+from scheduler.lowering.evaluation import Evaluation
+from scheduler.lowering.index_vectorization import Frame
 
 Job: TypeAlias = "tuple[Reduce, Frame]"
 """A reduction at a point."""
@@ -39,7 +37,7 @@ MOST_ACCUMULATORS = 8
 """Different reductions over one domain share its loops up to so many: all of them are to stay in registers."""
 
 
-def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
+def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
     """The value of a reduction (or of its `component`), in the order that its terms are written in. Where another
     component of it is known, so is this one."""
     state = ev.builder.recall(_key(ev, e, frame))
@@ -54,16 +52,16 @@ def reduced(ev: Evaluator, e: Reduce, frame: Frame) -> Value:
     return _picked(e, state)
 
 
-def _key(ev: Evaluator, e: Reduce, frame: Frame) -> object:
+def _key(ev: Evaluation, e: Reduce, frame: Frame) -> object:
     """The key of equal reductions at one point, whatever their component."""
     return (ev.token, "reduction", e.op, e.domain, e.where, e.body, frame.number)
 
 
-def _remember(ev: Evaluator, e: Reduce, frame: Frame, state: list[Value]) -> None:
+def _remember(ev: Evaluation, e: Reduce, frame: Frame, state: list[Value]) -> None:
     ev.builder.remember(ev.builder.depth, _key(ev, e, frame), lambda: state)
 
 
-def _is_long(ev: Evaluator, e: Reduce) -> bool:
+def _is_long(ev: Evaluation, e: Reduce) -> bool:
     return not _is_written_out(e, UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS)
 
 
@@ -91,7 +89,7 @@ def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
     return False
 
 
-def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
+def _unrolled(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
     points = _points(ev, e.domain, frame)
     chains = CHAINS if _waits(ev, e) and len(points) >= 4 * CHAINS else 1
     states = [_identity(ev, e, frame)] * chains
@@ -102,12 +100,12 @@ def _unrolled(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
     return states[0]
 
 
-def _waits(ev: Evaluator, e: Reduce) -> bool:
+def _waits(ev: Evaluation, e: Reduce) -> bool:
     """Whether terms may be joined in any order and joining two takes long. Sums the compilers cut on their own."""
     return e.op in ("min", "max") and e.body.type.is_float and not ev.builder.strict
 
 
-def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame]:
+def _points(ev: Evaluation, domain: tuple[RVar, ...], frame: Frame) -> list[Frame]:
     """A frame for every point of a constant domain, the last variable fastest."""
     points = [frame]
     for r in domain:
@@ -117,7 +115,7 @@ def _points(ev: Evaluator, domain: tuple[RVar, ...], frame: Frame) -> list[Frame
     return points
 
 
-def together(ev: Evaluator, values: Sequence[Expr], frames: list[Frame]) -> None:
+def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> None:
     """Evaluates the reductions of `values` for all `frames` side by side, so that what these have in common is loaded
     once, and no accumulator waits for another: long ones in as few loops as there are domains, those that are written
     out term by term. `reduced` finds them done."""
@@ -139,7 +137,7 @@ def together(ev: Evaluator, values: Sequence[Expr], frames: list[Frame]) -> None
                 _in_step(ev, part)
 
 
-def _collect(ev: Evaluator, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
+def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
     match e:
         case Reduce() if _is_long(ev, e) or _has_many_terms(ev, e):
             for frame in frames:
@@ -155,13 +153,13 @@ def _collect(ev: Evaluator, e: Expr, frames: list[Frame], found: dict[object, Jo
                 _collect(ev, child, frames, found)
 
 
-def _has_many_terms(ev: Evaluator, e: Reduce) -> bool:
+def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
     """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
     each is loaded for both."""
     return ev.axis is not None and not _waits(ev, e) and prod(map(_trips, e.domain)) >= MANY_TERMS
 
 
-def _in_step(ev: Evaluator, jobs: list[Job]) -> None:
+def _in_step(ev: Evaluation, jobs: list[Job]) -> None:
     """A term of each job of one domain, then the next of each."""
     points = [_points(ev, e.domain, frame) for e, frame in jobs]
     states = [_identity(ev, e, frame) for e, frame in jobs]
@@ -171,7 +169,7 @@ def _in_step(ev: Evaluator, jobs: list[Job]) -> None:
         _remember(ev, e, frame, state)
 
 
-def _side_by_side(ev: Evaluator, jobs: list[Job]) -> list[list[Value]]:
+def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     """Loops around accumulators, those of every job of one domain; the first variable is the outermost loop, the
     last ones are written out. A condition that does not change in a loop is asked outside of it."""
     b = ev.builder
@@ -234,7 +232,7 @@ def _side_by_side(ev: Evaluator, jobs: list[Job]) -> list[list[Value]]:
     return left
 
 
-def _asked(ev: Evaluator, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:
+def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:
     """The condition that all jobs have in common whatever the loops `inside` do, as one scalar, and the jobs without
     it; None where there is none."""
     first, names = jobs[0][0], {r.name for r in inside}
@@ -293,7 +291,7 @@ def _picked(e: Reduce, state: list[Value]) -> Value:
     return state[e.component if e.op in ("argmin", "argmax") else 0]
 
 
-def _lanes(ev: Evaluator, e: Reduce, frame: Frame) -> int:
+def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
     """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
     if ev.axis is None:
         return 1
@@ -315,7 +313,7 @@ def _lanes(ev: Evaluator, e: Reduce, frame: Frame) -> int:
     return max(v.lanes for v in values)
 
 
-def _identity(ev: Evaluator, e: Reduce, frame: Frame) -> list[Value]:
+def _identity(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
     """The values that the reduction starts from: of argmin and argmax the first value of every variable, and the worst
     value."""
     t = e.body.type
@@ -339,7 +337,7 @@ def _worst(t: ScalarType, smallest_wins: bool) -> Value:
     return literal(t.max if smallest_wins else t.min, t)
 
 
-def _step(ev: Evaluator, e: Reduce, state: list[Value], point: Frame) -> list[Value]:
+def _step(ev: Evaluation, e: Reduce, state: list[Value], point: Frame) -> list[Value]:
     """The state after one more term."""
     body = ev.value(e.body, point)
     where = None if e.where is None else ev.value(e.where, point)
@@ -359,7 +357,7 @@ def _step(ev: Evaluator, e: Reduce, state: list[Value], point: Frame) -> list[Va
     return [body if state[0] == identity else _joined(ev, e, state[0], body)]
 
 
-def _joined(ev: Evaluator, e: Reduce, a: Value, b: Value) -> Value:
+def _joined(ev: Evaluation, e: Reduce, a: Value, b: Value) -> Value:
     lanes, mask = max(a.lanes, b.lanes), max(a.mask_bits, b.mask_bits)
     if e.op in ("min", "max") and lanes > 1 and e.body.type != BOOL:
         return ev.extreme_of(e.op, (a, b), lanes)
@@ -380,11 +378,11 @@ def _combination(reduction: str, a: Value, b: Value) -> ops.Operation:
             return ops.Call(reduction, (a, b))
 
 
-def _bool(ev: Evaluator, op: ops.Operation) -> Value:
+def _bool(ev: Evaluation, op: ops.Operation) -> Value:
     return ev.op(op, Logical("and", Const(True, BOOL), Const(True, BOOL)))
 
 
-def _chosen(ev: Evaluator, condition: Value, a: Value, b: Value) -> Value:
+def _chosen(ev: Evaluation, condition: Value, a: Value, b: Value) -> Value:
     if condition.literal is not None:
         return a if condition.literal else b
     lanes = max(condition.lanes, a.lanes, b.lanes)

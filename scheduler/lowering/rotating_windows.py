@@ -27,7 +27,8 @@ from scheduler.ir.loop.program import Accumulator, Assign, Define, Loop
 from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.pipeline.types import BOOL, ScalarType
-from scheduler.lowering.expressions import Evaluator, Sources
+from scheduler.lowering.evaluation import Sources
+from scheduler.lowering.expressions import Evaluator
 from scheduler.lowering.index_vectorization import Axis, NeedAlignment, NotUniformBound
 from scheduler.lowering.loop_nest import iterations
 from scheduler.lowering.memory import ask_ends, held_back, store, store_channels, stream, streams, vectors_into_line

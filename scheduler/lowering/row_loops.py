@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from scheduler.analysis.bounds_inference import Box
 from scheduler.ir.index import Index, maximum
 from scheduler.ir.loop.program import If
 from scheduler.ir.pipeline.pipeline import Stage
 from scheduler.ir.schedule.schedule import dim_of, inner
-from scheduler.lowering.expressions import Sources
+from scheduler.lowering.evaluation import Sources
+from scheduler.lowering.group_plan import Level
 from scheduler.lowering.loop_nest import written_out
+from scheduler.lowering.open_group import OpenGroup
 from scheduler.lowering.rotating_windows import RowLoop, fused_row
 
-if TYPE_CHECKING:
-    from scheduler.lowering.group import GroupLowering
-    from scheduler.lowering.group_plan import Level
 
-
-def joined_row(g: GroupLowering, n: int, level: Level, boxes: Mapping[str, Box]) -> None:
+def joined_row(g: OpenGroup, n: int, level: Level, boxes: Mapping[str, Box]) -> None:
     """A row whose stages share the loop over vectors. Stages in rings join it where an iteration of the loop
     around computes one row of each; otherwise they are computed before it. Stages in registers that do not
     move along the row at its rate are computed where they are read."""
@@ -59,7 +56,7 @@ def joined_row(g: GroupLowering, n: int, level: Level, boxes: Mapping[str, Box])
     _rows(g, sources, fused)
 
 
-def _rows(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
+def _rows(g: OpenGroup, sources: Sources, fused: RowLoop) -> None:
     """The row with its output; in iterations that only fill windows, without."""
     b = g.builder
     waiting = [fused.box[d] for d in g.warm if d in fused.box and fused.box[d][0] != fused.box[d][1]]
@@ -77,7 +74,7 @@ def _rows(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
     b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
 
 
-def _output_row(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
+def _output_row(g: OpenGroup, sources: Sources, fused: RowLoop) -> None:
     """The row, its dims to unroll written out where they have the extents expected, else as loops."""
     b = g.builder
     known = written_out(fused.box, g.plan.unrolled())
@@ -96,7 +93,7 @@ def _output_row(g: GroupLowering, sources: Sources, fused: RowLoop) -> None:
     b.emit(If(asked, tuple(as_expected), None, tuple(otherwise)))
 
 
-def _moving_dim(g: GroupLowering, stage: Stage, dim: str) -> int | None:
+def _moving_dim(g: OpenGroup, stage: Stage, dim: str) -> int | None:
     """The one dim of `stage` that follows `dim` step for step."""
     follow = [d for d, dims in enumerate(g.plan.follows[stage.name]) if dim in dims]
     if len(follow) != 1:
@@ -105,7 +102,7 @@ def _moving_dim(g: GroupLowering, stage: Stage, dim: str) -> int | None:
     return follow[0] if span.known and span.var == dim and span.rate == 1 else None
 
 
-def _fixed_margins(g: GroupLowering, boxes: Mapping[str, Box], name: str, d: int, dim: str) -> bool:
+def _fixed_margins(g: OpenGroup, boxes: Mapping[str, Box], name: str, d: int, dim: str) -> bool:
     """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
     row = boxes[g.plan.output.name][g.plan.output.dims.index(dim)]
     return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
@@ -115,7 +112,7 @@ def _last_row(box: Box, moving: int) -> list[Index]:
     return [hi for d, (_, hi) in enumerate(box) if d != moving]
 
 
-def _single_row(g: GroupLowering, box: Box, moving: int) -> tuple[Index, ...] | None:
+def _single_row(g: OpenGroup, box: Box, moving: int) -> tuple[Index, ...] | None:
     """The coordinates, in the dims other than `moving`, of the one row of `box` that is new; None where there
     may be several. Before its first row is due a stage computes that row ahead of time."""
     at = []

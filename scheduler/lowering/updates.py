@@ -14,7 +14,8 @@ from scheduler.ir.loop.values import Buffer, Lane, Value
 from scheduler.ir.pipeline.expressions import RVar, Select
 from scheduler.ir.pipeline.pipeline import Stage, Update
 from scheduler.ir.schedule.schedule import UpdateLoops
-from scheduler.lowering.expressions import Evaluator, Sources
+from scheduler.lowering.evaluation import Sources
+from scheduler.lowering.expressions import Evaluator
 from scheduler.lowering.loop_nest import Body, Nest, run
 from scheduler.lowering.memory import load, store
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, call, loops_over_whole_vectors, source_of
 from support.planar import planar
 from support.random_cases import case_of, judge
 from support.shipped import SIZES, assert_right, loaded, problem
@@ -114,11 +114,11 @@ def test_vectors_that_go_past_the_caches_are_the_last_of_an_iteration() -> None:
     """Of three planes: what is loaded after such a store waits with it."""
     pipeline = loaded("unsharp")
     code = source_of(pipeline, SCHEDULES["unsharp past the caches"], machine()).code
-    whole = code.split("/* whole vectors */")[1].split("/* the end of the row */")[0]
-    first = whole.index("tilesmith_stream")
-    assert whole.count("tilesmith_stream") == 3
-    assert "_at *)(" in whole[:first]
-    assert "_at *)(" not in whole[first:]
+    whole = loops_over_whole_vectors(code)[0]
+    first = whole.index("ts_stream")
+    assert whole.count("ts_stream") == 3
+    assert "LOAD(" in whole[:first]
+    assert "LOAD(" not in whole[first:]
 
 
 @pytest.mark.parametrize(("lanes", "vectors"), [(16, 1), (8, 2), (4, 4)])
@@ -127,15 +127,16 @@ def test_vectors_of_a_line_follow_each_other(lanes: int, vectors: int) -> None:
     pipeline = loaded("unsharp")
     schedule = narrow(SCHEDULES["unsharp past the caches"], lanes)
     code = source_of(pipeline, schedule, machine(vector_bytes=4 * lanes)).code
-    filled, whole, ended = re.split(r"/\* (?:windows fill|whole vectors|the end of the row) \*/", code)[1:4]
-    stored = re.findall(r"tilesmith_stream_f32x\d+\((\w+) \+ .*, (\w+)\);", whole)
+    whole = loops_over_whole_vectors(code)[0]
+    ends = code.split("/* both ends of the row */")[1].split("/* whole vectors */")[0]
+    stored = re.findall(r"ts_stream_f32x\d+\((\w+)\b[^;]*,\s(\w+)\);", whole)
     assert [row for row, _ in stored] == [row for row in dict(stored) for _ in range(vectors)]
     assert len(stored) == 3 * vectors
     apart = [decided for _, decided in stored[::vectors]]
     assert apart[0] == "0"
     assert vectors == 1 or all(re.match("apart_", x) for x in apart[1:])  # planes may not be alike
     assert re.search(rf"for \(.* xk_\d+ \+= {vectors}\)" if vectors > 1 else r"xk_\d+\+\+", whole)
-    assert vectors == 1 or not re.search(r"tilesmith_ends_\w+\(.*, 0, [^,]*, [^,]*\);", filled + ended)
+    assert vectors == 1 or not re.search(r"ts_ends_\w+\([^;]*, 0, [^,]*, [^,]*\);", ends)
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
@@ -202,7 +203,7 @@ def test_rows_of_pairs_are_written_past_the_caches() -> None:
     schedule = replace(schedule, groups=(replace(schedule.groups[0], stream=True),))
     check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
-    assert re.search(r"^ +tilesmith_past_f32x\d+\(", source.code, re.M)
+    assert re.search(r"^ +ts_past_f32x\d+\(", source.code, re.M)
     library = build(source)
     for first in (0, 1, 3):
         for width in (1, 15, 16, 33, 64, 129):
@@ -238,12 +239,12 @@ def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
 def test_loops_of_many_rows_ask_for_them_twice(name: str, soon: bool) -> None:
     """Far ahead, and again when they come from the second level of caches."""
     code = source_of(loaded(name), SCHEDULES[f"{name} past the caches"], machine()).code
-    asked = re.findall(r"__builtin_prefetch\(\w+ \+ \(.*\)(, 0, 2)?\);", code)
+    asked = re.findall(r"__builtin_prefetch\([^;]*?(, 0, 2)?\);", code)
     assert ", 0, 2" in asked
     assert ("" in asked) == soon
-    assert code.count(" tilesmith_ask_ends(output_") == (0 if name == "blur" else 1 if name == "harris" else 3)
+    assert code.count("ts_ask_ends(output_") == (0 if name == "blur" else 1 if name == "harris" else 3)
     size = 2 if name == "blur" else 4
-    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\(.* \+ (\d+)\), 0, 2\);", code)]
+    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\([^;]*\+ (\d+)\), 0, 2\);", code)]
     assert min(ahead) >= 32768 // size
 
 
@@ -265,7 +266,7 @@ def test_every_line_that_a_vector_spans_is_asked_for(every: int, lines: int) -> 
     schedule = rows("fewer", "out", ())
     schedule = replace(schedule, groups=(replace(schedule.groups[0], prefetch=32768),))
     code = source_of(pipeline, schedule, here()).code
-    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\(.* \+ (\d+)\), 0, 2\);", code)]
+    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\([^;]*\+ (\d+)\), 0, 2\);", code)]
     assert ahead == [8192 + 16 * n for n in range(lines)]
 
 
@@ -319,7 +320,7 @@ def test_neighbours_are_lanes_of_two_vectors(type_: str, compiler: str) -> None:
     check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
     code = source_of(pipeline, schedule, machine()).code
-    assert "tilesmith_from" in code
+    assert "ts_from" in code
     library = build(source, ("-O1",), compiler)
     data = np.random.default_rng(7).integers(0, 100, (3, 5 * lanes + 3)).astype(type_)
     regions = {"out": ((0, 5 * lanes + 3), (0, 3))}
@@ -332,7 +333,7 @@ def test_windows_rotate_and_need_no_memory() -> None:
     source = source_of(loaded("unsharp"), SCHEDULES["unsharp"], machine())
     code = source.code
     assert {name for name, _ in source.buffers} == {"gray"}
-    assert "= tilesmith_from1_f32x16(blur_y_before_0, " in code
+    assert "ts_from1_f32x16(blur_y_before_0, " in code
     assert re.search(r"blur_y_before_0 = blur_y_\d+;|blur_y_before_0 = t_\d+;", code)
 
 

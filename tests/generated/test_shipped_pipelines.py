@@ -14,10 +14,9 @@ from support.threads import threads
 
 from scheduler import pipelines
 from scheduler.codegen.artifact import CSource
-from scheduler.compiler import METHODS
 from scheduler.legality.verifier import check
 from scheduler.rewrites.passes import rewrite
-from scheduler.search import root_schedule
+from scheduler.search import methods, root_schedule
 
 NAMES = pipelines.names()
 
@@ -35,7 +34,7 @@ def library_of(name: str, how: str) -> tuple[ctypes.CDLL, CSource]:
 
 
 @pytest.mark.parametrize(("name", "size"), cases(NAMES))
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: str, method: str) -> None:
     library, source = library_of(name, method)
     p = problem(name, size)

@@ -96,7 +96,7 @@ def test_what_rows_share_is_loaded_and_computed_once(name: str) -> None:
 def test_the_next_rows_are_asked_for_and_threads_take_neighbours() -> None:
     code = source_of(loaded("blur"), SCHEDULES["in registers, past the caches"], here()).code
     assert re.search(rf"__builtin_prefetch\(input_\d+ \+ \([^;]*{ROWS} \* input_0_stride1[^;]*\), 0, 2\);", code)
-    assert "TILESMITH_PARALLEL(tilesmith_share(" in code
+    assert "PARALLEL(ts_share(" in code
 
 
 @pytest.mark.parametrize(("name", "loads"), [("inline", 6 * 3 / 4), ("in registers", 3.0)])

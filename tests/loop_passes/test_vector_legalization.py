@@ -65,7 +65,7 @@ def test_values_are_the_same(lanes: int, register: int, stream: bool, compiler: 
     groups = tuple(Group(n, ("x.inner",), (), None, Vector("x", lanes), (), (), (), stream) for n in VALUES)
     schedule = Schedule("wide", "by hand", groups)
     source = source_of(pipeline, schedule, machine(vector_bytes=register))
-    assert widest_vector(source.code) == register
+    assert widest_vector(source.header) == register
     rng = np.random.default_rng(1)
     inputs = {
         "a": Image(rng.integers(0, 256, 700).astype(np.uint8), (0,)),
@@ -89,7 +89,7 @@ WIDER = (128, 256)
 @pytest.mark.parametrize("name", pipelines.names())
 def test_no_vector_of_a_pipeline_is_wider_than_a_register(name: str, method: str) -> None:
     for register in WIDTHS:
-        code = scheduled(name, machine(vector_bytes=register), method).source.code
+        code = scheduled(name, machine(vector_bytes=register), method).source.header
         assert widest_vector(code) <= register
 
 
@@ -97,5 +97,5 @@ def test_no_vector_of_a_pipeline_is_wider_than_a_register(name: str, method: str
 def test_no_vector_of_a_random_case_is_wider_than_a_register(start: int) -> None:
     for case in map(random_case, range(start, start + 12)):
         for register in (*WIDTHS, *WIDER):
-            code = source_of(case.pipeline, case.schedule, machine(vector_bytes=register)).code
+            code = source_of(case.pipeline, case.schedule, machine(vector_bytes=register)).header
             assert widest_vector(code) <= register

@@ -72,7 +72,7 @@ def test_channels_that_are_looked_up_are_loaded_at_once(
     source = source_of(pipeline, schedule, here())
     code = source_of(pipeline, schedule, machine()).code
     short = {"float32": "f32", "int32": "i32", "uint32": "u32", "int16": "i16"}[type_]
-    found = [f for f in ("fours", "pair") if f" tilesmith_{f}_{short}x16(" in code]
+    found = [f for f in ("fours", "pair") if f"ts_{f}_{short}x16(" in code]
     assert found == ([loaded] if loaded else [])
     rng = np.random.default_rng(6)
     inputs = {

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from support.machines import machine
-from support.native import build, call, source_of
+from support.native import build, call, loops_over_whole_vectors, source_of
 
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
@@ -16,7 +16,7 @@ from scheduler.search import SearchOptions, autoschedule
 
 pytestmark = pytest.mark.slow
 
-BY_LANES = re.compile(r"\{a_\d+\[")
+BY_LANES = re.compile(r"\{a_\d+\[|\bts_lanes\d")
 """A vector whose lanes are loaded one by one."""
 
 
@@ -111,7 +111,7 @@ def test_rows_of_several_stages_take_pixels_as_vectors(boundary: str, vector_byt
     pipeline, platform = load(toned(boundary)), machine(vector_bytes=vector_bytes)
     schedule = fused(vector_bytes // 2)
     source = source_of(pipeline, schedule, platform)
-    whole = re.findall(r"/\* whole vectors \*/\n(.*?)\n\s*/\* the end of the row \*/", source.code, re.DOTALL)
+    whole = loops_over_whole_vectors(source.code)
     assert whole
     assert not BY_LANES.search(whole[0])
     assert whole[0].count("out_0_stride0") == 0  # no element is written by itself

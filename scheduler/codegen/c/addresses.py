@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from scheduler.codegen.c import gathers
 from scheduler.codegen.c.conversions import cast
+from scheduler.codegen.c.lane_gathers import lane_gather, place
 from scheduler.codegen.c.lookup_tables import lookup
 from scheduler.codegen.c.neighbours import neighbours
 from scheduler.codegen.c.operands import Operands
-from scheduler.codegen.c.types import scalar
+from scheduler.codegen.c.types import Symbols, scalar
 from scheduler.ir.index import const
 from scheduler.ir.loop import ops
 from scheduler.ir.loop.values import Lane, LaneOffset, Value
@@ -27,6 +28,17 @@ Memory: TypeAlias = (
     | ops.VectorsIntoLine
     | ops.Misalignment
 )
+
+READS = (
+    ops.Load,
+    ops.ClampedLoad,
+    ops.Gather,
+    ops.GatherPairs,
+    ops.GatherFours,
+    ops.MonotoneGather,
+    ops.Lookup,
+)
+"""Operations that read memory."""
 
 
 def index(o: Operands, r: Value, op: ops.FromIndex | ops.ToIndex | ops.Lanes) -> str:
@@ -52,11 +64,10 @@ def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
             found = neighbours(picks, r.type)
             if found and a.lanes == b.lanes == len(picks):
                 return f"{o.function(found, r.type, len(picks))}({a.name}, {b.name})"
-            return f"__builtin_shufflevector({a.name}, {b.name}, {', '.join(map(str, picks))})"
+            return o.shuffle(a.name, b.name, picks)
         case ops.Narrow(a=a, b=b):
             own = o.type_of(r)
-            evens = ", ".join(map(str, range(0, 2 * r.lanes, 2)))
-            return f"__builtin_shufflevector(({own}){a.name}, ({own}){b.name}, {evens})"
+            return o.shuffle(f"({own}){a.name}", f"({own}){b.name}", tuple(range(0, 2 * r.lanes, 2)))
         case _:
             assert_never(op)
 
@@ -93,7 +104,7 @@ def _load(o: Operands, r: Value, op: ops.Load) -> str:
         text = f"{op.row}[{o.symbols.bare(op.at)}]"
         return f"{text} != 0" if r.type == BOOL else text
     kind = "uint" if r.type == BOOL else r.type.kind
-    text = f"*(const {o.unaligned(kind, r.type.bits, r.lanes)} *)({op.row} + {o.symbols.text(op.at)})"
+    text = f"LOAD({o.vector(kind, r.type.bits, r.lanes)}, {place(op.row, o.symbols.bare(op.at))})"
     return f"{text} != 0" if r.type == BOOL else text
 
 
@@ -122,6 +133,11 @@ def _gather(o: Operands, r: Value, op: ops.Gather) -> str:
         found = _gathered_at_once(o, r, op)
         if found is not None:
             return found
+    if r.lanes > 1 and r.type != BOOL:
+        vectors = {g.lane.vector: o.type_of(g.lane.vector) for g in op.offsets if g.lane.vector is not None}
+        told = lane_gather(o.symbols, r, op, o.of(r.type, r.lanes), vectors)
+        if told is not None:
+            return o.gathered(*told)
     lanes = ", ".join(f"{op.row}[{offset(o, op.offsets, n)}]" for n in range(r.lanes))
     text = lanes if r.lanes == 1 else f"({o.of(r.type, r.lanes)}){{{lanes}}}"
     return f"{text} != 0" if r.type == BOOL else text
@@ -172,16 +188,24 @@ def _pairs(o: Operands, r: Value, op: ops.GatherPairs) -> str:
     return f"({o.of(r.type, r.lanes)})({o.vector('uint', 2 * r.type.bits, count)}){{{pairs}}}"
 
 
-def offset(o: Operands, offsets: tuple[LaneOffset, ...], n: int) -> str:
+class LaneNames(Protocol):
+    """What addresses of lanes are printed by: the text of indices, and of lanes of values."""
+
+    @property
+    def symbols(self) -> Symbols: ...
+    def lane(self, v: Value, n: int) -> str: ...
+
+
+def offset(o: LaneNames, offsets: tuple[LaneOffset, ...], n: int) -> str:
     """The offset of lane n in an address that differs from lane to lane."""
     return " + ".join(_one_offset(o, g, n) for g in offsets)
 
 
-def _one_offset(o: Operands, g: LaneOffset, n: int) -> str:
+def _one_offset(o: LaneNames, g: LaneOffset, n: int) -> str:
     at = lane_index(o, g.lane, n)
     if g.within is not None:
         lo, hi = (o.symbols.bare(x) for x in g.within)
-        at = f"tilesmith_max(tilesmith_min({at}, {hi}), {lo})"
+        at = f"ts_max(ts_min({at}, {hi}), {lo})"
     if g.ring is not None:
         at = f"({at} & {g.ring - 1})"
     elif g.origin.terms or g.origin.const:
@@ -191,7 +215,7 @@ def _one_offset(o: Operands, g: LaneOffset, n: int) -> str:
     return f"{at} * {o.symbols.text(g.stride)}"
 
 
-def lane_index(o: Operands, lane: Lane, n: int) -> str:
+def lane_index(o: LaneNames, lane: Lane, n: int) -> str:
     """The index of lane n."""
     if lane.vector is not None:
         at = f"(int64_t){o.lane(lane.vector, n)}"

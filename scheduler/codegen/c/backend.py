@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from platforms import Platform
 from scheduler.codegen.artifact import CSource
+from scheduler.codegen.base import Backend
 from scheduler.codegen.c.emitter import emit_c
 from scheduler.ir.loop.program import Program
 
 
 @dataclass(frozen=True, slots=True)
-class CBackend:
-    """A backend (`scheduler.codegen.base.Backend`) that makes one C file."""
+class CBackend(Backend):
+    """A backend that makes one C file."""
 
     name: str = "c"
     platform_kind: str = "cpu"
 
-    def emit(self, program: Program) -> CSource:
+    def emit(self, program: Program, platform: Platform) -> CSource:
         """The C of a loop program."""
         return emit_c(program)

@@ -74,16 +74,16 @@ class FarSymbols(Symbols):
         out = ""
         for atom, c in x.terms:
             piece = self._term(atom, c)
-            out = f"tilesmith_far_sum({out}, {piece}, &far)" if out else piece
+            out = f"ts_far_sum({out}, {piece}, &far)" if out else piece
         if not out:
             return super()._sum(x)
-        return f"tilesmith_far_sum({out}, {x.const}, &far)" if x.const else out
+        return f"ts_far_sum({out}, {x.const}, &far)" if x.const else out
 
     def _term(self, atom: Atom, c: int) -> str:
         text = self._atom(atom)
-        return text if c == 1 else f"tilesmith_far_product({text}, {c}, &far)"
+        return text if c == 1 else f"ts_far_product({text}, {c}, &far)"
 
     def _atom(self, a: Atom) -> str:
         if a.kind == "mul":
-            return f"tilesmith_far_product({self.bare(a.args[0])}, {self.bare(a.args[1])}, &far)"
+            return f"ts_far_product({self.bare(a.args[0])}, {self.bare(a.args[1])}, &far)"
         return super()._atom(a)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 _FAR = """\
 /* Whether a lane is too far from 0 for `less_pi`. */
-TILESMITH_INLINE int $far($F x) {
+INLINE int $far($F x) {
 #if $fused
     return $any_beyond(x, 0x1p17f);
 #else
@@ -20,7 +20,7 @@ TILESMITH_INLINE int $far($F x) {
 
 _LESS_PI = """\
 /* x - n pi, for multiples n of 1/2. */
-TILESMITH_INLINE $F $less_pi($F x, $F n) {
+INLINE $F $less_pi($F x, $F n) {
 #if $fused
     const $F zero = {0};
     x = $fma(n, zero - 3.1415927f, x);
@@ -38,7 +38,7 @@ TILESMITH_INLINE $F $less_pi($F x, $F n) {
 
 _HALF_WAVE = """\
 /* sin(r) for r from -pi / 2 to pi / 2, with the sign of an odd n turned round. */
-TILESMITH_INLINE $F $half_wave($F r, $I n) {
+INLINE $F $half_wave($F r, $I n) {
     const $F z = r * r;
     $F p = z * 2.5995018e-6f - 1.9806849e-4f;
     p = p * z + 8.33303e-3f;
@@ -48,7 +48,7 @@ TILESMITH_INLINE $F $half_wave($F r, $I n) {
 """
 
 _SIN = """\
-TILESMITH_INLINE $F $sin($F x) {
+INLINE $F $sin($F x) {
     if (__builtin_expect($far(x), 0)) return $each_sin(x);
     const $F zero = {0}, to_whole = zero + 0x1.8p23f; /* whose last bits are then the whole number */
     const $F a = ($F)(($I)x & INT32_MAX), n = $opaque(a * 0.318309886f + to_whole);
@@ -58,7 +58,7 @@ TILESMITH_INLINE $F $sin($F x) {
 
 _COS = """\
 /* sin(x + pi / 2). */
-TILESMITH_INLINE $F $cos($F x) {
+INLINE $F $cos($F x) {
     if (__builtin_expect($far(x), 0)) return $each_cos(x);
     const $F zero = {0}, to_whole = zero + 0x1.8p23f;
     const $F n = $opaque($opaque(x * 0.318309886f + 0.5f) + to_whole);
@@ -67,7 +67,7 @@ TILESMITH_INLINE $F $cos($F x) {
 """
 
 _TAN = """\
-TILESMITH_INLINE $F $tan($F x) {
+INLINE $F $tan($F x) {
     if (__builtin_expect($far(x), 0)) return $each_tan(x);
     const $F zero = {0}, to_whole = zero + 0x1.8p23f;
     const $F a = ($F)(($I)x & INT32_MAX), n = $opaque(a * 0.636619772f + to_whole);
@@ -85,7 +85,7 @@ TILESMITH_INLINE $F $tan($F x) {
 
 _ARC_TAN = """\
 /* atan(q) for q from -1 to 1. */
-TILESMITH_INLINE $F $arc_tan($F q) {
+INLINE $F $arc_tan($F q) {
     const $F z = q * q;
     $F p = z * -1.7828123e-3f + 1.086866e-2f;
     p = p * z - 3.1096961e-2f;
@@ -100,7 +100,7 @@ TILESMITH_INLINE $F $arc_tan($F q) {
 """
 
 _ATAN = """\
-TILESMITH_INLINE $F $atan($F x) {
+INLINE $F $atan($F x) {
     const $F zero = {0}, one = zero + 1.0f, right = zero + 1.57079633f, a = ($F)(($I)x & INT32_MAX);
     const $I steep = a > one;
     const $F r = $arc_tan($pick(steep, -one, a) / $pick(steep, a, one)) + ($F)(steep & ($I)right);
@@ -109,7 +109,7 @@ TILESMITH_INLINE $F $atan($F x) {
 """
 
 _ATAN2 = """\
-TILESMITH_INLINE $F $atan2($F y, $F x) {
+INLINE $F $atan2($F y, $F x) {
     const $F zero = {0}, one = zero + 1.0f, right = zero + 1.57079633f, straight = zero + 3.14159265f;
     const $F a = ($F)(($I)y & INT32_MAX), b = ($F)(($I)x & INT32_MAX), least = zero + 0x1p-149f;
     /* NaN is what extremes make of their last argument, if it or the first is */
@@ -123,7 +123,7 @@ TILESMITH_INLINE $F $atan2($F y, $F x) {
 
 _ARC_SIN = """\
 /* asin(a) for a from 0; from 1/2 on that of sqrt((1 - a) / 2), which is half of what is left to pi / 2. */
-TILESMITH_INLINE $F $arc_sin($F a, $I steep) {
+INLINE $F $arc_sin($F a, $I steep) {
     const $F s = $pick(steep, (1.0f - a) * 0.5f, a * a), q = $pick(steep, $sqrt(s), a);
     $F p = s * 4.2158306e-2f + 2.4184778e-2f;
     p = p * s + 4.546915e-2f;
@@ -134,7 +134,7 @@ TILESMITH_INLINE $F $arc_sin($F a, $I steep) {
 """
 
 _ASIN = """\
-TILESMITH_INLINE $F $asin($F x) {
+INLINE $F $asin($F x) {
     const $F zero = {0}, half = zero + 0.5f, a = ($F)(($I)x & INT32_MAX);
     const $I steep = a > half;
     const $F r = $arc_sin(a, steep), rest = 1.57079637f - (r * 2.0f + 4.37113883e-8f);
@@ -143,7 +143,7 @@ TILESMITH_INLINE $F $asin($F x) {
 """
 
 _ACOS = """\
-TILESMITH_INLINE $F $acos($F x) {
+INLINE $F $acos($F x) {
     const $F zero = {0}, half = zero + 0.5f, a = ($F)(($I)x & INT32_MAX), right = zero + 1.57079633f;
     const $I steep = a > half, sign = ($I)x & INT32_MIN, behind = sign >> 31;
     const $F r = $arc_sin(a, steep);
@@ -153,7 +153,7 @@ TILESMITH_INLINE $F $acos($F x) {
 """
 
 _TANH = """\
-TILESMITH_INLINE $F $tanh($F x) {
+INLINE $F $tanh($F x) {
     const $F zero = {0}, middle = zero + 0.625f, a = ($F)(($I)x & INT32_MAX), z = a * a;
     $F p = z * -5.5854907e-3f + 2.053366e-2f;
     p = p * z - 5.3708017e-2f;
@@ -166,7 +166,7 @@ TILESMITH_INLINE $F $tanh($F x) {
 
 _EACH = """\
 /* By the C library, out of the way of what is as a rule. */
-static __attribute__((noinline, cold, unused)) $F $each_@($F a) {
+SELDOM $F $each_@($F a) {
     return ($F){$lanes_@};
 }
 """

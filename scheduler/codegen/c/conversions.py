@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduler.codegen.c.integer_functions import widening
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.types import literal, scalar, short
+from scheduler.codegen.c.wide_integers import check_exact
 from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import BOOL, FLOAT32, FLOAT64, INT32, UINT32, ScalarType
 
@@ -13,6 +14,8 @@ def cast(o: Operands, r: Value, a: Value, saturate: bool) -> str:
     """`a` as the type of `r`: integers wrap, or saturate; floats are truncated and saturate, NaN becomes 0."""
     t, source = r.type, a.type
     if r.lanes == 1:
+        if saturate:
+            check_exact(o.functions.architecture, "saturate", (source,))
         return _scalar(t, source, o.name(a), saturate)
     if t == BOOL:
         return f"{a.name} != ({o.of(source, a.lanes)}){{0}}"
@@ -49,9 +52,9 @@ def _scalar(t: ScalarType, source: ScalarType, a: str, saturate: bool) -> str:
     if t == BOOL:
         return f"{a} != 0"
     if source.is_float and t.is_integer:
-        return f"tilesmith_{short(source)}_to_{short(t)}({a})"
+        return f"ts_{short(source)}_to_{short(t)}({a})"
     if saturate and t.is_integer and source.is_integer:
-        return f"tilesmith_exact_{short(t)}({a})"
+        return f"ts_exact_{short(t)}({a})"
     return f"({scalar(t)}){a}"
 
 

@@ -25,14 +25,14 @@ _INSTRUCTIONS = ("sqrt", "floor", "ceil", "round", "trunc")
 
 _PICK = """\
 /* Lanes of a where the mask is set, else of b. */
-TILESMITH_INLINE $F $pick($I mask, $F a, $F b) {
+INLINE $F $pick($I mask, $F a, $F b) {
     return ($F)((($I)a & mask) | (($I)b & ~mask));
 }
 """
 
 _TO_I32 = """\
 /* Truncated; out of range the nearest value, NaN is 0. */
-TILESMITH_INLINE $I $to_i32($F a) {
+INLINE $I $to_i32($F a) {
 #if $avx512
     /* what is out of range becomes INT32_MIN, the inverse of INT32_MAX */
     const $I zero = {0}, over = a >= ($F){0} + 0x1p31f;
@@ -48,7 +48,7 @@ TILESMITH_INLINE $I $to_i32($F a) {
 
 _TO_U32 = """\
 /* Truncated; out of range the nearest value, NaN is 0. */
-TILESMITH_INLINE $U $to_u32($F a) {
+INLINE $U $to_u32($F a) {
     const $F zero = {0}, most = zero + 0x1.fffffep31f, middle = zero + 0x1p31f;
     const $I over = a > most;
     $F b = $pick(a < most, a, most);
@@ -61,7 +61,7 @@ TILESMITH_INLINE $U $to_u32($F a) {
 
 _OPAQUE = """\
 /* The same, as compilers cannot know: what they know of sums would find that what rounding loses is 0. */
-TILESMITH_INLINE $T $opaque($T a) {
+INLINE $T $opaque($T a) {
 #if $registers
     TILESMITH_WHOLE(a);
 #else
@@ -73,7 +73,7 @@ TILESMITH_INLINE $T $opaque($T a) {
 
 _FMA = """\
 /* a b + c, rounded once. */
-TILESMITH_INLINE $F $fma($F a, $F b, $F c) {
+INLINE $F $fma($F a, $F b, $F c) {
 #if $fused
     return $fused_product;
 #else
@@ -84,7 +84,7 @@ TILESMITH_INLINE $F $fma($F a, $F b, $F c) {
 
 _ANY_BEYOND = """\
 /* Whether any lane is further than `most` from 0. */
-TILESMITH_INLINE int $any_beyond($F a, float most) {
+INLINE int $any_beyond($F a, float most) {
     const $F zero = {0}, size = ($F)(($I)a & INT32_MAX), limit = zero + most;
 #if $counts
     return $found_beyond != 0;
@@ -97,7 +97,7 @@ TILESMITH_INLINE int $any_beyond($F a, float most) {
 
 _TO_F64 = """\
 /* Double precision, by the one instruction for it: GCC 12 makes several. */
-TILESMITH_INLINE $D $to_f64($T a) {
+INLINE $D $to_f64($T a) {
 #if $widens
     return $widened;
 #else
@@ -132,7 +132,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 _EXTREME = """\
 /* a if a $sign b, else b, of each lane: one instruction where the compiler would make two of it. */
-TILESMITH_INLINE $F $name($F a, $F b) {
+INLINE $F $name($F a, $F b) {
 $instructions    const $I first = a $sign b;
     return ($F)((($I)a & first) | (($I)b & ~first));
 $end}
@@ -166,7 +166,7 @@ def by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     f, own = FLOAT_FUNCTIONS[name] + ("f" if t.bits == 32 else ""), vector("float", t.bits, lanes)
     names = ("a", "b") if name in ("pow", "atan2") else ("a",)
     values = ", ".join(f"{f}({', '.join(f'{v}[{n}]' for v in names)})" for n in range(lanes))
-    head = f"TILESMITH_INLINE {own} {function_name(name, t, lanes)}({', '.join(f'{own} {v}' for v in names)})"
+    head = f"INLINE {own} {function_name(name, t, lanes)}({', '.join(f'{own} {v}' for v in names)})"
     size = t.bytes * lanes
     if name not in _INSTRUCTIONS or size < 16:
         return f"{head} {{\n    return ({own}){{{values}}};\n}}\n"

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from scheduler.analysis.bounds_inference import bound_symbol, param_symbol
+import re
+from collections import Counter
+
 from scheduler.codegen.artifact import CSource
-from scheduler.codegen.c.bounds_overflow import FarSymbols, Magnitudes
+from scheduler.codegen.c.entry import Entry, header_of, safe_comment, symbol_names, used_lines
 from scheduler.codegen.c.gathers import shared_places
+from scheduler.codegen.c.nesting import wrapped
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.prelude import (
-    ABI,
-    BUFFER_HELPERS,
-    DENSE_HELPERS,
     INCLUDES,
-    INDEX_HELPERS,
-    MEMORY_HELPERS,
     entry_name,
     helpers_used,
 )
 from scheduler.codegen.c.statements import Statements
-from scheduler.codegen.c.types import Symbols, element, literal, scalar
-from scheduler.ir.loop.program import Argument, Parameter, Program, Statement
-from scheduler.ir.pipeline.types import BOOL, ScalarType
+from scheduler.codegen.c.types import Symbols, element
+from scheduler.codegen.c.wide_integers import for_architecture
+from scheduler.ir.loop.program import Argument, Define, Program
+from scheduler.ir.loop.traversal import assigned, used, walk
 
 FLAGS = ("-std=gnu11",)
 RELAXED = (
@@ -32,92 +31,32 @@ SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize", "-ftree-slp-vectorize")
 """Code that is worth vectors has them already; the rest (edges, tails) would only grow. But a function of every lane of
 a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that there is."""
 
+FLUSHING = "arm"
+VECTORS_THAT_FLUSH = """\
+/* Vectors of floats take subnormal numbers for 0 here: no compiler has any without leave. */
+#pragma GCC optimize("unsafe-math-optimizations")"""
+"""For the architecture FLUSHING. As an option of the compiler it would change that for all of the caller's program."""
+
 
 def emit_c(program: Program) -> CSource:
-    """The C of a loop program: the same bytes for the same program."""
+    """The C of a loop program: the same bytes for the same program. What it needs beside the pipeline is in its header,
+    out of sight of those who call it."""
     entry = entry_name(program.name)
     header_name = f"{program.name}.h"
-    header = _header(program, entry)
-    code = _Emitter(program, entry, header_name).run()
+    emitter = _Emitter(program, entry, header_name)
+    code = emitter.run()
+    header = header_of(program, entry) + emitter.support()
     flags = FLAGS + (STRICT if program.strict else RELAXED) + SCALAR_STAYS_SCALAR
     return CSource(code, header, header_name, entry, flags, program.estimates)
 
 
-def _parameters(program: Program) -> list[tuple[str, str]]:
-    """(C type, name) of every parameter of the entry, in order."""
-    inputs = [("tilesmith_buffer *", a.c_name) for a in program.arguments if not a.output]
-    params = [(_param_type(p.type), p.c_name) for p in program.params]
-    outputs = [("tilesmith_buffer *", a.c_name) for a in program.arguments if a.output]
-    return [*inputs, *params, *outputs]
+SUPPORT = "TILESMITH_SUPPORT"
+"""Defined where the C file includes its header."""
 
 
-def _param_type(t: ScalarType) -> str:
-    return "uint8_t" if t == BOOL else scalar(t)
-
-
-def _signature(program: Program, entry: str) -> str:
-    parts = [f"{t}{n}" if t.endswith("*") else f"{t} {n}" for t, n in _parameters(program)]
-    return f"int32_t {entry}({', '.join(parts)})"
-
-
-def _range_text(p: Parameter) -> str:
-    if p.type == BOOL:
-        return ", 0 or 1"
-
-    def text(end: int | float) -> str:
-        return literal(end, p.type).strip("()f") if p.type.is_float else str(end)
-
-    if p.min is not None and p.max is not None:
-        return f", {text(p.min)} to {text(p.max)}"
-    return f", at least {text(p.min)}" if p.min is not None else f", at most {text(p.max)}" if p.max is not None else ""
-
-
-def _outside(p: Parameter) -> str:
-    """The C condition under which a param is none that it may be; empty where it may be anything. NaN is outside of
-    every range. A range that the whole type is within is no range."""
-    if p.type == BOOL:
-        return f"{p.c_name} > 1"
-    whole = (p.type.min, p.type.max) if p.type.is_integer else (None, None)
-    ends = [
-        f"{p.c_name} {sign} {literal(end, p.type)}"
-        for sign, end, own in zip((">=", "<="), (p.min, p.max), whole, strict=True)
-        if end is not None and end != own
-    ]
-    return f"!({' && '.join(ends)})" if ends else ""
-
-
-def _safe_comment(text: str) -> str:
-    """Text of a document inside a C comment: no comment end, no trigraph, no escape."""
-    kept = "".join(c if c.isascii() and c.isprintable() and c not in "\\?" else " " for c in text)
-    return " ".join(kept.replace("*/", "* /").replace("/*", "/ *").split())
-
-
-def _header(program: Program, entry: str) -> str:
-    guard = f"TILESMITH_{program.name.upper()}_H"
-    lines = [
-        f"/* {program.name}: generated by tilesmith. */",
-        f"#ifndef {guard}",
-        f"#define {guard}",
-        "#include <stdint.h>",
-    ]
-    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", ABI.rstrip(), ""]
-    for a in program.arguments:
-        kind = "output" if a.output else "input"
-        order = "" if a.storage == a.dims else f", {a.storage[0]} fastest in memory"
-        lines.append(f"/* {kind} {a.name}: {a.type} [{', '.join(a.dims)}]{order} */")
-    asked: dict[str | None, dict[str, None]] = {}
-    for a in program.arguments:
-        asked.setdefault(a.made_by, {})[a.name] = None
-    for made_by, names in asked.items():
-        if made_by is not None and len(names) > 1:
-            lines.append(f"/* {', '.join(names)} are computed together: on one region */")
-    for p in program.params:
-        lines.append(f"/* param {p.name}: {p.type}{_range_text(p)} */")
-    lines += [f"{_signature(program, entry)};", "", "/* The same with an array of pointers to the arguments. */"]
-    lines += [f"int32_t {entry}_argv(void **args);", ""]
-    lines += ["/* Gives back the memory that the last call has left for the next. */", f"void {entry}_release(void);"]
-    lines += ["", "#ifdef __cplusplus", "}", "#endif", "#endif", ""]
-    return "\n".join(lines)
+def _indented(text: str) -> str:
+    """Blocks by two columns each."""
+    return re.sub(r"^(?: {4})+", lambda m: m.group()[::2], text, flags=re.MULTILINE)
 
 
 class _Emitter:
@@ -125,138 +64,71 @@ class _Emitter:
         self.program = program
         self.entry = entry
         self.header_name = header_name
-        self.symbols = Symbols(self._names())
+        self.text = ""
+        self.symbols = Symbols(symbol_names(program))
         self.operands = Operands(self.symbols, program.strict, program.register_bytes, program.architecture)
+        self.opened = Entry(program, entry, self.symbols, self.operands)
         self.statements = Statements(self.symbols, self.operands)
         self.statements.outputs = frozenset(a.name for a in program.arguments if a.output)
 
     def run(self) -> str:
         p = self.program
         self.operands.shared_places = shared_places(p.body)
-        bound_lines = self._bound_lines(p.bounds)
+        uses = Counter(name for s in walk(p.body) for name in used(s))
+        definitions = Counter(s.result.name for s in walk(p.body) if isinstance(s, Define))
+        self.statements.changing = frozenset(name for s in walk(p.body) if (name := assigned(s)) is not None)
+        # a name that several blocks define is used in all of them
+        self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
+        bound_lines = self.opened.bound_lines()
         body_lines = self.statements.block(p.body, 1)
-        main = [*self._entry_lines(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
-        text = "\n".join([*main, *self._argv_lines()])
-        prelude = [
+        main = [*self.opened.opening(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
+        lines = used_lines([*main, *self._argv_lines()])
+        text = "\n".join(part for line in lines for part in wrapped(line))
+        self.text = "\n".join([*self._opening(), text])
+        return self._finished(self.text)
+
+    def _opening(self) -> list[str]:
+        """What comes ahead of the functions."""
+        p = self.program
+        return [
             f"/* {p.name}: scheduled by tilesmith with method {p.method}."
-            + (f"\n   {_safe_comment(p.doc)}" if p.doc else ""),
+            + (f"\n   {safe_comment(p.doc)}" if p.doc else ""),
             "   Compile with OpenMP for threads. */",
-            INCLUDES.rstrip(),
+            *([VECTORS_THAT_FLUSH] if p.architecture == FLUSHING and not p.strict else []),
+            f"#define {SUPPORT}",
             f'#include "{self.header_name}"',
             "",
-            f"enum {{ LINE = {p.line_bytes} }}; /* bytes of a cache line */",
-            f"enum {{ TILESMITH_BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
-            "",
-            INDEX_HELPERS,
-            MEMORY_HELPERS if self._blocks else "",
-            BUFFER_HELPERS,
-            DENSE_HELPERS if "tilesmith_dense" in text else "",
-            helpers_used(text),
-            self.operands.declarations(),
-            "",
         ]
-        return "\n".join([*prelude, text])
 
-    def _bound_lines(self, bounds: tuple[Statement, ...]) -> list[str]:
-        """The lines that compute every root box. Arithmetic that may leave 64 bits is checked."""
-        magnitudes = Magnitudes((*self.program.params, *self.program.derived))
-        checked = Statements(FarSymbols(self.symbols.names), self.operands)
-        lines: list[str] = []
-        for statement in bounds:
-            s = magnitudes.needed(statement)
-            if s is None:
-                continue
-            if not magnitudes.far(s):
-                lines += self.statements.block((s,), 1)
-                continue
-            lines += [] if "    int far = 0;" in lines else ["    int far = 0;"]
-            lines += [*checked.block((s,), 1), "    if (far) return TILESMITH_E_ARGUMENT;"]
-        return lines
+    def support(self) -> str:
+        """The part of the header that is the C file's own: what its text needs."""
+        declared = self.operands.declarations(self.text)
+        parts = [
+            f"\n#ifdef {SUPPORT} /* for {self.program.name}.c */",
+            INCLUDES.rstrip(),
+            "",
+            f"enum {{ LINE = {self.program.line_bytes} }}; /* bytes of a cache line */",
+            f"enum {{ BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
+            "",
+            helpers_used("\n".join([declared, self.text])),
+            f"{declared}\n#endif\n",
+        ]
+        return self._finished("\n".join(parts))
 
-    # names ------------------------------------------------------------
-
-    def _names(self) -> dict[str, str]:
-        names: dict[str, str] = {}
-        seen: set[str] = set()
-        for a in self.program.arguments:
-            for n, d in enumerate(a.dims):
-                names[f"{a.c_name}.origin.{d}"] = f"{a.c_name}_min{n}"
-                names[f"{a.c_name}.extent.{d}"] = f"{a.c_name}_extent{n}"
-                names[f"{a.c_name}.stride.{d}"] = f"{a.c_name}_stride{n}"
-                if a.name not in seen:
-                    names[bound_symbol(a.name, "min", d)] = f"{a.c_name}_min{n}"
-                    names[bound_symbol(a.name, "extent", d)] = f"{a.c_name}_extent{n}"
-            seen.add(a.name)
-        for p in (*self.program.params, *self.program.derived):
-            names[param_symbol(p.name)] = f"(int64_t){p.c_name}"
-        return names
+    def _finished(self, text: str) -> str:
+        """The text for the architecture, blocks by two columns each."""
+        return for_architecture(_indented(text), self.program.architecture)
 
     # the function ------------------------------------------------------------
 
-    def _entry_lines(self, bound_lines: list[str]) -> list[str]:
-        p = self.program
-        lines = [f"{_signature(p, self.entry)} {{"]
-        inputs = [a for a in p.arguments if not a.output]
-        outputs = [a for a in p.arguments if a.output]
-        lines += [f"    (void){param.c_name};" for param in p.params]
-        lines.append("    int query = 0;")
-        for a in p.arguments:
-            lines.append(f"    if ({a.c_name} && !{a.c_name}->data) query = 1;")
-        checks = [f"!tilesmith_is_image({a.c_name}, {len(a.dims)}, query)" for a in inputs]
-        checks += [f"!tilesmith_is_image({a.c_name}, {len(a.dims)}, 0)" for a in outputs]
-        for c in checks:
-            lines.append(f"    if ({c}) return TILESMITH_E_ARGUMENT;")
-        lines += self._same_regions(outputs)
-        lines += [f"    if ({c}) return TILESMITH_E_ARGUMENT;" for param in p.params if (c := _outside(param))]
-        for a in p.arguments:
-            for n in range(len(a.dims)):
-                lines.append(f"    const int64_t {a.c_name}_min{n} = {a.c_name}->min[{n}], "
-                             f"{a.c_name}_extent{n} = {a.c_name}->extent[{n}];")  # fmt: skip
-                lines.append(f"    (void){a.c_name}_min{n}, (void){a.c_name}_extent{n};")
-        if p.derived:
-            lines += ["", "    /* what follows from the params */", *self.statements.block(p.derivation, 1)]
-            lines += [f"    (void){one.c_name};" for one in p.derived]
-        lines += ["", "    /* what the requested region needs of every stage and input */", *bound_lines]
-        return lines + self._region_lines()
-
-    def _same_regions(self, outputs: list[Argument]) -> list[str]:
-        """All components of a tuple output, and outputs that are computed together, are asked for on one region."""
-        lines = []
-        first: dict[str | None, Argument] = {}
-        for a in outputs:
-            lead = first.setdefault(a.made_by, a)
-            if lead is not a:
-                for n in range(len(a.dims)):
-                    lines.append(
-                        f"    if ({a.c_name}->min[{n}] != {lead.c_name}->min[{n}] || "
-                        f"{a.c_name}->extent[{n}] != {lead.c_name}->extent[{n}]) return TILESMITH_E_ARGUMENT;"
-                    )
-        return lines
-
-    def _region_lines(self) -> list[str]:
-        text = self.symbols.bare
-        by_name = {a.name: a for a in self.program.arguments if not a.output}
-        tests, writes = [], []
-        lines: list[str] = []
-        for name, box in self.program.required:
-            c, n = by_name[name].c_name, len(box)
-            if n == 0:
-                continue
-            lines.append(f"    const int64_t {c}_lo[] = {{{', '.join(text(lo) for lo, _ in box)}}};")
-            lines.append(f"    const int64_t {c}_hi[] = {{{', '.join(text(hi) for _, hi in box)}}};")
-            tests.append(f"!tilesmith_covers({c}, {n}, {c}_lo, {c}_hi)")
-            writes.append(f"        tilesmith_require({c}, {n}, {c}_lo, {c}_hi);")
-        condition = " || ".join(["query", *tests])
-        return [*lines, f"    if ({condition}) {{", *writes, "        return TILESMITH_E_REGION;", "    }"]
-
     def _run_lines(self, body_lines: list[str]) -> list[str]:
         p = self.program
-        lines = ["", "    int32_t status = TILESMITH_OK;"]
+        lines = [""]
         if self._blocks:
             lines += [
-                "    tilesmith_slot own[TILESMITH_BLOCKS] = {{0}};",
-                "    tilesmith_slot *const slots =",
-                "        __atomic_test_and_set(&tilesmith_busy, __ATOMIC_ACQUIRE) ? own : tilesmith_kept;",
+                "    int32_t status = TILESMITH_E_MEMORY;",
+                "    ts_slot own[BLOCKS] = {{0}};",
+                "    ts_slot *const slots = __atomic_test_and_set(&ts_busy, __ATOMIC_ACQUIRE) ? own : ts_kept;",
             ]
         for a in p.arguments:
             if a.dims:
@@ -266,10 +138,8 @@ class _Emitter:
             const = "" if a.output else "const "
             data = f"{a.c_name}_image.data" if a.dims else f"{a.c_name}->data"
             lines.append(f"    {const}{t} *restrict const {a.c_name}_data = {data};")
-            lines.append(f"    (void){a.c_name}_data;")
             for n in range(len(a.dims)):
                 lines.append(f"    const int64_t {a.c_name}_stride{n} = {a.c_name}_image.stride[{n}];")
-                lines.append(f"    (void){a.c_name}_stride{n};")
         return [*lines, *body_lines]
 
     @property
@@ -280,16 +150,10 @@ class _Emitter:
     def _pack(self, a: Argument) -> list[str]:
         """Images whose fastest dim is not contiguous are worked on in a dense copy."""
         order = ", ".join(str(a.dims.index(d)) for d in a.storage)
-        size = f"sizeof({element(a.type)})"
+        image, size = f"{a.c_name}_image", f"sizeof({element(a.type)})"
         return [
-            f"    tilesmith_buffer {a.c_name}_image = *{a.c_name};",
-            f"    if ({a.c_name}->stride[{a.dims.index(a.storage[0])}] != 1) {{",
-            f"        const int order[] = {{{order}}};",
-            f"        if (!tilesmith_dense(slots, &{a.c_name}_image, order, {size}, {int(not a.output)})) {{",
-            "            status = TILESMITH_E_MEMORY;",
-            "            goto finish;",
-            "        }",
-            "    }",
+            f"    tilesmith_buffer {image} = *{a.c_name};",
+            f"    if (!ts_dense(slots, &{image}, (const int[]){{{order}}}, {size}, {int(not a.output)})) goto finish;",
         ]
 
     def _finish_lines(self) -> list[str]:
@@ -298,25 +162,27 @@ class _Emitter:
         for a in p.arguments:
             if a.output and a.dims:
                 image, size = f"{a.c_name}_image", f"sizeof({element(a.type)})"
-                copied = f"{image}.data != {a.c_name}->data"
-                lines.append(f"    if ({copied}) tilesmith_undense(&{image}, {a.c_name}, {size});")
-        if self._blocks:
-            may_stay = "TILESMITH_KEEP && slots == tilesmith_kept && status == TILESMITH_OK"
-            lines += ["finish:", f"    tilesmith_end(slots, {may_stay});"]
-        return [*lines, "    return status;"]
+                lines.append(f"    ts_undense(&{image}, {a.c_name}, {size});")
+        if not self._blocks:
+            return [*lines, "    return TILESMITH_OK;"]
+        may_stay = "TILESMITH_KEEP && slots == ts_kept && status == TILESMITH_OK"
+        return [
+            *lines,
+            "    status = TILESMITH_OK;",
+            "finish:",
+            f"    ts_end(slots, {may_stay});",
+            "    return status;",
+        ]
 
     def _argv_lines(self) -> list[str]:
-        args = []
-        for n, (t, _) in enumerate(_parameters(self.program)):
-            args.append(f"args[{n}]" if t.endswith("*") else f"*(const {t} *)args[{n}]")
-        lines = [f"int32_t {self.entry}_argv(void **args) {{", f"    return {self.entry}({', '.join(args)});", "}", ""]
+        lines = self.opened.argv_lines()
         if not self._blocks:
             return [*lines, f"void {self.entry}_release(void) {{}}", ""]
         return [
             *lines,
             "/* Also when the library is unloaded. What a call has is that call's to give back. */",
             f"__attribute__((destructor)) void {self.entry}_release(void) {{",
-            "    if (!__atomic_test_and_set(&tilesmith_busy, __ATOMIC_ACQUIRE)) tilesmith_end(tilesmith_kept, 0);",
+            "    if (!__atomic_test_and_set(&ts_busy, __ATOMIC_ACQUIRE)) ts_end(ts_kept, 0);",
             "}",
             "",
         ]

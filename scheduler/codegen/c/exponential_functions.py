@@ -15,7 +15,7 @@ _EXP_NUMBERS = """\
 /* What e^x is computed with. `keep` is for a loop over vectors, ahead of it: compilers have constants in registers for
    the whole of a function or, where that is too long, load them from memory each time. */
 typedef struct { $F least, most, log2e, high, low, fifth, fourth, third, half, one; } ${exp_numbers}_t;
-TILESMITH_INLINE ${exp_numbers}_t $exp_numbers(int keep) {
+INLINE ${exp_numbers}_t $exp_numbers(int keep) {
     const $F zero = {0};
     ${exp_numbers}_t n = {zero - 105.0f, zero + 89.0f, zero + 1.44269504088896341f, zero + 0.693359375f,
                           zero - 2.12194440e-4f, zero + 8.3125012606e-3f, zero + 4.1890331573e-2f,
@@ -32,7 +32,7 @@ TILESMITH_INLINE ${exp_numbers}_t $exp_numbers(int keep) {
 
 _SCALED = """\
 /* p 2^k for p near 1 and whole k. */
-TILESMITH_INLINE $F $scaled($F p, $F k) {
+INLINE $F $scaled($F p, $F k) {
 #if $avx512
     return __builtin_ia32_scalefps512_mask(p, k, ($F){0}, -1, 4);
 #else
@@ -44,7 +44,7 @@ TILESMITH_INLINE $F $scaled($F p, $F k) {
 """
 
 _EXP = """\
-TILESMITH_INLINE $F $exp($F x, ${exp_numbers}_t n) {
+INLINE $F $exp($F x, ${exp_numbers}_t n) {
     x = $max(n.least, $min(n.most, x));
 #if $avx512
     const $F k = __builtin_ia32_rndscaleps_mask(x * n.log2e, 8, ($F){0}, -1, 4);
@@ -64,7 +64,7 @@ TILESMITH_INLINE $F $exp($F x, ${exp_numbers}_t n) {
 
 _LOG_PARTS = """\
 /* m from sqrt(1/2) to sqrt(2) with m 2^k = x, for x above 0. */
-TILESMITH_INLINE $F $log_parts($F x, $F *k) {
+INLINE $F $log_parts($F x, $F *k) {
 #if $avx512
     const $F none = {0}, m = __builtin_ia32_getmantps512_mask(x, 0, none, -1, 4);
     const $I upper = m > none + 1.41421354f;
@@ -81,7 +81,7 @@ TILESMITH_INLINE $F $log_parts($F x, $F *k) {
 """
 
 _LOG = """\
-TILESMITH_INLINE $F $log($F x) {
+INLINE $F $log($F x) {
     const $F zero = {0}, infinite = zero + INFINITY, none = zero + NAN;
     $F k;
     const $F m = $log_parts(x, &k) - 1.0f, z = m * m;
@@ -102,7 +102,7 @@ _LOG2 = """\
 /* log2(m 2^k) as a sum: what is returned, and `low`, a hundredth of it at most. The logarithm is 2 / log(2) times the
    series of s = (m - 1) / (m + 1). What a sum or product loses is found again, and held from compilers, to which it is
    0. */
-TILESMITH_INLINE $F $log2($F m, $F k, $F *low) {
+INLINE $F $log2($F m, $F k, $F *low) {
     const $F zero = {0}, u = m - 1.0f, v = $opaque(m + 1.0f), r = 1.0f / v, s = u * r, z = s * s;
     const $F rest = $fma(-s, m - $opaque(v - 1.0f), $fma(-s, v, u)) * r * 2.88539f;
     const $F high = $opaque(s * 2.88539f), sum = $opaque(k + high);
@@ -117,7 +117,7 @@ TILESMITH_INLINE $F $log2($F m, $F k, $F *low) {
 
 _PRODUCT = """\
 /* y log2(m 2^k) as a whole number, and `rest`. It is no further than 204 from 0, where 2^that is no float any more. */
-TILESMITH_INLINE $F $product($F m, $F k, $F y, $F *rest) {
+INLINE $F $product($F m, $F k, $F y, $F *rest) {
     const $F zero = {0}, most = zero + 200.0f, little = zero + 4.0f, to_whole = zero + 0x1.8p23f;
     $F low;
     const $F high = $log2(m, k, &low);
@@ -131,7 +131,7 @@ TILESMITH_INLINE $F $product($F m, $F k, $F y, $F *rest) {
 
 _PRODUCT_WIDE = """\
 /* y log2(m 2^k) as a whole number, and `rest`, where 2^that is a float. */
-TILESMITH_INLINE $F $product_wide($F m, $F k, $F y, $F *rest) {
+INLINE $F $product_wide($F m, $F k, $F y, $F *rest) {
     const $D wide = $to_f64(m), zero = {0}, most = zero + 200.0, to_whole = zero + 0x1.8p52;
     const $D s = (wide - 1.0) / (wide + 1.0), z = s * s;
     $D p = z * 0.221953083213687 + 0.262308189252539; /* 2 / (n log(2)) for n = 13, 11, ... 1 */
@@ -151,7 +151,7 @@ TILESMITH_INLINE $F $product_wide($F m, $F k, $F y, $F *rest) {
 
 _EXP2 = """\
 /* 2^(x + k) for x no further than 1/2 from 0 and whole k. */
-TILESMITH_INLINE $F $exp2($F x, $F k) {
+INLINE $F $exp2($F x, $F k) {
     $F p = x * 1.5329212e-4f + 1.3391889e-3f;
     p = p * x + 9.618503e-3f;
     p = p * x + 5.550358e-2f;
@@ -162,7 +162,7 @@ TILESMITH_INLINE $F $exp2($F x, $F k) {
 """
 
 _POW = """\
-TILESMITH_INLINE $F $pow($F x, $F y) {
+INLINE $F $pow($F x, $F y) {
     const $F zero = {0}, one = zero + 1.0f, infinite = zero + INFINITY, none = zero + NAN, whole_from = zero + 0x1p24f;
     const $F a = ($F)(($I)x & INT32_MAX), size = ($F)(($I)y & INT32_MAX);
     $F k, rest;

@@ -6,6 +6,7 @@ from scheduler.codegen.c.conversions import cast
 from scheduler.codegen.c.elementary_functions import FLOAT_FUNCTIONS
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.types import literal, scalar, short
+from scheduler.codegen.c.wide_integers import check_exact
 from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, UINT32, ScalarType
 
@@ -18,13 +19,13 @@ def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
     if f in ("min", "max"):
         a, b = (o.name(v) for v in args)
         return f"{a} {'<' if f == 'min' else '>'} {b} ? {a} : {b}"
+    if r.lanes > 1 and (text := _vector(o, r, f, args)) is not None:
+        return text
+    types = tuple(a.type for a in args)
+    check_exact(o.functions.architecture, f, types)
     if r.lanes > 1:
-        text = _vector(o, r, f, args)
-        if text is not None:
-            return text
-        types = tuple(a.type for a in args)
         return o.lanewise(r, lambda n: _scalar(f, t, types, tuple(o.lane(a, n) for a in args)))
-    return _scalar(f, t, tuple(a.type for a in args), tuple(o.name(a) for a in args))
+    return _scalar(f, t, types, tuple(o.name(a) for a in args))
 
 
 # vectors ------------------------------------------------------------
@@ -97,7 +98,7 @@ def _random(o: Operands, r: Value, args: tuple[Value, ...]) -> str:
     h, wide = "0x9E3779B9u", False
     for a in args:
         if a.lanes == 1 and not wide:
-            h = f"tilesmith_mix({h}, (uint32_t){o.name(a)})"
+            h = f"ts_mix({h}, (uint32_t){o.name(a)})"
             continue
         u = o.of(UINT32, r.lanes)
         start = h if wide else f"{h} - ({u}){{0}}"
@@ -129,20 +130,20 @@ def _scalar(f: str, t: ScalarType, types: tuple[ScalarType, ...], args: tuple[st
         case "random":
             h = "0x9E3779B9u"
             for a in args:
-                h = f"tilesmith_mix({h}, (uint32_t){a})"
+                h = f"ts_mix({h}, (uint32_t){a})"
             return f"(float)({h} >> 8) * 0x1p-24f"
         case "sat_add" | "sat_sub":
-            return f"tilesmith_exact_{s}((__int128){args[0]} {'+' if f == 'sat_add' else '-'} {args[1]})"
+            return f"ts_exact_{s}((__int128){args[0]} {'+' if f == 'sat_add' else '-'} {args[1]})"
         case "halving_add" | "rounding_halving_add":
             more = " + 1" if f == "rounding_halving_add" else ""
             return f"({scalar(t)})(((__int128){args[0]} + {args[1]}{more}) >> 1)"
         case "rounding_shift_right":
-            return f"tilesmith_exact_{s}(tilesmith_scaled({args[0]}, {_count(types[1], args[1])}, 1))"
+            return f"ts_exact_{s}(ts_scaled({args[0]}, {_count(types[1], args[1])}, 1))"
         case "mul_shift_right" if s == "u64":
-            return f"tilesmith_mul_shift_u64({args[0]}, {args[1]}, {_count(types[2], args[2])})"
+            return f"ts_mul_shift_u64({args[0]}, {args[1]}, {_count(types[2], args[2])})"
         case "mul_shift_right":
             product = f"(__int128){args[0]} * {args[1]}"
-            return f"tilesmith_exact_{s}(tilesmith_scaled({product}, {_count(types[2], args[2])}, 0))"
+            return f"ts_exact_{s}(ts_scaled({product}, {_count(types[2], args[2])}, 0))"
         case "lerp":
             return _lerp(t, types[2], *args)
     raise AssertionError(f)
@@ -160,12 +161,12 @@ def _lerp(t: ScalarType, weight: ScalarType, a: str, b: str, w: str) -> str:
     top = (1 << t.bits) - 1
     if weight.is_float:
         wide = FLOAT64 if t.bits > 16 else weight
-        w = f"tilesmith_{short(wide)}_to_u{t.bits}(({scalar(wide)}){w} * {literal(top, wide)})"
+        w = f"ts_{short(wide)}_to_u{t.bits}(({scalar(wide)}){w} * {literal(top, wide)})"
     elif weight.bits <= t.bits:
         w = f"(__int128){w} * {top // weight.max}u"
     else:
         w = f"{w} / {weight.max // top}u"
-    return f"({scalar(t)})tilesmith_lerp({a}, {b}, {w}, {top}{'u' if t.bits < 64 else 'ULL'})"
+    return f"({scalar(t)})ts_lerp({a}, {b}, {w}, {top}{'u' if t.bits < 64 else 'ULL'})"
 
 
 def _count(t: ScalarType, a: str) -> str:

@@ -28,7 +28,7 @@ _AT_ONCE = "defined __AVX512F__ && !defined __clang__ && !defined __SANITIZE_ADD
 
 _NEAR = """\
 /* Elements of a row, at any places. */
-TILESMITH_INLINE $T $name(const $E *row, $I at) {
+INLINE $T $name(const $E *row, $I at) {
 #if $at_once
     return ($T)__builtin_ia32_gathersiv16$suffix(($T){0}, row, at, -1, sizeof *row);
 #else
@@ -39,7 +39,7 @@ TILESMITH_INLINE $T $name(const $E *row, $I at) {
 
 _FAR = """\
 /* Elements at places that two vectors tell, each with what its steps are long. */
-TILESMITH_INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step) {
+INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step) {
 #if $at_once
     typedef long long longs __attribute__((vector_size(64)));
     const longs first = (longs)($first);
@@ -55,7 +55,7 @@ TILESMITH_INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_s
 
 _FOURS = """\
 /* Of every fourth place that two vectors tell, from `part` on, four neighbours. */
-TILESMITH_INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step, int part) {
+INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step, int part) {
     const $L first = $first;
     const $L second = $second;
     const $Q v = *(const ${Q}_at *)(row + first[part]), w = *(const ${Q}_at *)(row + first[part + 4]);

@@ -87,7 +87,7 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
     own = vector(t.kind, t.bits, lanes)
     if name.startswith("from_"):
         source = _source(name)
-        head = f"TILESMITH_INLINE {own} {c_name}({vector(source.kind, source.bits, lanes)} a) {{\n"
+        head = f"INLINE {own} {c_name}({vector(source.kind, source.bits, lanes)} a) {{\n"
         found = _widening_instruction(source, t, lanes)
         found += _one(c_neon.widening(source, t, lanes)) if neon else []
         steps = _instead(found, _by_steps(source, t, lanes))
@@ -98,7 +98,7 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
     words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX"}
     found = _instruction(name, t, lanes) + (_one(c_neon.binary(name, t, lanes)) if neon else [])
     text = _instead(found, Template(_text(name, t)).substitute(words))
-    return f"TILESMITH_INLINE {own} {c_name}({own} a, {own} b) {{\n{text}}}\n"
+    return f"INLINE {own} {c_name}({own} a, {own} b) {{\n{text}}}\n"
 
 
 def _text(name: str, t: ScalarType) -> str:
@@ -138,7 +138,7 @@ def _madd(lanes: int, c_name: str) -> str:
         f"    const {own} low = ({own})(({unsigned})x << 16) >> 16, high = ({own})(({unsigned})y << 16) >> 16;\n"
         f"    return ({own})(({unsigned})(low * high) + ({unsigned})((x >> 16) * (y >> 16)));\n"
     )
-    return f"TILESMITH_INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
+    return f"INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
 
 
 # instructions ------------------------------------------------------------

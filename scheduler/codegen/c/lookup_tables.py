@@ -45,7 +45,7 @@ def _definition(parts: int, short: bool, lanes: int, c_name: str) -> str:
             f"const {own} high = __builtin_shuffle(({own})(a >> 7), ({own})(b >> 7), evens);",
         ]
     body = [*settled, *_picked(parts, own)]
-    head = f"TILESMITH_INLINE __attribute__((always_inline)) {own} {c_name}"  # a call would spill every register
+    head = f"INLINE __attribute__((always_inline)) {own} {c_name}"  # a call would spill every register
     lines = [
         "/* Elements of a table of bytes; `whole` if it has all of its parts. */",
         f"{head}(const uint8_t *table, int whole, {indices}) {{",

@@ -5,7 +5,7 @@ from __future__ import annotations
 _PERMUTED = """\
 /* Lanes of a, at places that a vector says: what Clang has no word for but those of instructions. */
 #if $permutes
-TILESMITH_INLINE $T $permuted($T a, $I at) {
+INLINE $T $permuted($T a, $I at) {
 #if !defined __clang__
     return __builtin_shuffle(a, at);
 #else
@@ -17,14 +17,14 @@ $permutation
 
 _APART = """\
 /* Elements of a row at places of their own, out of the way of what is as a rule. */
-static __attribute__((noinline, cold, unused)) $T $apart(const $E *row, $J at) {
+SELDOM $T $apart(const $E *row, $J at) {
     return ($T){$elements};
 }
 """
 
 _RUN = """\
 /* Elements of a row, at neighbours that are clamped; `whole` if it is a vector long, the last of which is at `last`. */
-TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
+INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
 #if TILESMITH_REGISTER >= $bytes && ($permutes)
     if (__builtin_expect(!whole, 0)) return $apart(row, at);
     const int64_t start = at[0] < last ? at[0] : last;
@@ -40,9 +40,9 @@ TILESMITH_INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
 
 _CLOSEST = """\
 /* Elements of a row from `at` on, each the nearest of `first` to `last`, out of the way of what is as a rule. */
-static __attribute__((noinline, cold, unused)) $T $closest(const $E *row, int64_t at, int64_t first, int64_t last) {
+SELDOM $T $closest(const $E *row, int64_t at, int64_t first, int64_t last) {
     $E lanes[$last + 1];
-    for (int n = 0; n <= $last; n++) lanes[n] = row[tilesmith_max(tilesmith_min(at + n, last), first)];
+    for (int n = 0; n <= $last; n++) lanes[n] = row[ts_max(ts_min(at + n, last), first)];
     $T found;
     memcpy(&found, lanes, sizeof found);
     return found;
@@ -51,9 +51,9 @@ static __attribute__((noinline, cold, unused)) $T $closest(const $E *row, int64_
 
 _NEAR = """\
 /* Elements of a row from `at` on, of which `first` to `last` exist: lanes beyond have any of these. */
-TILESMITH_INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
+INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
     if (__builtin_expect(last - first < $last, 0)) return $closest(row, at, first, last);
-    const int64_t start = tilesmith_max(tilesmith_min(at, last - $last), first);
+    const int64_t start = ts_max(ts_min(at, last - $last), first);
     $T found;
     memcpy(&found, row + start, sizeof found);
     if (at == start) return found;
@@ -67,20 +67,20 @@ TILESMITH_INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last
 
 _PART = """\
 /* Lanes `from` to `to` - 1 to a row. */
-TILESMITH_INLINE void $part($E *row, $T value, int64_t from, int64_t to) {
+INLINE void $part($E *row, $T value, int64_t from, int64_t to) {
     if (from <= 0 && to > $last) {
         memcpy(row, &value, sizeof value);
         return;
     }
     $E lanes[$last + 1];
     memcpy(lanes, &value, sizeof value);
-    for (int64_t n = tilesmith_max(from, 0); n < tilesmith_min(to, $last + 1); n++) row[n] = lanes[n];
+    for (int64_t n = ts_max(from, 0); n < ts_min(to, $last + 1); n++) row[n] = lanes[n];
 }
 """
 
 _HELD = """\
 /* Elements between the vector of memory that `at` is in and `at`, where vectors are made to fit those of memory. */
-TILESMITH_INLINE int64_t $held(const $E *at) {
+INLINE int64_t $held(const $E *at) {
 #if $whole && $rotates
     return (int64_t)((uintptr_t)at / sizeof *at % ($last + 1));
 #else
@@ -92,14 +92,14 @@ TILESMITH_INLINE int64_t $held(const $E *at) {
 
 _INTO_LINE = """\
 /* Vectors between the beginning of a line and the one that `at` is in. */
-TILESMITH_INLINE int64_t $into_line(const $E *at) {
+INLINE int64_t $into_line(const $E *at) {
     return (int64_t)((uintptr_t)at / $bytes % ((LINE + $bytes - 1) / $bytes));
 }
 """
 
 _WHOLE_VECTOR = """\
 /* A streaming store of a vector of memory. */
-TILESMITH_INLINE void $whole_vector($E *at, $T value) {
+INLINE void $whole_vector($E *at, $T value) {
 #if $whole
     typedef long long whole __attribute__((vector_size($bytes)));
 #ifdef __clang__
@@ -116,7 +116,7 @@ TILESMITH_INLINE void $whole_vector($E *at, $T value) {
 _STREAM = """\
 /* The vector of memory that `at` is in, of lanes of two neighbours (where no few instructions pick them: the one at
    `at`): a streaming store where its block begins with a line. */
-TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks, int64_t apart) {
+INLINE void $stream($E *at, $T before, $T now, $I picks, int64_t apart) {
 #if $whole && $rotates
     $E *const to = ($E *)((uintptr_t)at & -(uintptr_t)$bytes);
     const $T aligned = __builtin_shuffle(before, now, picks);
@@ -132,7 +132,7 @@ TILESMITH_INLINE void $stream($E *at, $T before, $T now, $I picks, int64_t apart
 
 _ENDS = """\
 /* The same, only elements `from` to `to` - 1 of it. */
-TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t apart, int64_t from, int64_t to) {
+INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t apart, int64_t from, int64_t to) {
     if (from <= 0 && to > $last) {
         $stream(at, before, now, picks, apart);
         return;
@@ -148,7 +148,7 @@ TILESMITH_INLINE void $ends($E *at, $T before, $T now, $I picks, int64_t apart, 
 
 _BEYOND = """\
 /* Elements between the beginning of a line and `at`, where there are streaming stores. */
-TILESMITH_INLINE int64_t $beyond(const $E *at) {
+INLINE int64_t $beyond(const $E *at) {
 #ifdef __SSE2__
     return (int64_t)((uintptr_t)at % LINE / sizeof *at);
 #else
@@ -161,7 +161,7 @@ TILESMITH_INLINE int64_t $beyond(const $E *at) {
 _PAST = """\
 /* A vector, the `part`-th of its block: a streaming store where the block begins with a line. Of one that is moved, to
    the left where `moved` is positive, what the others leave. */
-TILESMITH_INLINE void $past($E *at, $T value, int64_t moved, int part) {
+INLINE void $past($E *at, $T value, int64_t moved, int part) {
     if (moved) $part(at, value, moved, moved < 0 ? $last + 1 + moved : $last + 1);
     else if (((uintptr_t)at - (uintptr_t)part * $bytes) % LINE == 0) $whole_vector(at, value);
     else memcpy(at, &value, sizeof value);
@@ -178,7 +178,7 @@ it."""
 
 _PAIR = """\
 /* An element and its right neighbour. */
-TILESMITH_INLINE uint64_t $pair(const $E *at) {
+INLINE uint64_t $pair(const $E *at) {
     uint64_t found;
     memcpy(&found, at, sizeof found);
     return found;

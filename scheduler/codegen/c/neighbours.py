@@ -48,7 +48,7 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
         )
     return (
         f"/* Lanes {first} to {first + lanes - 1} of two vectors side by side. */\n"
-        f"TILESMITH_INLINE {own} {c_name}({own} a, {own} b) {{\n"
+        f"INLINE {own} {c_name}({own} a, {own} b) {{\n"
         f"#if defined {needs} && !defined __clang__\n"
         f"    {body}\n"
         "#else\n"

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from scheduler.codegen.c.integer_functions import widening
+from scheduler.codegen.c.lane_gathers import Form
 from scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector
 from scheduler.codegen.c.vector_functions import Functions
 from scheduler.ir.loop.values import Value
 from scheduler.ir.pipeline.types import BOOL, ScalarType
+
+VECTORS = """\
+#define VECTOR(name, type, bytes) \\
+    typedef type name __attribute__((vector_size(bytes))); \\
+    typedef type name##_at __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias))
+#define LOAD(vector, at) ((vector)*(const vector##_at *)(at))
+#define STORE(vector, at, value) (*(vector##_at *)(at) = (value))
+"""
+"""Types of vectors, each also of those at any address; how these are read and written."""
 
 
 class Operands:
@@ -20,6 +31,8 @@ class Operands:
         self.types: set[tuple[str, int, int]] = set()
         self.functions = Functions(strict, register_bytes, architecture)
         self.shared_places: frozenset[str] = frozenset()  # vectors of indices that many gathers have in common
+        self.shuffles: dict[tuple[int, ...], str] = {}
+        self.gathers: dict[Form, str] = {}
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
 
     # types ------------------------------------------------------------
@@ -55,18 +68,41 @@ class Operands:
         """The constants that `exp` computes vectors of `t` with."""
         return self.kept.get(lanes) or f"{self.function('exp_numbers', t, lanes)}({int(keep)})"
 
-    def declarations(self) -> str:
-        """Declarations of all vector types used so far, and the functions of vectors."""
+    def declarations(self, text: str) -> str:
+        """Declarations of the vector types that the functions of vectors and `text` mention, and these functions."""
+        functions = self.functions.text()
+        gathers = [form.definition(name) for form, name in self.gathers.items()]
+        words = set(re.findall(r"\w+", "\n".join([text, *functions, *gathers])))
         lines = []
         for kind, bits, lanes in sorted(self.types):
             t = {"int": f"int{bits}_t", "uint": f"uint{bits}_t", "float": "float" if bits == 32 else "double"}[kind]
-            size = bits // 8 * lanes
-            lines.append(f"typedef {t} {vector(kind, bits, lanes)} __attribute__((vector_size({size})));")
-            lines.append(
-                f"typedef {t} {unaligned(kind, bits, lanes)} "
-                f"__attribute__((vector_size({size}), aligned({bits // 8}), may_alias));"
-            )
-        return "\n".join([*lines, *self.functions.text()])
+            name = vector(kind, bits, lanes)
+            if words & {name, f"{name}_at"}:
+                lines.append(f"VECTOR({name}, {t}, {bits // 8 * lanes});")
+        lines += [
+            f"#define {name}(a, b) __builtin_shufflevector(a, b, {', '.join(map(str, picks))})"
+            for picks, name in self.shuffles.items()
+        ]
+        head = [VECTORS.rstrip()] if lines else []
+        return "\n".join([*head, *lines, *functions, *gathers])
+
+    def gathered(self, form: Form, arguments: str) -> str:
+        """A gather lane by lane, by a function that is then defined."""
+        name = self.gathers.setdefault(form, f"ts_lanes{len(self.gathers)}_{form.vector}")
+        return f"{name}({arguments})"
+
+    def shuffle(self, a: str, b: str, picks: tuple[int, ...]) -> str:
+        """Lanes of two vectors, by a macro that is then defined."""
+        count, first = len(picks), picks[0]
+        if picks not in self.shuffles:
+            if picks == tuple(range(first, first + count)):
+                name = f"LANES_FROM_{first}"
+            elif picks == tuple(range(first, first + 2 * count, 2)) and first < 2:
+                name = "ODD_LANES" if first else "EVEN_LANES"
+            else:
+                name = f"LANES_{len(self.shuffles)}"
+            self.shuffles[picks] = f"{name}_X{count}"
+        return f"{self.shuffles[picks]}({a}, {b})"
 
     # operands ------------------------------------------------------------
 

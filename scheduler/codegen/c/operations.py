@@ -110,7 +110,11 @@ def _wrapping(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
     if t.kind == "uint":
         return f"{o.name(a)} {op} {o.name(b)}"
     u = o.vector("uint", t.bits, r.lanes)
-    x, y = (f"({u}){o.wide(v, r.lanes)}" for v in (a, b))
+    splat = a.lanes > 1 or b.lanes > 1
+    x, y = (
+        o.name(v) if splat and v.literal is not None and v.literal >= 0 else f"({u}){o.wide(v, r.lanes)}"
+        for v in (a, b)
+    )
     return f"({o.of(t, r.lanes)})({x} {op} {y})"
 
 
@@ -159,8 +163,8 @@ def _shift_by_vector(o: Operands, r: Value, op: str, a: str, count: str) -> str:
 def _shift_scalar(op: str, t: ScalarType, right: ScalarType, a: str, b: str) -> str:
     count = f"(int64_t){b}"
     if right.bits == 64:  # counts that int64 cannot hold, or not negate, are too large anyway
-        count = f"({b} > 64 ? 64 : (int64_t){b})" if right.kind == "uint" else f"tilesmith_max({b}, -64)"
-    return f"tilesmith_shift_{short(t)}({a}, {'' if op == '<<' else '-'}{count})"
+        count = f"({b} > 64 ? 64 : (int64_t){b})" if right.kind == "uint" else f"ts_max({b}, -64)"
+    return f"ts_shift_{short(t)}({a}, {'' if op == '<<' else '-'}{count})"
 
 
 def _divide(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
@@ -185,7 +189,7 @@ def _divide_scalar(op: str, t: ScalarType, a: str, b: str) -> str:
             return f"pow{f}({a}, {b})"
         quotient = f"floor{f}({a} / {b})"
         return quotient if op == "//" else f"{a} - {quotient} * {b}"
-    return f"tilesmith_{'div' if op == '//' else 'mod'}_{short(t)}({a}, {b})"
+    return f"ts_{'div' if op == '//' else 'mod'}_{short(t)}({a}, {b})"
 
 
 def _divide_by_constant(o: Operands, r: Value, op: str, x: str, k: int) -> str:

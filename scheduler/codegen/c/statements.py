@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations, zip_longest
 from typing import assert_never
 
-from scheduler.codegen.c.addresses import lane_index, offset
+from scheduler.codegen.c.addresses import READS, lane_index, offset
+from scheduler.codegen.c.control import advanced, opened, peeled, strides
+from scheduler.codegen.c.lane_gathers import place
+from scheduler.codegen.c.nesting import Nesting
 from scheduler.codegen.c.operands import Operands
 from scheduler.codegen.c.operations import expression
 from scheduler.codegen.c.types import Symbols, element
-from scheduler.ir.index import divide
+from scheduler.ir.index import Index, const, divide, multiply
 from scheduler.ir.loop import ops
 from scheduler.ir.loop.program import (
     Accumulator,
@@ -53,15 +57,45 @@ class Statements:
         self.operands = operands
         self.blocks = 0
         self.rows = 0  # that have numbers of their own
+        self.rows_known: list[RowPointer] = []  # in scope
+        self.depth = 0  # of the block that is printed
         self._scratch: dict[str, str] = {}
 
     def block(self, statements: Body, indent: int) -> list[str]:
         """The lines of a block."""
-        pad = "    " * indent
-        lines: list[str] = []
+        self.depth += indent
+        outer = len(self.rows_known)
+        nesting, lines = Nesting(self.single, self.changing, self.depth), []
         for s in statements:
-            lines += [pad + line if line else line for line in self._lines(s, indent)]
-        return lines
+            match s:
+                case Define():
+                    c_type = "int64_t" if isinstance(s.op, ops.ToIndex) else self.operands.type_of(s.result)
+                    lines += nesting.define(
+                        s.result.name, c_type, expression(self.operands, s), isinstance(s.op, READS)
+                    )
+                case (
+                    Let()
+                    | RowPointer()
+                    | Accumulator()
+                    | Prefetch()
+                    | Assign()
+                    | Store()
+                    | StreamAligned()
+                    | StreamLine()
+                ):
+                    orders = not isinstance(s, Let | RowPointer | Accumulator | Prefetch)
+                    lines += nesting.use(self._lines(s, indent)[0], orders)
+                case If():
+                    first, *others = self._lines(s, indent)
+                    lines += nesting.use(first, orders=True)
+                    lines[-1:-1] = nesting.flush()
+                    lines += others
+                case _:
+                    lines += nesting.flush() + self._lines(s, indent)
+        self.depth -= indent
+        del self.rows_known[outer:]
+        pad = "    " * indent
+        return [pad + line if line else line for line in [*lines, *nesting.flush()]]
 
     def _lines(self, s: Statement, indent: int) -> list[str]:
         text, bare = self.symbols.text, self.symbols.bare
@@ -69,7 +103,8 @@ class Statements:
             case Let():
                 return [f"const int64_t {s.name} = {bare(s.value)};"]
             case OverflowGuard():
-                tests = [f"{text(x)} < INT32_MIN" for x in s.low] + [f"{text(x)} > INT32_MAX" for x in s.high]
+                pairs = zip_longest(s.low, s.high, fillvalue=const(0))
+                tests = [f"ts_far({bare(lo)}, {bare(hi)})" for lo, hi in pairs]
                 tests += [f"{text(x)} == INT64_MIN" for x in s.wide]
                 return [f"if ({' || '.join(tests)}) return TILESMITH_E_ARGUMENT;"]
             case MutableIndex():
@@ -77,15 +112,14 @@ class Statements:
             case AssignIndex():
                 return [f"{s.name} = {bare(s.value)};"]
             case Define():
-                c_type = "int64_t" if isinstance(s.op, ops.ToIndex) else self.operands.type_of(s.result)
-                return [f"const {c_type} {s.result.name} = {expression(self.operands, s)};"]
+                raise AssertionError("definitions are nested")
             case Accumulator():
                 return [self._accumulator(s)]
             case Assign():
                 return [f"{s.target.name} = {self._fitted(s)};"]
             case RowPointer():
-                const = "" if s.buffer.where in ("thread", "call") or self._written(s.buffer) else "const "
-                return [f"{const}{element(s.buffer.type)} *const {s.result} = {s.buffer.pointer} + {text(s.offset)};"]
+                fixed = "" if s.buffer.where in ("thread", "call") or self._written(s.buffer) else "const "
+                return [f"{fixed}{element(s.buffer.type)} *const {s.result} = {self._row(s)};"]
             case Store():
                 return self._store(s)
             case Scatter():
@@ -96,7 +130,7 @@ class Statements:
                 function = self.operands.function("past", s.value.type, s.value.lanes)
                 return [f"{function}({self._place(s)}, {s.value.name}, {bare(s.moved)}, {s.part});"]
             case PeelVectors():
-                return self._split(s)
+                return peeled(self.symbols, s)
             case Loop():
                 return self._loop(s, indent)
             case If():
@@ -114,25 +148,34 @@ class Statements:
             case Allocate():
                 return self._allocate(s.memory)
             case Free():
-                return [f"tilesmith_give(slots, {s.buffer.pointer});"]
+                return [f"ts_give(slots, {s.buffer.pointer});"]
             case CopyOut():
                 return self._copy_out(s)
             case Fence():
-                return ["tilesmith_fence();"]
+                return ["ts_fence();"]
             case PrefetchEnds():
-                return [f"tilesmith_ask_ends({s.row} + {text(s.first)}, {s.row} + {text(s.last + 1)});"]
+                return [f"ts_ask_ends({s.row} + {text(s.first)}, {s.row} + {text(s.last + 1)});"]
             case Prefetch():
                 return [f"__builtin_prefetch({s.row} + {text(s.index)}{', 0, 2' if s.far else ''});"]
             case _:
                 assert_never(s)
 
     def _inner(self, body: Body) -> list[str]:
-        return ["    " + line if line else line for line in self.block(body, 0)]
+        return self.block(body, 1)
+
+    def _row(self, s: RowPointer) -> str:
+        """A pointer to a row, from that of a row nearby if there is one."""
+        near = ((row, apart(s.offset, row.offset)) for row in reversed(self.rows_known) if row.buffer is s.buffer)
+        found = next(((row.result, by) for row, by in near if by is not None), (s.buffer.pointer, s.offset))
+        self.rows_known.append(s)
+        return place(found[0], self.symbols.bare(found[1]))
 
     def _written(self, buffer: Buffer) -> bool:
         return buffer.where == "argument" and buffer.stage in self.outputs
 
     outputs: frozenset[str] = frozenset()
+    single: frozenset[str] = frozenset()
+    changing: frozenset[str] = frozenset()
 
     # values ------------------------------------------------------------
 
@@ -151,7 +194,7 @@ class Statements:
         return o.mask(s.value, t.mask_bits, t.lanes) if t.type == BOOL else o.wide(s.value, t.lanes)
 
     def _place(self, s: Store | StreamAligned | StreamLine) -> str:
-        return f"{s.row} + {self.symbols.text(s.index)}"
+        return place(s.row, self.symbols.bare(s.index))
 
     def _store(self, s: Store) -> list[str]:
         o, v = self.operands, s.value
@@ -162,11 +205,11 @@ class Statements:
             place, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
             return [f"if ({place} >= {lo} && {place} <= {hi}) {line}"]
         t = UINT8 if v.type == BOOL else v.type
-        target = o.unaligned(t.kind, t.bits, v.lanes)
+        target = o.vector(t.kind, t.bits, v.lanes)
         value = self._stored(v)
         if s.within is not None:
             return [f"{o.function('part', t, v.lanes)}({self._place(s)}, {value}{self._ends(s)});"]
-        return [f"*({target} *)({self._place(s)}) = {value};"]
+        return [f"STORE({target}, {self._place(s)}, {value});"]
 
     def _ends(self, s: Store | StreamAligned) -> str:
         """Arguments that say which lanes are written."""
@@ -199,43 +242,13 @@ class Statements:
 
     # loops ------------------------------------------------------------
 
-    def _split(self, s: PeelVectors) -> list[str]:
-        bare = self.symbols.bare
-        first, fits, scale = bare(s.lo), bare(s.end - s.lanes), ""
-        if s.align > 1:
-            shift = s.align.bit_length() - 1
-            first, fits = f"({bare(s.lo + (s.align - 1))}) >> {shift}", f"({fits}) >> {shift}"
-            scale = f"{s.align} * "
-        last = f"tilesmith_last_vector({s.first}, {fits}, {s.lanes // s.align})"
-        if s.given:
-            conditions = " && ".join(f"{self.symbols.text(x)} >= 0" for x in s.given)
-            last = f"{conditions} ? {last} : {s.first} - {s.lanes // s.align}"
-        return [
-            f"const int64_t {s.first} = {first};",
-            f"const int64_t {s.last} = {last};",
-            f"const int64_t {s.from_} = {scale}{s.first}, {s.to} = {scale}{s.last} + {s.lanes};",
-        ]
-
     def _loop(self, s: Loop, indent: int) -> list[str]:
-        bare, text = self.symbols.bare, self.symbols.text
+        bare = self.symbols.bare
         lines = ["", f"/* {s.comment} */"] if s.comment else []
         if s.parallel:
-            lines.append(f"TILESMITH_PARALLEL(tilesmith_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
-        step = f"{s.var}++" if s.step.is_const and s.step.const == 1 else f"{s.var} += {bare(s.step)}"
-        lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {step}) {{")
-        if s.skip is not None:
-            from_, to = (text(x) for x in s.skip)
-            met = (
-                f"{s.var} == {from_}"
-                if s.step.is_const and s.step.const == 1
-                else f"{s.var} >= {from_} && {s.var} < {to}"
-            )
-            lines.append(f"    if ({met} && ({s.var} = {to}) > {bare(s.hi)}) break;")
-        if s.seen is not None:
-            at = f"tilesmith_max({s.var}, {text(s.seen.first)})" if s.seen.first is not None else s.var
-            last = None if s.seen.last is None else text(s.seen.last)
-            seen = at if last is None else f"{s.var} < {last} ? {at} : {last}"
-            lines.append(f"    const int64_t {s.seen.name} = {seen};")
+            lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
+        lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
+        lines += opened(self.symbols, s)
         before = self._numbers(s)
         lines += [*self._inner(s.body), "}"]
         for lanes, _ in before:
@@ -255,53 +268,26 @@ class Statements:
 
     # memory ------------------------------------------------------------
 
-    def _strides(self, memory: Extents, padded: bool) -> tuple[list[str], str]:
-        """Lines that define the strides of a buffer, and the text of its number of elements."""
-        text, lines = self.symbols.text, []
-        size = f"sizeof({element(memory.buffer.type)})"
-        elements = "1"
-        for n, d in enumerate(memory.order):
-            stride = memory.buffer.stride[d]
-            if n > 0:
-                lines.append(f"const int64_t {text(stride)} = {elements};")
-                elements = f"tilesmith_times({text(stride)}, {text(memory.extents[n])})"
-                if n == 1 and memory.buffer.channels and len(memory.order) > 2:
-                    elements = f"tilesmith_pitch({elements}, {size})"
-            elif len(memory.order) > 1 and not memory.buffer.channels:
-                elements = f"tilesmith_pitch({self.symbols.bare(memory.extents[n])}, {size})"
-            else:
-                elements = text(memory.extents[n])
-        return lines, elements
-
     def _layout(self, s: Scratch) -> list[str]:
         scratch = self._scratch[s.name] = f"scratch{self.blocks}"
         bytes_ = f"{scratch}_bytes"
         lines = ["", "/* buffers of every thread */", f"int64_t {bytes_} = 0;"]
         for memory in s.buffers:
-            strides, elements = self._strides(memory, padded=True)
+            sizes, elements = strides(self.symbols, memory)
             b = memory.buffer
-            lines += [
-                *strides,
-                f"const int64_t {b.pointer}_at = {bytes_};",
-                f"{bytes_} += tilesmith_block({elements}, sizeof({element(b.type)}));",
-            ]
-        return lines + self._taken("char *const", scratch, f"tilesmith_times({bytes_}, TILESMITH_THREADS)")
+            at = f"ts_reserve(&{bytes_}, {elements}, sizeof({element(b.type)}))"
+            lines += [*sizes, f"const int64_t {b.pointer}_at = {at};"]
+        return lines + self._taken("char *const", scratch, f"ts_times({bytes_}, THREADS)")
 
     def _taken(self, c_type: str, name: str, size: str) -> list[str]:
         """A block of memory, as a pointer of that type and name."""
         self.blocks += 1
-        return [
-            f"{c_type} {name} = tilesmith_take(slots, {size});",
-            f"if (!{name}) {{",
-            "    status = TILESMITH_E_MEMORY;",
-            "    goto finish;",
-            "}",
-        ]
+        return [f"{c_type} {name} = ts_take(slots, {size});", f"if (!{name}) goto finish;"]
 
     def _bind(self, s: Bind) -> list[str]:
         scratch = self._scratch[s.scratch.name]
         mine = f"mine_{scratch}"
-        lines = [f"char *const {mine} = {scratch} + {scratch}_bytes * TILESMITH_THREAD;"]
+        lines = [f"char *const {mine} = {scratch} + {scratch}_bytes * THREAD;"]
         for memory in s.scratch.buffers:
             b = memory.buffer
             t = element(b.type)
@@ -311,12 +297,11 @@ class Statements:
     def _allocate(self, memory: Extents) -> list[str]:
         b = memory.buffer
         t = element(b.type)
-        strides, elements = self._strides(memory, padded=True)
+        sizes, elements = strides(self.symbols, memory)
         return [
             "",
-            *strides,
-            f"const int64_t {b.pointer}_bytes = tilesmith_block({elements}, sizeof({t}));",
-            *self._taken(f"{t} *restrict const", b.pointer, f"{b.pointer}_bytes"),
+            *sizes,
+            *self._taken(f"{t} *restrict const", b.pointer, f"ts_block({elements}, sizeof({t}))"),
         ]
 
     def _copy_out(self, s: CopyOut) -> list[str]:
@@ -336,10 +321,24 @@ class Statements:
             f"    const int64_t to[] = {{{', '.join(bare(x) for x in out.stride)}}};",
             f"    const int64_t from[] = {{{', '.join(bare(x) for x in source.stride)}}};",
             f"    const int64_t extent[] = {{{', '.join(f'{c}->extent[{d}]' for d in range(n))}}};",
-            f"    tilesmith_copy((char *){out.pointer}, to, (const char *)({source.pointer} + {' + '.join(pieces)}),",
+            f"    ts_copy((char *){out.pointer}, to, (const char *)({source.pointer} + {' + '.join(pieces)}),",
             f"                   from, extent, {n}, {size});",
             "}",
         ]
+
+
+def apart(a: Index, b: Index) -> Index | None:
+    """How far a place is from another, where that is a multiple of one symbol, or a number."""
+    total = a - b
+    products = [(x, c) for x, c in total.terms if x.kind == "mul"]
+    for (one, times), (other, back) in combinations(products, 2):
+        for shared in one.args:
+            if times == -back and shared in other.args:
+                x, y = (p.args[p.args[0] == shared] for p in (one, other))
+                step = multiply(x - y, shared).scaled(times)
+                total = total - Index(0, ((one, times),)) - Index(0, ((other, back),)) + step
+                break
+    return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
 
 
 def _exponentials(body: Body) -> Iterator[Value]:

@@ -40,7 +40,7 @@ def unaligned(kind: str, bits: int, lanes: int) -> str:
 
 def function_name(name: str, t: ScalarType, lanes: int) -> str:
     """The C name of a function of vectors of `t`."""
-    return f"tilesmith_{name}_{short(t)}x{lanes}"
+    return f"ts_{name}_{short(t)}x{lanes}"
 
 
 def literal(value: int | float | bool, t: ScalarType) -> str:
@@ -92,7 +92,8 @@ class Symbols:
     def text(self, x: Index) -> str:
         """`x` as an int64_t expression, in parentheses where it needs them."""
         out = self.bare(x)
-        return f"({out})" if " " in out or out.startswith("-") else out
+        one = len(x.terms) == 1 and not x.const and x.terms[0][1] == 1 and x.terms[0][0].kind != "mul"
+        return f"({out})" if not one and (" " in out or out.startswith("-")) else out
 
     def bare(self, x: Index) -> str:
         """The expression of `text` without outer parentheses."""
@@ -127,7 +128,7 @@ class Symbols:
         if a.kind in ("min", "max"):
             out = self.bare(a.args[0])
             for arg in a.args[1:]:
-                out = f"tilesmith_{a.kind}({out}, {self.bare(arg)})"
+                out = f"ts_{a.kind}({out}, {self.bare(arg)})"
             return out
         if a.kind == "mul":
             return f"{self.text(a.args[0])} * {self.text(a.args[1])}"
@@ -136,5 +137,5 @@ class Symbols:
             if a.kind == "div":
                 return f"({self.text(left)} >> {right.const.bit_length() - 1})"
             return f"({self.text(left)} & {right.const - 1})"
-        name = "tilesmith_floor_div" if a.kind == "div" else "tilesmith_remainder"
+        name = "ts_floor_div" if a.kind == "div" else "ts_remainder"
         return f"{name}({self.bare(left)}, {self.bare(right)})"

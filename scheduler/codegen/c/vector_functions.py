@@ -45,7 +45,7 @@ _WHOLE = """\
 
 _MIX = """\
 /* One step of the hash behind random(): MurmurHash3's finaliser of h ^ a. */
-TILESMITH_INLINE $U $mix($U h, $U a) {
+INLINE $U $mix($U h, $U a) {
     h ^= a;
     h = (h ^ (h >> 16)) * 0x85EBCA6Bu;
     h = (h ^ (h >> 13)) * 0xC2B2AE35u;
@@ -61,11 +61,6 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     **circular_functions.FUNCTIONS,
 }
 """C text and callees by name, in an order in which they can be defined."""
-
-
-def is_function_name(c_name: str) -> bool:
-    """True if a function of vectors may have that name."""
-    return re.fullmatch(r"tilesmith_\w+_[iuf]\d+x\d+(_t)?", c_name) is not None
 
 
 class Functions:

@@ -147,20 +147,20 @@ def test_lines_are_for_people() -> None:
         assert "\t" not in line
     for stage in ("gray", "Ix", "Iy"):
         assert re.search(rf"/\* {stage}: ", source.code), stage
-    assert "TILESMITH_PARALLEL" in source.code
+    assert "PARALLEL" in source.code
     assert source.code.endswith("}\n")
 
 
 def test_only_the_helpers_that_are_used_are_there() -> None:
     code = compile_pipeline(pipelines.load("blur"), machine(), PAPER_OPTIONS).source.code
-    assert "tilesmith_lerp" not in code
-    assert "tilesmith_mix" not in code
+    assert "ts_lerp" not in code
+    assert "ts_mix" not in code
 
 
 def test_rows_of_rings_lie_apart_in_the_cache() -> None:
     """Whole lines from row to row, no nearer to a multiple of 4 KiB than two below and four above, and little more."""
     source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), here())
-    pitch = "int64_t pitch(int64_t elements, int64_t size) { return tilesmith_pitch(elements, size); }\n"
+    pitch = "int64_t pitch(int64_t elements, int64_t size) { return ts_pitch(elements, size); }\n"
     library = build(replace(source, code=source.code + pitch))
     library.pitch.argtypes, library.pitch.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64
     for size in (1, 2, 4, 8):

@@ -29,7 +29,7 @@ def test_every_distance(bits: int, tmp_path: Path) -> None:
     own, words = vector("uint", bits, lanes), vector(*types_of()[0])
     text = [
         "#include <stdint.h>",
-        "#define TILESMITH_INLINE static inline",
+        "#define INLINE static inline",
         f"typedef uint{bits}_t {own} __attribute__((vector_size({REGISTER})));",
         f"typedef int32_t {words} __attribute__((vector_size({REGISTER})));",
     ]

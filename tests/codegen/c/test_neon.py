@@ -41,10 +41,10 @@ HEAD = """\
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#define TILESMITH_INLINE static inline __attribute__((unused))
+#define INLINE static inline __attribute__((unused))
 #define LENGTH(a) (int)(sizeof a / sizeof *a)
 typedef __int128 wide;
-TILESMITH_INLINE wide within(wide x, wide least, wide most) { return x < least ? least : x > most ? most : x; }
+INLINE wide within(wide x, wide least, wide most) { return x < least ? least : x > most ? most : x; }
 """
 
 PAIRS = """\
@@ -169,7 +169,7 @@ def test_instructions(name: str, type_: str, instruction: str, compiler: str, tm
         f"typedef {kind}{t.bits}_t {vector(kind, t.bits, lanes)} __attribute__((vector_size(16)));\n"
         for kind in ("int", "uint")
     ]
-    text = definition(name, t, lanes, "function", neon.ARCHITECTURE).replace("TILESMITH_INLINE ", "")
+    text = definition(name, t, lanes, "function", neon.ARCHITECTURE).replace("INLINE ", "")
     source = tmp_path / "function.c"
     source.write_text(f"#include <stdint.h>\n{neon.HEADER}{''.join(types)}{text}")
     command = [require_tool(COMPILER)] if compiler == "gcc" else [require_tool("clang"), "--target=aarch64-linux-gnu"]
@@ -226,6 +226,6 @@ def test_bytes_of_a_stencil_do_not_pass_through_integer_registers(name: str, com
 
 def test_other_machines_have_none_of_it() -> None:
     code = compile_pipeline(stencil(), machine(vector_bytes=16)).source.code
-    assert "tilesmith_from_u8_u16x8" in code
+    assert "ts_from_u8_u16x8" in code
     assert neon.MACRO not in code
     assert "arm_neon" not in code

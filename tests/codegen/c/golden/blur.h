@@ -40,3 +40,219 @@ void tilesmith_blur_release(void);
 }
 #endif
 #endif
+
+#ifdef TILESMITH_SUPPORT /* for blur.c */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#define INLINE static inline __attribute__((unused))
+#define SELDOM static __attribute__((noinline, cold, unused))
+#ifdef _OPENMP
+#include <omp.h>
+#define PRAGMA(text) _Pragma(#text)
+#define PARALLEL(n) PRAGMA(omp parallel for schedule(dynamic, n)) /* n iterations at a time */
+#define THREADS omp_get_max_threads()
+#define THREAD omp_get_thread_num()
+#else
+#define PARALLEL(n)
+#define THREADS 1
+#define THREAD 0
+#endif
+/* A comparison that a document makes may be decided already. */
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+
+enum { LINE = 64 }; /* bytes of a cache line */
+enum { BLOCKS = 3 }; /* blocks of memory in use at once, at most */
+
+INLINE int64_t ts_min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t ts_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Of so many iterations those that a thread takes at a time: several shares each, to even out what else the cores do,
+   and neighbours, which read the same rows. */
+INLINE int64_t ts_share(int64_t iterations) { return ts_max(1, iterations / (16 * THREADS)); }
+
+/* Where the last vector of a row starts: at `fits`, or a step before `first` where not even one fits. */
+INLINE int64_t ts_last_vector(int64_t first, int64_t fits, int64_t step) { return fits < first ? first - step : fits; }
+
+/* Whether a box reaches beyond the 32 bits of coordinates. */
+INLINE int ts_far(int64_t lo, int64_t hi) { return lo < INT32_MIN || hi > INT32_MAX; }
+
+/* A product of sizes; INT64_MAX / 4 stands for everything too large to be allocated. */
+INLINE int64_t ts_times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
+}
+
+/* Elements from row to row: whole cache lines, and never near a multiple of 4 KiB, where all rows would share a few
+   sets of the cache, and loads wait for stores to other rows whose addresses agree in the low bits. */
+INLINE int64_t ts_pitch(int64_t elements, int64_t size) {
+  const int64_t bytes = ts_times((ts_times(elements, size) + LINE - 1) / LINE, LINE);
+  const int64_t near = (bytes + 128) % 4096;
+  return (bytes + (bytes >= 2048 && near < 384 ? 384 - near : 0)) / size;
+}
+
+/* Bytes of a buffer of so many elements, whole pairs of lines: caches ask for both lines of a pair. */
+INLINE int64_t ts_block(int64_t elements, int64_t size) {
+  return ts_min(ts_times(elements, size) + 3 * LINE - 1, INT64_MAX / 4) / (2 * LINE) * (2 * LINE);
+}
+
+/* Where a buffer begins in a block that grows by it. */
+INLINE int64_t ts_reserve(int64_t *bytes, int64_t elements, int64_t size) {
+  *bytes += ts_block(elements, size);
+  return *bytes - ts_block(elements, size);
+}
+
+/* Blocks begin with a pair of lines; large ones are aligned to huge pages and ask for them. */
+INLINE void *ts_allocate(int64_t bytes) {
+  const int64_t huge = 2 << 20, align = bytes >= huge ? huge : 2 * LINE;
+  if (bytes >= INT64_MAX / 4) return NULL;
+  void *memory = aligned_alloc((size_t)align, (size_t)((bytes + align - 1) / align * align));
+#ifdef MADV_HUGEPAGE
+  if (memory && bytes >= huge) madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
+/* A block of memory: of an earlier call, in use, or used by this call. */
+typedef struct {
+  void *memory;
+  int64_t bytes;
+  enum { KEPT, TAKEN, GIVEN } state;
+} ts_slot;
+
+/* Memory that the system has just cleared is dear: the blocks of a call stay for the next. A call that comes while
+   another has them has its own. With -DTILESMITH_KEEP=0 none stay. */
+#ifndef TILESMITH_KEEP
+#define TILESMITH_KEEP 1
+#endif
+static ts_slot ts_kept[BLOCKS];
+static char ts_busy;
+
+/* A block that is not in use and not much too large, or a new one. */
+INLINE void *ts_take(ts_slot *slots, int64_t bytes) {
+  ts_slot *best = NULL, *empty = NULL;
+  for (ts_slot *s = slots + BLOCKS; s-- > slots;) {
+    if (!s->memory) empty = s;
+    else if (s->state == TAKEN || s->bytes < bytes || s->bytes / 8 > bytes) continue;
+    else if (!best || s->bytes < best->bytes) best = s;
+  }
+  if (!best) {
+    best = empty;
+    if (best) best->memory = ts_allocate(bytes);
+    if (!best || !best->memory) { /* blocks of other sizes are in the way */
+      for (ts_slot *s = slots + BLOCKS; s-- > slots;) {
+        if (s->state == TAKEN) continue;
+        free(s->memory);
+        *s = (ts_slot){0};
+        best = s;
+      }
+      best->memory = ts_allocate(bytes);
+    }
+    if (!best->memory) return NULL;
+    best->bytes = bytes;
+  }
+  best->state = TAKEN;
+  return best->memory;
+}
+
+/* The blocks of a call that ends: those that it used stay, if they may. */
+INLINE void ts_end(ts_slot *slots, int may_stay) {
+  for (ts_slot *s = slots; s < slots + BLOCKS; s++) {
+    if (!may_stay || s->state == KEPT) {
+      free(s->memory);
+      *s = (ts_slot){0};
+    }
+    s->state = KEPT;
+  }
+  if (slots == ts_kept) __atomic_clear(&ts_busy, __ATOMIC_RELEASE);
+}
+
+/* Whether the box lo..hi lies inside of an image of n dims. */
+INLINE int ts_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+  for (int d = 0; d < n; d++)
+    if (lo[d] < b->min[d] || hi[d] > (int64_t)b->min[d] + b->extent[d] - 1) return 0;
+  return 1;
+}
+
+INLINE void ts_require(tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+  for (int d = 0; d < n; d++) {
+    const int64_t first = ts_max(lo[d], INT32_MIN);
+    b->min[d] = (int32_t)ts_min(first, INT32_MAX);
+    b->extent[d] = (int32_t)ts_max(ts_min(hi[d] - first + 1, INT32_MAX), 1);
+  }
+}
+
+INLINE int ts_is_image(const tilesmith_buffer *b, int dims, int query) {
+  if (!b || b->dims != dims) return 0;
+  for (int d = 0; d < dims; d++)
+    if (!query && (b->extent[d] < 1 || b->min[d] > INT32_MAX - (b->extent[d] - 1))) return 0;
+  return 1;
+}
+
+/* Copies n elements of a row: of known size they are copied by one instruction. */
+INLINE void ts_copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, int64_t size) {
+#define EACH(bytes) for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step * size, from + i * from_step * size, bytes)
+  if (to_step == 1 && from_step == 1) memcpy(to, from, (size_t)(n * size));
+  else if (size == 1) EACH(1);
+  else if (size == 2) EACH(2);
+  else if (size == 4) EACH(4);
+  else EACH(8);
+#undef EACH
+}
+
+/* Copies an image between any strides, rows of its first dim by threads. */
+INLINE void ts_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
+          const int64_t *extent, int dims, int64_t size) {
+  int64_t rows = 1;
+  for (int d = 1; d < dims; d++) rows *= extent[d];
+  PARALLEL(ts_share(rows))
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t left = row, to_at = 0, from_at = 0;
+    for (int d = 1; d < dims; left /= extent[d++]) {
+      to_at += left % extent[d] * to_stride[d];
+      from_at += left % extent[d] * from_stride[d];
+    }
+    ts_copy_row(to + to_at * size, to_stride[0], from + from_at * size, from_stride[0], extent[0], size);
+  }
+}
+
+/* The image `b`, whose fastest dim is not contiguous, as a dense one, in the given order of its dims. */
+INLINE int ts_dense(ts_slot *slots, tilesmith_buffer *b, const int *order, int64_t size, int copy) {
+  int64_t from[5] = {0}, extent[5] = {0}, elements = 1;
+  if (b->stride[order[0]] == 1) return 1;
+  for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
+  for (int n = 0; n < b->dims; n++) {
+    b->stride[order[n]] = elements;
+    elements = ts_times(elements, extent[order[n]]);
+  }
+  char *memory = ts_take(slots, ts_block(elements, size));
+  if (memory && copy) ts_copy(memory, b->stride, b->data, from, extent, b->dims, size);
+  b->data = memory;
+  return memory != NULL;
+}
+
+INLINE void ts_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, int64_t size) {
+  int64_t extent[5] = {0};
+  if (dense->data == b->data) return;
+  for (int d = 0; d < b->dims; d++) extent[d] = b->extent[d];
+  ts_copy(b->data, b->stride, dense->data, dense->stride, extent, b->dims, size);
+}
+
+INLINE uint16_t ts_div_u16(uint16_t a, uint16_t b) {
+  if (b == 0) return 0;
+  const uint16_t q = (uint16_t)(a / b);
+  return q;
+}
+
+#define VECTOR(name, type, bytes) \
+  typedef type name __attribute__((vector_size(bytes))); \
+  typedef type name##_at __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias))
+#define LOAD(vector, at) ((vector)*(const vector##_at *)(at))
+#define STORE(vector, at, value) (*(vector##_at *)(at) = (value))
+VECTOR(u16x32, uint16_t, 64);
+#endif

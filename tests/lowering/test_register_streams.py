@@ -1,0 +1,61 @@
+"""Streams of registers: which vectors of a row are kept, and lanes of two of them."""
+
+from __future__ import annotations
+
+import pytest
+from support.lowered import LANES, pipeline
+
+from scheduler.ir.index import sym
+from scheduler.ir.loop.builder import Builder
+from scheduler.ir.loop.ops import Shuffle
+from scheduler.ir.loop.program import Define
+from scheduler.ir.loop.values import Lane, Value
+from scheduler.ir.pipeline.types import FLOAT32
+from scheduler.lowering.register_streams import Stream, Streams
+
+STAGE = pipeline("f(x)").stages[0]
+
+
+def stream(lead: int, least: int) -> Stream:
+    return Stream(STAGE, 0, (), most=lead, least=least, newest=0, oldest=0, lead=lead)
+
+
+def streams(b: Builder, planning: bool) -> Streams:
+    return Streams({"out": 0}, {"out": STAGE}, {}, sym("x"), LANES, planning, b, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("lead", "least", "vectors"), [(0, 0, 0), (8, 8, 0), (8, 1, 1), (8, 0, 1), (8, -1, 2), (0, -8, 1)]
+)
+def test_as_many_vectors_are_kept_as_readers_reach_back(lead: int, least: int, vectors: int) -> None:
+    assert stream(lead, least).history(LANES) == vectors
+
+
+def test_planning_notes_how_far_readers_reach() -> None:
+    b = Builder()
+    planned = streams(b, planning=True)
+    for shift in (2, -1, 0):
+        assert planned.read("out", 0, (Lane(sym("x") + shift, tuple(range(LANES))),)) is not None
+    found = planned.known["out", 0, ()]
+    assert (found.least, found.most, found.oldest, found.newest) == (-1, 2, -1, 2)
+
+
+def test_what_is_no_shift_along_the_row_is_not_at_hand() -> None:
+    planned = streams(Builder(), planning=True)
+    assert planned.read("out", 0, (Lane(sym("x"), tuple(range(0, 2 * LANES, 2))),)) is None
+    assert planned.read("out", 0, (Lane(sym("y"), tuple(range(LANES))),)) is None
+    assert planned.read("out", 0, (Lane(sym("x")),)) is None
+    assert planned.known == {}
+
+
+def test_a_shift_takes_lanes_of_two_vectors() -> None:
+    b = Builder()
+    own, before = Value(FLOAT32, LANES, "own"), Value(FLOAT32, LANES, "before")
+    row = streams(b, planning=False)
+    row.known["out", 0, ()] = stream(LANES, 0)
+    row.known["out", 0, ()].previous = [before]
+    row.compute = lambda _: own
+    assert row.read("out", 0, (Lane(sym("x") + LANES, tuple(range(LANES))),)) is own
+    assert row.read("out", 0, (Lane(sym("x"), tuple(range(LANES))),)) is before
+    moved = row.read("out", 0, (Lane(sym("x") + 3, tuple(range(LANES))),))
+    assert b.scopes[0].statements == [Define(moved, Shuffle(before, own, tuple(range(3, 3 + LANES))))]
