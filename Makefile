@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
-PACKAGES := app scheduler cost_models platforms
+PACKAGES := tilesmith app scheduler cost_models platforms
 
+# What tests import is compiled once, not in every process that they start.
+unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help

@@ -1,5 +1,6 @@
-/* A plugin of QEMU's user mode, for programs of AArch64: what one call of a pipeline executes, by kind of instruction,
- * and the lines that it moves between the caches of a machine, by a model of them.
+/* A plugin of QEMU's user mode, for programs of Arm: what one call of a pipeline executes, and the lines that it moves
+ * between the caches of a machine, by a model of them. Instructions of AArch64 are told apart by kind; those of 32-bit Arm
+ * all count as integer ones.
  *
  *   qemu-aarch64 -plugin caches.so,out=FILE,caches=BYTES:LINE:WAYS+BYTES:LINE:WAYS... PROGRAM
  *
@@ -36,7 +37,14 @@ void qemu_plugin_register_vcpu_syscall_cb(plugin_id,
 
 EXPORTED int qemu_plugin_version = 1;
 
-enum { CLOCK_GETTIME = 113 }; /* the system call's number on AArch64 */
+/* The numbers of the system call. */
+enum { CLOCK_GETTIME_AARCH64 = 113, CLOCK_GETTIME_ARM = 263, CLOCK_GETTIME64_ARM = 403 };
+
+/* The beginning of what QEMU says of itself. */
+typedef struct {
+    const char *target;
+} emulator_info;
+static bool aarch64;
 
 /* `unseen`: instructions that touch memory without the emulator's telling us where. */
 enum { INTEGER, VECTOR, LOAD, STORE, BRANCH, UNSEEN, KINDS };
@@ -123,8 +131,11 @@ static void translated(plugin_id id, block *found)
     for (size_t n = 0; n < qemu_plugin_tb_n_insns(found); n++) {
         instruction *const one = qemu_plugin_tb_get_insn(found, n);
         uint32_t code;
-        memcpy(&code, qemu_plugin_insn_data(one), sizeof code);
-        counts[kind_of(code)]++;
+        if (aarch64) { /* others may be of two bytes */
+            memcpy(&code, qemu_plugin_insn_data(one), sizeof code);
+            counts[kind_of(code)]++;
+        } else
+            counts[INTEGER]++;
         qemu_plugin_register_vcpu_mem_cb(one, access_memory, NO_REGISTERS, LOADS_AND_STORES, NULL);
     }
     for (int kind = 0; kind < KINDS; kind++)
@@ -152,7 +163,7 @@ static void called(plugin_id id, unsigned cpu, int64_t number, uint64_t a, uint6
                    uint64_t f, uint64_t g, uint64_t h)
 {
     (void)id, (void)cpu, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
-    if (number != CLOCK_GETTIME)
+    if (aarch64 ? number != CLOCK_GETTIME_AARCH64 : number != CLOCK_GETTIME_ARM && number != CLOCK_GETTIME64_ARM)
         return;
     readings++;
     if (readings == 1)
@@ -184,9 +195,9 @@ static bool described(const char *text)
     return false;
 }
 
-EXPORTED int qemu_plugin_install(plugin_id id, const void *emulator, int count, char **arguments)
+EXPORTED int qemu_plugin_install(plugin_id id, const emulator_info *emulator, int count, char **arguments)
 {
-    (void)emulator;
+    aarch64 = strcmp(emulator->target, "aarch64") == 0;
     bool complete = false;
     for (int n = 0; n < count; n++) {
         if (strncmp(arguments[n], "out=", 4) == 0)

@@ -45,7 +45,7 @@ from scheduler.ir.pipeline.arguments import Image
 from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.rewrites.passes import rewrite
-from scheduler.search import METHODS, root_schedule
+from scheduler.search import methods, root_schedule
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "bilateral_grid", "camera_pipe", "nl_means", "max_filter",
@@ -53,7 +53,7 @@ PIPELINES = (
     "machado_interpolation", "gaussian3x3", "sobel", "laplacian_sharpen", "harris@4256x2832", "blur@10240x4320",
 )  # fmt: skip
 PAPER_METHOD = "taco2019"
-METHOD = METHODS[0]
+METHOD = methods()[0]
 """The method that is compared: the best there is. The method of the paper takes part beside it."""
 LIMIT_S = 120.0
 """Seconds that a peer has to be scheduled and compiled in. One that was made before, by `halide_peers`, takes part
@@ -286,7 +286,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that a comparison has, here and in `python -m benchmarks`."""
     parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES), metavar="NAME[@WxH]|FILE")
     parser.add_argument("--peers", nargs="*", default=list(PEERS), metavar="PEER")
-    parser.add_argument("--method", default=METHOD, choices=METHODS)
+    parser.add_argument("--method", default=METHOD, choices=methods())
     parser.add_argument(
         "--isa", nargs="+", default=[NATIVE], choices=instruction_sets(), help="all that the machine has, if not given"
     )

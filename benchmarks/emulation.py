@@ -21,13 +21,14 @@ import numpy as np
 from app.runtime.run import environment, loaded
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem
-from cost_models.machine import machine_of
+from cost_models.ecm.machine import machine_of
 from platforms import CpuPlatform
 from scheduler.ir.pipeline.arguments import Image
 
 PLUGIN = Path(__file__).with_name("caches.c")
 PLUGIN_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")
-PROCESSOR = "max,sve=off"
+PROCESSORS = {"aarch64": "max,sve=off", "arm": "max"}
+"""What is emulated, by the architecture of a platform."""
 TIMEOUT_S = 400.0
 ARCHITECTURE = "aarch64"
 """The architecture whose instructions `caches.c` tells apart."""
@@ -35,6 +36,8 @@ ARCHITECTURE = "aarch64"
 
 def without_sve(platform: CpuPlatform) -> CpuPlatform:
     """The platform compiled for without SVE: QEMU does not tell plugins what its loads and stores touch."""
+    if not platform.triple.startswith(f"{ARCHITECTURE}-"):
+        return platform
     flags = [f"{f}+nosve" if f.startswith(("-march=", "-mcpu=")) else f for f in platform.compiler.flags]
     compiler = platform.compiler.model_copy(update={"flags": tuple(flags)})
     return platform.model_copy(update={"compiler": compiler})
@@ -120,15 +123,16 @@ def emulated(
 
 def _emulator(platform: CpuPlatform, out: Path) -> tuple[str, ...]:
     """The platform's emulator with the plugin."""
-    if not platform.triple.startswith(f"{ARCHITECTURE}-") or not platform.compiler.run_prefix:
-        raise EmulationError(f"{platform.name} is no machine of {ARCHITECTURE} with an emulator")
+    processor = PROCESSORS.get(platform.triple.partition("-")[0])
+    if processor is None or not platform.compiler.run_prefix:
+        raise EmulationError(f"{platform.name} is no machine of {' or '.join(PROCESSORS)} with an emulator")
     name, *options = platform.compiler.run_prefix
     program = shutil.which(name)
     if program is None:
         raise EmulationError(f"{name} is not installed")
     sizes = zip(machine_of(platform).inside, platform.caches, strict=True)
     caches = "+".join(f"{int(size)}:{c.line_bytes}:{c.ways}" for size, c in sizes)
-    return (program, *options, "-cpu", PROCESSOR, "-plugin", f"{plugin()},out={out},caches={caches}")
+    return (program, *options, "-cpu", processor, "-plugin", f"{plugin()},out={out},caches={caches}")
 
 
 def plugin() -> Path:

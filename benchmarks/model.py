@@ -40,7 +40,7 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.schedule.document import from_document, to_document
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.rewrites.passes import rewrite
-from scheduler.search import METHODS, SearchOptions, autoschedule
+from scheduler.search import SearchOptions, autoschedule, methods
 from scheduler.search.vectorize_and_parallelize import root_schedule
 
 PIPELINES = (
@@ -98,7 +98,7 @@ def measure(name: str, count: int, seed: int, threads: int) -> list[Sample]:
     """Random schedules of a pipeline and those of the search, timed."""
     pipeline, platform = pipeline_of(name), host().model_copy(update={"threads": threads})
     candidates = [(s, "sampled") for s in samples(pipeline, platform, count, seed)]
-    candidates += [(autoschedule(pipeline, platform, SearchOptions(m)).schedule, m) for m in METHODS]
+    candidates += [(autoschedule(pipeline, platform, SearchOptions(m)).schedule, m) for m in methods()]
     candidates.append((root_schedule(pipeline, platform), "root"))
     functions, found = [], []
     for n, (schedule, origin) in enumerate(candidates):

@@ -105,9 +105,22 @@ def _laplacian_sharpen(image: np.ndarray) -> Run:
     return run
 
 
+def _harris(image: np.ndarray) -> Run:
+    import cv2
+
+    interleaved = np.ascontiguousarray(np.moveaxis(image, 0, -1))  # what OpenCV's images are
+
+    def run() -> tuple[np.ndarray, ...]:
+        gray = cv2.cvtColor(interleaved, cv2.COLOR_RGB2GRAY)
+        return (cv2.cornerHarris(gray, blockSize=3, ksize=3, k=0.04)[3:-3, 3:-3],)
+
+    return run
+
+
 _OPENCV: dict[str, Callable[[np.ndarray], Run]] = {
     "unsharp": _unsharp,
     "gaussian3x3": _gaussian3x3,
+    "harris": _harris,
     "sobel": _sobel,
     "laplacian_sharpen": _laplacian_sharpen,
 }

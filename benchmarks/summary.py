@@ -1,17 +1,12 @@
 """Summary of all contests of a run: against the best of each kind, and on the mean.
 
-    python -m benchmarks.summary FILE [--output FOLDER]    the tables of a run again, and its plots
-
 Ratios are our time over the other's, the median over the rounds: below 1 we are faster. Means are geometric.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks import earlier, halide_peers, report
@@ -143,23 +138,3 @@ def build_name(run: dict[str, Any]) -> str:
 
 def _named(pair: tuple[str, float] | list[Any] | None) -> str:
     return "" if pair is None else f"{pair[0]} {report.number(pair[1])}"
-
-
-def main() -> None:
-    from benchmarks import compare, plots
-
-    parser = argparse.ArgumentParser(description="The tables and plots of a run that was made before.")
-    parser.add_argument("file", type=Path, help="figures.json of a run")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="where its plots are drawn")
-    arguments = parser.parse_args()
-    data = json.loads(arguments.file.read_text())
-    for run in data["runs"]:
-        compare.show(run)
-    print(against_schedulers(data["runs"]))
-    if arguments.output is not None:
-        for path in plots.draw(data, arguments.output):
-            report.progress(str(path))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Machines: descriptions, the catalog, and the host itself."""
 
-from platforms.base import Cache, Platform
+from platforms.base import Cache, Platform, VectorUnit
 from platforms.catalog import catalog_names, get, load
 from platforms.cpu.model import CpuPlatform
 from platforms.documents import load_text, parse, to_document
@@ -16,6 +16,7 @@ __all__ = [
     "Platform",
     "PlatformError",
     "PlatformProblem",
+    "VectorUnit",
     "catalog_names",
     "get",
     "load",

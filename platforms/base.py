@@ -50,6 +50,16 @@ class ExecutionLevel:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorUnit:
+    """The vectors that one thread of code computes with: bytes of a register, of a vector of places that a table of
+    bytes is looked up at by an instruction (0: there is none), and whether one multiplies int16 and adds neighbours."""
+
+    register_bytes: int
+    table_lookup_bytes: int = 0
+    pairwise_products: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySpace:
     """Memory of a machine: `size_bytes` of one instance, None where no description says; `level`: the execution level
     that has one instance. `managed`: programs say what is in it; else it is a cache of the space outside."""
@@ -94,7 +104,8 @@ class Platform(Figures, Protocol):
     unit, its memory, and the compiler of the C that runs on it or starts its work.
 
     `threads` are what tiles are handed to, `vector_bytes` what one of them computes at once, `caches` the memory that
-    tiles should fit, innermost first, whether programs manage it or not.
+    tiles should fit, innermost first, whether programs manage it or not. `work_items` share the vectors of a thread,
+    each with its lanes of them, and exchange them through memory; 1 where vectors are in registers.
     """
 
     @property
@@ -115,6 +126,10 @@ class Platform(Figures, Protocol):
     def clock_ghz(self) -> float: ...
     @property
     def vector_registers(self) -> int: ...
+    @property
+    def vector_unit(self) -> VectorUnit: ...
+    @property
+    def work_items(self) -> int: ...
 
     @property
     def memory_spaces(self) -> tuple[MemorySpace, ...]: ...

@@ -156,6 +156,8 @@ class Figures(Protocol):
     def line_bytes(self) -> int: ...
     @property
     def triple(self) -> str: ...
+    @property
+    def streaming_stores(self) -> bool: ...
 
 
 def derived(platform: Figures) -> EcmParameters:
@@ -206,7 +208,7 @@ def derived(platform: Figures) -> EcmParameters:
         memory_gb_s_one_thread=one_thread,
         memory_gb_s=platform.memory_bandwidth_gb_s,
         write_allocate_factor=2.0,
-        streaming_store_factor=1.25 if platform.triple.startswith("x86_64-") else 2.0,
+        streaming_store_factor=1.25 if platform.streaming_stores and platform.triple.startswith("x86_64-") else 2.0,
         prefetch_share=0.9 if platform.prefetcher else 0.0,
         memory_parallelism=12.0,
         memory_hidden_share=0.6,

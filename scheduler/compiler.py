@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from cost_models.model import Breakdown
+from cost_models.interface import Breakdown
 from platforms import Platform
 from scheduler.codegen.artifact import CSource
+from scheduler.codegen.base import Backend
 from scheduler.codegen.loopnest import to_text
 from scheduler.codegen.registry import backend_for
 from scheduler.frontends.document.document import canonical_json
@@ -18,30 +22,47 @@ from scheduler.ir.pipeline.pipeline import Pipeline
 from scheduler.ir.plan import Plan
 from scheduler.ir.schedule.schedule import Schedule
 from scheduler.legality.verifier import check
-from scheduler.loop_passes.passes import optimize
 from scheduler.lowering import lower
 from scheduler.rewrites.passes import rewrite
-from scheduler.search import METHODS, Candidate, SearchOptions, Trace, autoschedule
+from scheduler.search import Candidate, SearchOptions, SearchResult, Trace, autoschedule
 from scheduler.search.constraints import document as constraints_document
 from scheduler.search.constraints.constraints import FREE, Fixed
 
-SCHEDULER_VERSION = "19"
+SCHEDULER_VERSION = "20"
 """Part of every key: raised when the same question gets another answer."""
 
 Clock = Callable[[], float]
+
+
+class Strategy(Protocol):
+    """What may decide instead of a method: a `scheduler.strategies.document.StrategyDocument`. Who has none does not
+    load the package, which takes a tenth of starting up."""
+
+    def to_document(self) -> dict[str, Any]:
+        """The strategy as plain data, for the key."""
+
+    def schedule(
+        self, pipeline: Pipeline, platform: Platform, options: SearchOptions, observer: Observer
+    ) -> SearchResult:
+        """The schedule that it makes, with its trace. Raises StrategyRefused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of a compilation: `strict` keeps floating-point operations as written, `deadline_ms` ends the search,
     `fixed` are decisions that are the caller's. `tune`: the caller times so many candidates and keeps the fastest; here
-    it is part of the key, and nothing else."""
+    it is part of the key, and nothing else. `cost_model`: the one that decides, by name; None: the method's own.
+    `backend`: what makes the code, by name; None: the first for the platform. `strategy`: decides instead of a
+    method."""
 
     method: str = "default"
     strict: bool = False
     deadline_ms: int | None = None
     fixed: Fixed = FREE
     tune: int | None = None
+    cost_model: str | None = None
+    backend: str | None = None
+    strategy: Strategy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +104,29 @@ def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> st
             "deadline_ms": options.deadline_ms,
             **({"fixed": constraints_document.to_document(options.fixed)} if options.fixed else {}),
             **({"tune": options.tune} if options.tune else {}),
+            **({"cost_model": options.cost_model} if options.cost_model else {}),
+            **({"backend": options.backend} if options.backend else {}),
+            **({"strategy": options.strategy.to_document()} if options.strategy else {}),
         },
         "scheduler": SCHEDULER_VERSION,
     }
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:32]
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """The cyclic garbage collector is paused: nearly all of what a compilation makes lives until it ends, in which the
+    collector would look for garbage over and over. What cycles there are it frees afterwards."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
 def compile_pipeline(
     pipeline: Pipeline,
     platform: Platform,
@@ -99,15 +137,21 @@ def compile_pipeline(
 ) -> Compiled:
     """Schedules, lowers and emits. `now` is a clock in seconds (`time.perf_counter`): it times the parts, and a
     deadline needs it. `top`: how many candidates to keep, at most; the schedule is the same. `observer` sees every
-    pass, lowering among them. Raises ScheduleError for an unknown method, NoBackend, and what `autoschedule` does."""
+    pass, lowering among them. Raises ScheduleError for an unknown method, NoBackend, StrategyRefused, and what
+    `autoschedule` does."""
     options = options or Options()
-    backend_for(platform)
+    backend = backend_for(platform, options.backend)
     clock = now or (lambda: 0.0)
-    search = SearchOptions(options.method, options.strict, options.deadline_ms, now, top, options.fixed)
+    search = SearchOptions(
+        options.method, options.strict, options.deadline_ms, now, top, options.fixed, options.cost_model
+    )
     times = PassTimes(clock)
     passes = times if observer is None else Observers(times, observer)
-    found = autoschedule(pipeline, platform, search, passes)
-    made = _generated(found.plan, platform, clock, passes)
+    if options.strategy is None:
+        found = autoschedule(pipeline, platform, search, passes)
+    else:
+        found = options.strategy.schedule(pipeline, platform, search, passes)
+    made = _generated(found.plan, platform, backend, clock, passes)
     return Compiled(
         key=schedule_key(pipeline, platform, options),
         plan=found.plan,
@@ -137,30 +181,36 @@ def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSou
     return checked_and_generated(pipeline, schedule, platform, lambda: 0.0).source
 
 
+@_uncollected()
 def checked_and_generated(
-    pipeline: Pipeline, schedule: Schedule, platform: Platform, now: Clock, observer: Observer | None = None
+    pipeline: Pipeline,
+    schedule: Schedule,
+    platform: Platform,
+    now: Clock,
+    observer: Observer | None = None,
+    backend: str | None = None,
 ) -> Generated:
-    """As `generate`, timed by a clock in seconds; `observer` sees every pass."""
-    backend_for(platform)
+    """As `generate`, timed by a clock in seconds, by the backend of that name; `observer` sees every pass."""
+    chosen = backend_for(platform, backend)
     plan = rewrite(pipeline, schedule, observer)
     check(plan)
-    return _generated(plan, platform, now, observer or Observers())
+    return _generated(plan, platform, chosen, now, observer or Observers())
 
 
-def _generated(plan: Plan, platform: Platform, now: Clock, observer: Observer) -> Generated:
+def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, observer: Observer) -> Generated:
     start = now()
     observer.begun("lower")
     program = lower(plan, platform)
     observer.ended("lower", program)
     lowered = now()
-    program = optimize(program, observer)
+    program = backend.passes(platform)(program, observer)
     optimized = now()
-    source = backend_for(platform).emit(program)
+    source = backend.emit(program, platform)
     seconds = {"lower": lowered - start, "passes": optimized - lowered, "emit": now() - optimized}
     return Generated(plan, source, {name: 1e3 * s for name, s in seconds.items()})
 
 
 __all__ = [
-    "METHODS", "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "generate",
+    "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "generate",
     "schedule_key",
 ]  # fmt: skip

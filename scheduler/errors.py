@@ -5,6 +5,7 @@ TilesmithError
   ScheduleError      no valid schedule
     IllegalSchedule    a schedule that would compute something wrong, with the reason
     FixedContradiction decisions that the caller fixed and that no schedule has together; carries every one found
+    StrategyRefused    a strategy that does not fit the pipeline: the rule, the place and the reason
     NoBackend          no code is generated for platforms of that kind
   InternalError      our own fault: an invariant of ours does not hold
 """
@@ -73,6 +74,12 @@ class FixedContradiction(ScheduleError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(str(p) for p in problems))
         self.problems = problems
+
+
+class StrategyRefused(ScheduleError):
+    """A strategy does not fit the pipeline; the message names the rule that refused, its place and why."""
+
+    code = "strategy_refused"
 
 
 class NoBackend(ScheduleError):

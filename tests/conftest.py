@@ -15,6 +15,7 @@ TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("benchmarks", "generated", "judges", "with_halide")
 """Folders whose tests are `slow`, all of them: they compile and run C at length, or start processes. Elsewhere modules
 and tests are marked."""
+ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
 _PARSING = threading.RLock()
 _parse = ast.parse
 
@@ -30,6 +31,14 @@ def pytest_configure() -> None:
     os.environ["TILESMITH_CALIBRATE"] = "0"  # measured figures differ from run to run, and so may schedules
     os.environ["OMP_WAIT_POLICY"] = "passive"  # threads of tiny loops would spin longer than they work
     setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders and modules that are slow as a whole are not even imported where such tests are left out."""
+    if config.option.markexpr != "not slow":
+        return None
+    marked = collection_path.suffix == ".py" and ALL_SLOW in collection_path.read_text(encoding="utf-8")
+    return True if marked or collection_path in [TESTS / name for name in SLOW_FOLDERS] else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

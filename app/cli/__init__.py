@@ -23,22 +23,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+strategies_app = typer.Typer(help="The strategies that are shipped.", rich_markup_mode=None)
 pipelines_app = typer.Typer(help="The pipelines that are shipped.", rich_markup_mode=None)
 platforms_app = typer.Typer(help="The machines that are known.", rich_markup_mode=None)
 app.add_typer(pipelines_app, name="pipelines")
 app.add_typer(platforms_app, name="platforms")
-import_app = typer.Typer(help="Pipelines written for something else.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(import_app, name="import")
+app.add_typer(strategies_app, name="strategies")
 
 Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
 PlatformName = Annotated[
     str, typer.Option("--platform", metavar="NAME|FILE|host", help="The machine: a known name, a file, or this one.")
 ]
 Method = Annotated[str, typer.Option("--method", help="The way to search for a schedule.")]
+CostModelName = Annotated[
+    str | None, typer.Option("--cost-model", metavar="NAME", help="The cost model that decides; else the method's own.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Keep the order of floating point as written.")]
 ScheduleFile = Annotated[
     str | None,
     typer.Option("--schedule", metavar="FILE", help="A hand-written schedule instead of a search."),
+]
+StrategyName = Annotated[
+    str | None, typer.Option("--strategy", metavar="NAME|FILE", help="A strategy instead of a search.")
 ]
 Fix = Annotated[
     list[str] | None,
@@ -81,13 +87,23 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
+@reporting
 def tilesmith(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", metavar="FILE.py|MODULE", help="Run it first: it registers what it adds. Repeatable."),
+    ] = None,
 ) -> None:
     """Schedules image-processing pipelines for a machine, and makes fast C of them."""
+    from app.plugins import load_plugins
+
     collect_rarely()
+    context.obj = tuple(plugin or ())
+    load_plugins(context.obj)
 
 
 @app.command()
@@ -96,10 +112,12 @@ def schedule(
     doc: Doc,
     platform: PlatformName = "host",
     method: Method = "default",
+    cost_model: CostModelName = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the C and every form there.")] = None,
     strict: Strict = False,
     deadline_ms: Annotated[int | None, typer.Option("--deadline-ms", min=1, help="Bound of the search.")] = None,
     schedule_file: ScheduleFile = None,
+    strategy: StrategyName = None,
     fix: Fix = None,
     top: Top = 1,
     tune: Tune = None,
@@ -114,6 +132,13 @@ def schedule(
     verify_each: Annotated[
         bool, typer.Option("--verify-each", help="Verify the loop program after every pass.")
     ] = False,
+    backend: Annotated[
+        str | None, typer.Option("--backend", metavar="NAME", help="What makes the code; else C, for a CPU.")
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Print the steps of the strategy.")] = False,
+    as_strategy: Annotated[
+        bool, typer.Option("--as-strategy", help="Print the strategy that makes the schedule, and no more.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Schedule a pipeline for a machine and generate its C."""
@@ -124,6 +149,7 @@ def schedule(
         platform,
         method,
         strict,
+        cost_model,
         deadline_ms,
         schedule_file,
         tuple(fix or ()),
@@ -132,8 +158,10 @@ def schedule(
         calibrate=not no_calibrate,
         print_after=tuple(print_after or ()),
         verify_each=verify_each,
+        backend=backend,
+        strategy=strategy,
     )
-    schedules.schedule(request, out, as_json, time_passes)
+    schedules.schedule(request, out, as_json, time_passes, as_strategy, trace)
 
 
 @app.command()
@@ -142,14 +170,25 @@ def explain(
     doc: Doc,
     platform: PlatformName = "host",
     method: Method = "default",
+    cost_model: CostModelName = None,
     strict: Strict = False,
+    strategy: StrategyName = None,
     fix: Fix = None,
     no_calibrate: NoCalibrate = False,
 ) -> None:
     """Tell every decision of the search: what was chosen, what was rejected, what it costs, and why."""
     from app.cli import schedules
 
-    request = schedules.Request(doc, platform, method, strict, fixed=tuple(fix or ()), calibrate=not no_calibrate)
+    request = schedules.Request(
+        doc,
+        platform,
+        method,
+        strict,
+        cost_model,
+        fixed=tuple(fix or ()),
+        calibrate=not no_calibrate,
+        strategy=strategy,
+    )
     schedules.explain(request)
 
 
@@ -172,8 +211,10 @@ def run(
     regions: Regions = None,
     platform: PlatformName = "host",
     method: Method = "default",
+    cost_model: CostModelName = None,
     strict: Strict = False,
     schedule_file: ScheduleFile = None,
+    strategy: StrategyName = None,
     fix: Fix = None,
     tune: Tune = None,
     threads: Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads to run with.")] = None,
@@ -192,10 +233,12 @@ def run(
         platform,
         method,
         strict,
+        cost_model,
         schedule_file=schedule_file,
         fixed=tuple(fix or ()),
         tune=tune,
         calibrate=not no_calibrate,
+        strategy=strategy,
     )
     files = runs.Files(inputs or [], outputs or [], params or [], regions or [], estimates, convert, stretch)
     runs.run(request, files, threads, repeat, as_json)
@@ -295,21 +338,54 @@ def calibrate_platform(
     calibration.calibrate(output, name, quick)
 
 
-@import_app.command("halide")
+@strategies_app.callback(invoke_without_command=True)
 @reporting
-def import_halide(
-    source: Annotated[str, typer.Argument(metavar="FILE.py:function", help="It returns the Funcs to compute.")],
+def strategies(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the strategies that are shipped."""
+    if context.invoked_subcommand is None:
+        from app.cli import strategy as listed
+
+        listed.strategies(as_json)
+
+
+@strategies_app.command("show")
+@reporting
+def show_strategy(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Print the document of a shipped strategy."""
+    from app.cli import strategy as listed
+
+    listed.show_strategy(name)
+
+
+@app.command()
+@reporting
+def rules(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One rule, with its conditions.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the rules that strategies are made of: what each does, and whether the values stay exactly the same."""
+    from app.cli import strategy as listed
+
+    listed.rules(name, as_json)
+
+
+@app.command("import")
+@reporting
+def import_pipeline(
+    importer: Annotated[str, typer.Argument(metavar="IMPORTER", help="halide, python, or one of a plugin.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="FILE.py:function (the file is run), or a file.")],
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write it there.")] = None,
 ) -> None:
-    """Print the document of a pipeline that is written in Halide's Python. Runs the file."""
+    """Print the document of a pipeline that is written for something else."""
     from app.cli import imports
 
-    imports.halide(source, output)
+    imports.import_pipeline(importer, source, output)
 
 
 @app.command()
 @reporting
 def serve(
+    context: typer.Context,
     host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port to listen on.")] = None,
     database: Annotated[str | None, typer.Option("--database", metavar="URL", help="Where schedules are kept.")] = None,
@@ -318,7 +394,7 @@ def serve(
     """Run the service: the API under /v1, its documentation at /docs, the dashboard at /."""
     from app.cli import service
 
-    service.serve(host, port, database, not no_calibrate)
+    service.serve(host, port, database, not no_calibrate, context.obj)
 
 
 def main() -> None:

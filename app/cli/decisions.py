@@ -11,6 +11,7 @@ from app.cli.sources import load_document
 from scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
+    from platforms import Platform
     from scheduler.ir.pipeline.pipeline import Pipeline
     from scheduler.search.constraints.constraints import Fixed
 
@@ -18,7 +19,7 @@ LISTS = ("order", "loops", "unroll")
 WORDS: dict[str, bool | None] = {"whole": None, "null": None, "true": True, "false": False}
 
 
-def fixed(texts: Sequence[str], pipeline: Pipeline, strict: bool) -> Fixed:
+def fixed(texts: Sequence[str], pipeline: Pipeline, strict: bool, platform: Platform) -> Fixed:
     """The decisions that all of --fix fix together, later ones over earlier ones.
 
     Raises UsageError where one is neither a file nor STAGE.KEY=VALUE, BadDocument for what is wrong with them, and
@@ -33,7 +34,7 @@ def fixed(texts: Sequence[str], pipeline: Pipeline, strict: bool) -> Fixed:
         else:
             _merge(document, load_document(text), text)
     try:
-        return load(document, pipeline, strict)
+        return load(document, pipeline, strict, platform)
     except DocumentError as error:
         raise BadDocument(error.problems, "what --fix says") from None
 

@@ -19,7 +19,7 @@ def pipelines(as_json: bool) -> None:
     if as_json:
         print_json([{"name": name, "doc": doc} for name, doc in docs.items()])
     else:
-        _table(docs)
+        table(docs)
 
 
 def show_pipeline(name: str) -> None:
@@ -40,7 +40,7 @@ def platforms(as_json: bool) -> None:
     if as_json:
         print_json([{"name": name, "kind": p.kind, "description": p.description} for name, p in described.items()])
     else:
-        _table({"host": "this machine, as detected", **{name: p.description for name, p in described.items()}})
+        table({"host": "this machine, as detected", **{name: p.description for name, p in described.items()}})
 
 
 def show_platform(name: str, calibrate: bool) -> None:
@@ -74,7 +74,7 @@ def detect_opencl(wanted: str | None) -> None:
             typer.echo(f"--device {number} is {device.name}, by {device.driver}", err=True)
 
 
-def _table(rows: dict[str, str]) -> None:
+def table(rows: dict[str, str]) -> None:
     """Names and texts in two columns; texts are cut to the terminal's width, never in a pipe."""
     left = max((len(name) for name in rows), default=0)
     width = _terminal_width()

@@ -8,6 +8,7 @@ import typer
 
 from app.cli.report import UsageError
 from app.cli.sources import suggestion
+from scheduler.codegen.opencl.passes import PASSES as OF_DEVICES
 from scheduler.errors import InternalError
 from scheduler.frontends.document.document import to_document
 from scheduler.ir.loop.printer import print_program
@@ -19,8 +20,12 @@ from scheduler.loop_passes.passes import PASSES
 from scheduler.rewrites.passes import REWRITES
 
 ALL = "all"
-NAMES = (*(p.name for p in REWRITES.passes), "lower", *(p.name for p in PASSES.passes))
-"""Passes in the order that they run; `lower` makes the loop program of the plan."""
+NAMES = tuple(
+    dict.fromkeys(
+        (*(p.name for p in REWRITES.passes), "lower", *(p.name for p in (*PASSES.passes, *OF_DEVICES.passes)))
+    )
+)
+"""Passes in the order that they run; `lower` makes the loop program of the plan. Some are for one kind of platforms."""
 
 
 def watched(print_after: tuple[str, ...], verify_each: bool) -> Observer | None:

@@ -6,15 +6,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import platformdirs
 import psutil
 import typer
 
 from app.cli import schedules
 from app.cli.arguments import Arguments, Region, parse
+from app.cli.builds import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from app.cli.report import UsageError, print_json, progress
 from app.cli.sources import load_pipeline
 from app.runtime import estimates, images
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from scheduler.ir.pipeline.pipeline import Pipeline
 
 Outputs = Mapping[str, tuple[images.Array, ...]]
-
-COMPILE_TIMEOUT_S = 120.0
-CACHE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +117,6 @@ def _check_memory(job: Job) -> None:
     if needed > available:
         what = f"the interpreter would keep {needed >> 20:,} MiB, {available >> 20:,} MiB are free"
         raise RunError("out_of_memory", f"not enough memory: {what}")
-
-
-def cache_dir() -> Path:
-    """The folder of compiled libraries, which are kept between calls, by content."""
-    return platformdirs.user_cache_path("tilesmith", appauthor=False) / "builds"
 
 
 def _job(doc: str, files: Files) -> Job:

@@ -14,21 +14,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from app.cli import candidates, decisions
+from app.cli import strategy as strategies
 from app.cli.report import BadDocument, UsageError, print_error, print_json, progress
+from app.cli.result import Result
 from app.cli.sources import load_pipeline, load_platform, load_schedule, suggestion
 
 if TYPE_CHECKING:
-    from app.profiler.tuning import Tuned
-    from cost_models.model import Breakdown
     from platforms import Platform
-    from scheduler.codegen.artifact import CSource
     from scheduler.compiler import Options
     from scheduler.ir.pass_manager import Observer
     from scheduler.ir.pipeline.arguments import Scalar
     from scheduler.ir.pipeline.pipeline import Pipeline
-    from scheduler.ir.plan import Plan
-    from scheduler.ir.schedule.schedule import Schedule
-    from scheduler.search import Candidate, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,7 @@ class Request:
     platform: str
     method: str
     strict: bool = False
+    cost_model: str | None = None
     deadline_ms: int | None = None
     schedule_file: str | None = None
     fixed: tuple[str, ...] = ()
@@ -50,31 +47,8 @@ class Request:
     calibrate: bool = True
     print_after: tuple[str, ...] = ()
     verify_each: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A schedule with its C: found by a search, with its trace and cost, or written by hand, without."""
-
-    key: str
-    plan: Plan
-    platform: Platform
-    source: CSource
-    trace: Trace | None
-    predicted: Breakdown | None
-    timings_ms: dict[str, float]
-    passes_ms: dict[str, float]
-    candidates: tuple[Candidate, ...] = ()
-    tuned: Tuned | None = None
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline as it was written."""
-        return self.plan.written
-
-    @property
-    def schedule(self) -> Schedule:
-        return self.plan.schedule
+    backend: str | None = None
+    strategy: str | None = None
 
 
 def answer(request: Request) -> Result:
@@ -92,17 +66,32 @@ def answer(request: Request) -> Result:
 
 def answer_for(pipeline: Pipeline, request: Request) -> Result:
     """A pipeline that is already read, scheduled as requested."""
-    from scheduler.compiler import METHODS, Options, compile_pipeline
+    from cost_models.registry import names as cost_models
+    from scheduler.compiler import Options, compile_pipeline
+    from scheduler.search.registry import methods
 
-    if request.method not in METHODS:
-        hint = suggestion(request.method, METHODS, "methods")
+    if request.method not in methods():
+        hint = suggestion(request.method, methods(), "methods")
         raise UsageError((f"--method {request.method}: there is no such method", hint))
+    if request.cost_model is not None and request.cost_model not in cost_models():
+        hint = suggestion(request.cost_model, cost_models(), "cost models")
+        raise UsageError((f"--cost-model {request.cost_model}: there is no such cost model", hint))
     if (request.fixed or request.tune) and request.schedule_file is not None:
         raise UsageError(("--schedule decides everything: --fix and --tune are for what is searched", None))
+    if request.strategy is not None:
+        _check_alone(request)
+    by = None if request.strategy is None else strategies.load(request.strategy)
     platform = load_platform(request.platform, request.calibrate)
-    fixed = decisions.fixed(request.fixed, pipeline, request.strict)
+    fixed = decisions.fixed(request.fixed, pipeline, request.strict, platform)
     options = Options(
-        method=request.method, strict=request.strict, deadline_ms=request.deadline_ms, fixed=fixed, tune=request.tune
+        request.method,
+        request.strict,
+        request.deadline_ms,
+        fixed,
+        request.tune,
+        request.cost_model,
+        request.backend,
+        by,
     )
     observer = _observer(request)
     if request.schedule_file is not None:
@@ -128,6 +117,19 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     return refined(result, request.tune, request.params)
 
 
+def _check_alone(request: Request) -> None:
+    """UsageError where something else than a strategy would decide as well."""
+    others = {
+        "--schedule": request.schedule_file,
+        "--fix": request.fixed,
+        "--tune": request.tune,
+        "--method": request.method != "default",
+    }
+    given = [option for option, value in others.items() if value]
+    if given:
+        raise UsageError((f"--strategy decides: {given[0]} does not go with it", "end the strategy with `search`"))
+
+
 def _observer(request: Request) -> Observer | None:
     if not request.print_after and not request.verify_each:
         return None
@@ -147,18 +149,29 @@ def _written_by_hand(
     written = load_schedule(path)
     times = PassTimes(time.perf_counter)
     observers = times if observer is None else Observers(times, observer)
-    made = checked_and_generated(pipeline, written, platform, time.perf_counter, observers)
+    made = checked_and_generated(pipeline, written, platform, time.perf_counter, observers, options.backend)
     text = schedule_key(pipeline, platform, options) + json.dumps(to_document(written), sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     timings = {"analysis": 0.0, "search": 0.0, **made.timings_ms}
     return Result(key, made.plan, platform, made.source, None, None, timings, times.ms)
 
 
-def schedule(request: Request, out: Path | None, as_json: bool, time_passes: bool = False) -> None:
-    """Prints the schedule; with `out` writes the C and every other form into that directory."""
+def schedule(
+    request: Request,
+    out: Path | None,
+    as_json: bool,
+    time_passes: bool = False,
+    as_strategy: bool = False,
+    trace: bool = False,
+) -> None:
+    """Prints the schedule; with `out` writes the C and every other form into that directory. `as_strategy`: prints the
+    strategy that makes it, and no more. `trace`: prints the steps of the strategy that made it."""
     from scheduler.codegen.loopnest import to_text
 
     result = answer(request)
+    if as_strategy:
+        typer.echo(strategies.as_strategy(result.plan, result.platform).rstrip())
+        return
     written = [] if out is None else _write_forms(result, out)
     if as_json:
         files = {} if out is None else {"files": written}
@@ -173,15 +186,19 @@ def schedule(request: Request, out: Path | None, as_json: bool, time_passes: boo
         width = max(map(len, result.passes_ms))
         typer.echo("passes over the pipeline, then over the loop program:")
         typer.echo("\n".join(f"  {name:{width}} {ms:8.2f} ms" for name, ms in result.passes_ms.items()))
+    if trace and result.trace is not None:
+        from scheduler.search.explain import steps_in_lines
+
+        typer.echo("\n" + "\n".join(steps_in_lines(result.trace.steps)))
     typer.echo("\n" + to_text(result.plan).rstrip())
     if len(result.candidates) > 1:
         typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))
     for file in written:
         typer.echo(f"wrote {file}", err=True)
-    if out is not None:
+    if out is not None and result.source.language == "c":
         compiler = result.platform.compiler
         flags = " ".join((*result.source.flags, *compiler.flags))
-        code = shlex.quote(str(out / Path(result.source.header_name).with_suffix(".c")))
+        code = shlex.quote(str(out / result.source.code_name))
         typer.echo(f"compile it with: {compiler.command} {flags} -fopenmp -c {code}", err=True)
 
 
@@ -225,7 +242,14 @@ def description(result: Result) -> dict[str, Any]:
         "entry": result.source.entry,
         "flags": list(result.source.flags),
         "buffers": [{"name": name, "bytes": count} for name, count in result.source.buffers],
+        **_steps(result),
     }
+
+
+def _steps(result: Result) -> dict[str, Any]:
+    """The steps of a strategy, where one made the schedule."""
+    steps = () if result.trace is None else result.trace.steps
+    return {"steps": [s.to_document() for s in steps]} if steps else {}
 
 
 def _problem(problem: Any) -> dict[str, Any]:
@@ -248,10 +272,9 @@ def _write_forms(result: Result, out: Path) -> list[str]:
     from scheduler.codegen.halide import source as halide
     from scheduler.ir.schedule.document import to_document
 
-    stem = Path(result.source.header_name).stem
     forms = {
-        f"{stem}.c": result.source.code,
-        result.source.header_name: result.source.header,
+        result.source.code_name: result.source.code,
+        **({result.source.header_name: result.source.header} if result.source.header else {}),
         "schedule.json": json.dumps(to_document(result.schedule), indent=2) + "\n",
         "loopnest.txt": loopnest.to_text(result.plan),
         "schedule.halide.h": halide.to_cpp(result.plan),

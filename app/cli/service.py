@@ -11,11 +11,14 @@ from app.cli.sources import detected
 from app.service.settings import RefusedAddress, Settings
 
 
-def serve(host: str | None, port: int | None, database: str | None, calibrate: bool) -> None:
+def serve(
+    host: str | None, port: int | None, database: str | None, calibrate: bool, plugins: tuple[str, ...] = ()
+) -> None:
     """Runs the service; UsageError where a setting is wrong, the address is refused, or the port is taken."""
     given = {"host": host, "port": port, "database_url": database, "calibrate": None if calibrate else False}
+    added = {"plugins": plugins} if plugins else {}
     try:
-        settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        settings = Settings(**{name: value for name, value in given.items() if value is not None}, **added)  # type: ignore[arg-type]
     except ValidationError as error:
         raise UsageError(*(_complaint(str(e["loc"][0]), e["msg"]) for e in error.errors())) from None
     detected()

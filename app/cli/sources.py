@@ -16,6 +16,7 @@ from scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
     from platforms import CpuPlatform, Platform
+    from scheduler.frontends.importer import Importer
     from scheduler.ir.pipeline.pipeline import Pipeline
     from scheduler.ir.schedule.schedule import Schedule
 
@@ -33,21 +34,42 @@ def suggestion(name: str, names: Iterable[str], what: str) -> str:
 
 
 def load_pipeline(doc: str) -> Pipeline:
-    """The pipeline of DOC: `-`, the name of a shipped pipeline, or a JSON or YAML file.
+    """The pipeline of DOC: `-`, the name of a shipped pipeline, a JSON or YAML file, or one that an importer reads.
 
     Raises UsageError where there is no such thing, BadDocument where it is wrong.
     """
     from scheduler import pipelines
     from scheduler.frontends.document.document import load_text
+    from scheduler.frontends.registry import importer_of
 
     if doc in pipelines.names():
         return pipelines.load(doc)
+    if (importer := importer_of(doc)) is not None:
+        return imported(importer, doc)
     text = _read(doc, "pipeline", pipelines.names(), "shipped pipelines")
     try:
         return load_text(text, yaml=_is_yaml(doc))
     except DocumentError as error:
         in_expressions = any(p.column is not None for p in error.problems)
         raise BadDocument(error.problems, _called(doc), _parsed(doc, text) if in_expressions else None) from None
+
+
+def imported(importer: Importer, source: str) -> Pipeline:
+    """The pipeline that an importer makes of a source; its notes go to the standard error. Raises UsageError,
+    BadDocument."""
+    from scheduler.frontends.importer import ImportFailed
+
+    try:
+        found = importer.load(source)
+    except ImportFailed as error:
+        raise UsageError(*error.problems) from None
+    except DocumentError as error:
+        raise BadDocument(error.problems, source) from None
+    except OSError as error:
+        raise UsageError((f"{source!r} cannot be read: {error.strerror or error}", None)) from None
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
+    return found.pipeline
 
 
 def load_platform(name: str, calibrate: bool = True) -> Platform:
@@ -99,6 +121,11 @@ def load_schedule(path: str) -> Schedule:
         return from_document(_parsed(path, text))
     except DocumentError as error:
         raise BadDocument(error.problems, _called(path)) from None
+
+
+def load_text(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
+    """The text of a document that is no shipped one; UsageError, which offers the known names, where there is none."""
+    return _read(name, what, known, known_as)
 
 
 def load_document(path: str) -> Any:

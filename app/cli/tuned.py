@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from app.cli.builds import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from app.cli.report import progress
-from app.cli.runs import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from app.profiler.tuning import Arguments, Contender, tune
 from app.runtime import estimates
 from app.runtime.build import build
@@ -17,7 +17,7 @@ from scheduler.compiler import generate
 from scheduler.ir.pipeline.arguments import Scalar
 
 if TYPE_CHECKING:
-    from app.cli.schedules import Result
+    from app.cli.result import Result
 
 
 def refined(result: Result, count: int, params: Mapping[str, Scalar]) -> Result:

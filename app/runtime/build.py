@@ -40,7 +40,7 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
 @dataclass(frozen=True, slots=True)
 class BuiltLibrary:
     """A compiled schedule and what is needed to run it. `seconds` is what compiling took, once; `cached`
-    says that it was taken from the cache; `log` is what the compiler printed."""
+    says that it was taken from the cache; `log` is what the compiler printed. `starts_kernels`: it runs on a device."""
 
     path: Path
     key: str
@@ -52,6 +52,7 @@ class BuiltLibrary:
     runner: Path
     run_prefix: tuple[str, ...]
     cached: bool
+    starts_kernels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def build(
         runner=runner,
         run_prefix=_run_prefix(platform),
         cached=cached,
+        starts_kernels=platform.kind == "opencl",
     )
 
 
@@ -180,6 +182,7 @@ def _library(
         if openmp and not _knows_openmp(toolchain, platform.compiler.flags):
             continue
         arguments = (*flags, "-shared", "-fPIC", *openmp, "-o", LIBRARY_NAME, SOURCE_NAME, "-lm")
+        arguments += tuple(f"-l{name}" for name in source.libraries)
         files = {SOURCE_NAME: source.code, source.header_name: source.header}
         break
     return folder, _compile(toolchain, arguments, files, LIBRARY_NAME, folder, deadline), False

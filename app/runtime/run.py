@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from app.runtime import devices
 from app.runtime.build import BuiltLibrary
 from app.runtime.errors import RunError
 from app.runtime.regions import largest_regions
@@ -48,6 +49,11 @@ RUN_LIMITS = Limits(
     output_bytes=32 << 20,
 )
 MAX_THREADS, MAX_REPEAT = 4096, 1_000_000
+_DEVICE_FAILURES = {
+    4: "there is no such OpenCL device here, or it fails: its driver is needed, such as that of pip install "
+    "'tilesmith[opencl]', and the platform's `device` is the name that tilesmith platforms detect --opencl tells",
+    5: "the OpenCL device's compiler refuses the kernels",
+}
 _INT32 = range(-(1 << 31), 1 << 31)
 _STACK_BYTES = 8 << 20  # of each thread: written to only in part, but counted whole against the limit
 _OWN_BYTES = 64 << 20  # of the runner, its libraries and an emulator
@@ -166,20 +172,33 @@ class _Job:
         done = execute(
             (*_emulator(library.run_prefix), str(library.runner), str(library.path), f"{library.entry}_argv"),
             cwd=self.folder,
-            limits=self.with_overhead(limits, threads),
-            environment=environment(threads),
+            limits=self.with_overhead(library, limits, threads),
+            environment=environment(threads) | self.of_devices(library, threads),
             stdin="\n".join((*self.declare(), *commands, "")).encode(),
-            confinement=Confinement(writable=(self.folder,), readable=(library.path.parent, library.runner.parent)),
+            confinement=self.confinement(library),
         )
         return _answer(done)
 
-    def with_overhead(self, limits: Limits, threads: int) -> Limits:
-        """The limits with room for what is not the pipeline's: stacks, libraries. Files are outputs, no larger."""
+    def of_devices(self, library: BuiltLibrary, threads: int) -> dict[str, str]:
+        """What code that starts kernels finds its device by; nothing for other code."""
+        return devices.environment(self.folder, threads) if library.starts_kernels else {}
+
+    def confinement(self, library: BuiltLibrary) -> Confinement:
+        """The files that the code may see."""
+        own = Confinement(writable=(self.folder,), readable=(library.path.parent, library.runner.parent))
+        if not library.starts_kernels:
+            return own
+        return replace(own, readable=(*own.readable, *devices.readable()), devices=devices.devices())
+
+    def with_overhead(self, library: BuiltLibrary, limits: Limits, threads: int) -> Limits:
+        """The limits with room for what is not the pipeline's: stacks, libraries. Files are outputs, no larger, and
+        what a driver compiles."""
+        spare = devices.KERNEL_BYTES if library.starts_kernels else 1 << 20
         sizes = [prod(n for _, n in self.regions[name]) * type_.bytes for _, name, type_ in self.components()]
         return replace(
             limits,
             memory_bytes=limits.memory_bytes + threads * _STACK_BYTES + _OWN_BYTES,
-            file_bytes=min(limits.file_bytes, max(sizes, default=0) + (1 << 20)),
+            file_bytes=min(limits.file_bytes, max(sizes, default=0) + spare),
             processes=limits.processes + threads,
         )
 
@@ -313,7 +332,7 @@ def _answer(done: Finished) -> dict[str, Any]:
         case {"error": "library" | "protocol", "detail": detail}:
             raise RunError("run_failure", f"the compiled code cannot be called: {detail}", said)
         case {"code": int()} if done.returncode == 0:
-            return dict(answer)
+            return dict(answer) | {"said": said}
     if "libgomp: Out of memory" in said:
         raise RunError("out_of_memory", "there is not enough memory for the threads", said)
     raise RunError("run_failure", f"the compiled code ended with status {done.returncode}", said)
@@ -343,6 +362,8 @@ def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError | Argu
         return ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
     if answer["code"] == 3:
         return RunError("out_of_memory", "the compiled code got no memory for its buffers")
+    if answer["code"] in _DEVICE_FAILURES:
+        return RunError("run_failure", _DEVICE_FAILURES[answer["code"]], answer["said"])
     if answer["code"] != 1:
         return RunError("run_failure", f"the compiled code refused its arguments with code {answer['code']}")
     needed = _required(answer, job.pipeline)

@@ -48,11 +48,12 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Confinement:
     """The part of the file system that a program sees under bubblewrap: `writable` and `readable` paths beside the
-    system's libraries, or everything (read-only) where `whole_system`."""
+    system's libraries, or everything (read-only) where `whole_system`; and files of `devices`."""
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     whole_system: bool = False
+    devices: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
@@ -278,6 +279,8 @@ def _bubblewrap(confined: Confinement, cwd: Path) -> list[str]:
                 argv += ["--ro-bind", str(path), str(path)]
         argv += ["--tmpfs", "/tmp"]
     argv += ["--dev", "/dev", "--proc", "/proc"]
+    for path in confined.devices:
+        argv += ["--dev-bind", str(path), str(path)]
     for path in confined.readable:
         argv += ["--ro-bind", str(path), str(path)]
     for path in confined.writable:

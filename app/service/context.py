@@ -18,6 +18,7 @@ from app.service.platforms.service import Platforms
 from app.service.schedules.engine import Engine
 from app.service.schedules.service import Schedules
 from app.service.settings import Settings
+from app.service.strategies.service import Strategies
 from app.service.tokens.service import Scope, Tokens
 
 
@@ -32,6 +33,7 @@ class Context:
     engine: Engine
     pipelines: Pipelines
     platforms: Platforms
+    strategies: Strategies
     schedules: Schedules
     jobs: Jobs
     runner: JobRunner

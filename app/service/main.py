@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from app.plugins import load_plugins
 from app.runtime.pool import WorkerPool
 from app.service import db as store
 from app.service import errors, logs
@@ -38,6 +39,8 @@ from app.service.schedules.engine import Engine
 from app.service.schedules.schemas import ScheduleRequest
 from app.service.schedules.service import Schedules
 from app.service.settings import RefusedAddress, Settings, check_address
+from app.service.strategies.endpoints import router as strategies_router
+from app.service.strategies.service import Strategies
 from app.service.tokens.endpoints import router as tokens_router
 from app.service.tokens.service import Tokens
 from platforms.documents import json_schema
@@ -60,6 +63,7 @@ def create_app(
 ) -> FastAPI:
     """The application. `functions` and `job` replace the scheduling and what a job does, for tests."""
     settings = settings or Settings()
+    load_plugins(settings.plugins)
     context = _context(settings, functions, job)
 
     @asynccontextmanager
@@ -89,6 +93,7 @@ def create_app(
         jobs_router,
         pipelines_router,
         platforms_router,
+        strategies_router,
         tokens_router,
         meta_router,
         dashboard_router,
@@ -106,6 +111,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
     metrics = Metrics()
     engine = Engine(settings, functions)
     pipelines, platforms = Pipelines(db), Platforms(db, settings.host_platform, settings.calibrate)
+    strategies = Strategies(db)
     jobs = Jobs(db, settings)
     return Context(
         settings=settings,
@@ -115,7 +121,8 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         engine=engine,
         pipelines=pipelines,
         platforms=platforms,
-        schedules=Schedules(db, settings, engine, pipelines, platforms, metrics),
+        strategies=strategies,
+        schedules=Schedules(db, settings, engine, pipelines, platforms, strategies, metrics),
         jobs=jobs,
         runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
     )

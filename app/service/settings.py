@@ -57,6 +57,10 @@ class Settings(BaseSettings):
     calibrate: bool = Field(
         default=True, description="Whether the platform `host` is measured when the service starts for the first time"
     )
+    plugins: tuple[str, ...] = Field(
+        default=(),
+        description="Python files and modules that add cost models, importers, ... (JSON list)",
+    )
     limits: Limits = Field(
         default=Limits(),
         description="Limits of a pipeline document (JSON object), one by one as TILESMITH_LIMITS__<NAME>",

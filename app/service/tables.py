@@ -1,6 +1,6 @@
 """The tables of the store. Times are microseconds since 1970, UTC; documents are bytes as they are sent.
 
-pipelines, platforms              documents of users; shipped ones are not stored
+pipelines, platforms, strategies  documents of users; shipped ones are not stored
 schedules -< schedule_forms       answers and their forms: immutable, content-addressed
 schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         the candidates of a tuned schedule, each timed
@@ -42,6 +42,16 @@ pipelines = Table(
     Column("id", Name, primary_key=True),
     Column("name", Name, nullable=False),
     Column("stages", Integer, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Index(None, "name", "id"),
+)
+
+strategies = Table(
+    "strategies",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("name", Name, nullable=False),
     Column("document", LargeBinary, nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Index(None, "name", "id"),

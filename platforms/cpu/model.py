@@ -17,6 +17,7 @@ from platforms.base import (
     Positive,
     Sources,
     Triple,
+    VectorUnit,
     check_sources,
     source_of,
 )
@@ -31,6 +32,12 @@ CPU_FIGURES = (
 CACHE_FIGURES = (
     "size_bytes", "line_bytes", "ways", "shared_by_threads", "latency_cycles", "bandwidth_bytes_per_cycle",
 )  # fmt: skip
+
+
+TABLE_LOOKUP_BYTES = 64
+"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
+PAIRWISE_BYTES = 32
+"""Bytes of the smallest registers of which neighbours are multiplied and added at once."""
 
 
 class CpuPlatform(PlatformDocument):
@@ -113,6 +120,23 @@ class CpuPlatform(PlatformDocument):
     def execution_levels(self) -> tuple[ExecutionLevel, ...]:
         """Threads of all cores; lanes of single precision in a vector of one."""
         return ExecutionLevel("threads", self.threads), ExecutionLevel("lanes", max(1, self.vector_bytes // 4))
+
+    @property
+    def vector_unit(self) -> VectorUnit:
+        """Registers, and what instructions there are for by their size: AVX512-VBMI looks up tables, SSE's successors
+        multiply and add pairs; machines with smaller registers widen as they multiply."""
+        lookups = TABLE_LOOKUP_BYTES if self.vector_bytes >= TABLE_LOOKUP_BYTES else 0
+        return VectorUnit(self.vector_bytes, lookups, self.vector_bytes >= PAIRWISE_BYTES)
+
+    @property
+    def streaming_stores(self) -> bool:
+        """Yes: where the machine has no stores past the caches, its C has plain ones."""
+        return True
+
+    @property
+    def work_items(self) -> int:
+        """One: a thread has its vectors in registers."""
+        return 1
 
     @property
     def memory_spaces(self) -> tuple[MemorySpace, ...]:

@@ -12,22 +12,16 @@ import numpy as np
 from scheduler.interpreter.boxes import Box, Buffer, gather
 from scheduler.ir.pipeline import semantics
 from scheduler.ir.pipeline.arguments import Image, Scalar, checked_images, checked_params
+from scheduler.ir.pipeline.evaluation import operation
 from scheduler.ir.pipeline.expressions import (
     Access,
-    Binary,
-    Call,
-    Cast,
-    Compare,
-    Const,
     Expr,
     InputBound,
-    Logical,
     ParamRef,
     Reduce,
     RVar,
-    Select,
-    Unary,
     Var,
+    children,
     walk,
 )
 from scheduler.ir.pipeline.pipeline import Boundary, Pipeline, Stage, Update
@@ -85,8 +79,6 @@ class Evaluator(ABC):
     def evaluate(self, e: Expr, env: Env) -> Array:
         """The value of `e`, of its type, broadcastable to the grid of `env`."""
         match e:
-            case Const():
-                return semantics.constant(e.value, e.type)
             case Var():
                 return env.variables[e.name]
             case ParamRef():
@@ -96,25 +88,10 @@ class Evaluator(ABC):
                 return np.asarray(image.min[dim] if e.which == "min" else image.extent[dim], np.int32)
             case Access():
                 return self._read(e, [np.asarray(self.evaluate(i, env)) for i in e.indices], env)
-            case Binary():
-                return semantics.binary(e.op, self.evaluate(e.left, env), self.evaluate(e.right, env), e.type)
-            case Unary():
-                return semantics.unary(e.op, self.evaluate(e.operand, env), e.type)
-            case Compare():
-                return semantics.compare(e.op, self.evaluate(e.left, env), self.evaluate(e.right, env))
-            case Logical():
-                left, right = self.evaluate(e.left, env), self.evaluate(e.right, env)
-                return np.asarray(np.logical_and(left, right) if e.op == "and" else np.logical_or(left, right))
-            case Select():
-                condition, a, b = (self.evaluate(c, env) for c in (e.condition, e.if_true, e.if_false))
-                return np.where(condition, a, b)
-            case Call():
-                args = tuple(self.evaluate(a, env) for a in e.args)
-                return semantics.call(e.function, args, tuple(a.type for a in e.args), e.type)
-            case Cast():
-                return semantics.convert(self.evaluate(e.operand, env), e.operand.type, e.type, e.saturate)
             case Reduce():
                 return self._reduce(e, env)
+            case _:
+                return operation(e, [self.evaluate(part, env) for part in children(e)])
 
     def _read(self, e: Access, indices: list[Array], env: Env) -> Array:
         if e.name == env.own:

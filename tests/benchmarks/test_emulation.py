@@ -12,10 +12,13 @@ import pytest
 from support.tools import require_tool
 
 import platforms
+from app.runtime.build import build
+from benchmarks.contest import BUILD
 from benchmarks.documents import pipeline_of
-from benchmarks.emulation import PROCESSOR, Counts, EmulationError, emulated, plugin, without_sve
+from benchmarks.emulation import PROCESSORS, Counts, EmulationError, emulated, plugin, without_sve
 from benchmarks.problem import at_estimates
 from platforms import CpuPlatform
+from scheduler.compiler import compile_pipeline
 
 COMPILER, EMULATOR, LIBRARIES = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 LINE, WAYS, SETS, OUTER = 64, 4, 8, 64
@@ -52,7 +55,7 @@ def counted(tmp_path: Path) -> Callable[[str], Counts]:
         out = tmp_path / "counts.json"
         what = f"{plugin()},out={out},caches={caches}"
         subprocess.run(
-            [emulator, "-L", LIBRARIES, "-cpu", PROCESSOR, "-plugin", what, tmp_path / "main"], check=True
+            [emulator, "-L", LIBRARIES, "-cpu", PROCESSORS["aarch64"], "-plugin", what, tmp_path / "main"], check=True
         )  # fmt: skip
         return Counts.of(json.loads(out.read_text()))
 
@@ -140,5 +143,19 @@ def test_sve_is_left_out() -> None:
 
 def test_only_what_the_plugin_knows_is_emulated() -> None:
     problem = at_estimates(pipeline_of("blur@64x64"))
-    with pytest.raises(EmulationError, match="no machine of aarch64"):
+    with pytest.raises(EmulationError, match="no machine of aarch64 or arm"):
         emulated(Path("x"), Path("x"), "x", problem, platforms.get("i7-6700"))
+
+
+def test_instructions_of_32_bit_arm_are_counted() -> None:
+    require_tool("arm-linux-gnueabihf-gcc")
+    require_tool("qemu-arm")
+    require_tool("gcc")
+    machine = without_sve(CpuPlatform.of(platforms.get("cortex-a7")))
+    found = []
+    for name in ("gaussian3x3@64x64", "gaussian3x3@64x128"):
+        problem = at_estimates(pipeline_of(name))
+        source = compile_pipeline(problem.pipeline, machine).source
+        library = build(source, machine, BUILD / "ours", timeout_s=300)
+        found.append(emulated(library.path, library.runner, source.entry, problem, machine)[0].instructions)
+    assert 1.5 * found[0] < found[1] < 2.5 * found[0]

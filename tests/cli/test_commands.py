@@ -61,9 +61,9 @@ def test_platforms_are_listed_and_shown(tmp_path):
     assert {p["name"] for p in json.loads(tilesmith("platforms", "--json").stdout)} == set(names) - {"host"}
 
 
-def test_opencl_devices_are_known_and_have_no_backend_yet(monkeypatch):
+def test_opencl_devices_are_known_and_scheduled_for(monkeypatch):
     assert json.loads(tilesmith("platforms", "show", "nvidia-a100").stdout)["kind"] == "opencl"
-    assert "no backend" in tilesmith("schedule", "blur", "--platform", "nvidia-a100", status=3).stderr
+    assert tilesmith("schedule", "blur", "--platform", "nvidia-a100").stdout.startswith("blur for nvidia-a100")
     assert "--device is for --opencl" in tilesmith("platforms", "detect", "--device", "0", status=2).stderr
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     assert "tilesmith[opencl]" in tilesmith("platforms", "detect", "--opencl", status=2).stderr

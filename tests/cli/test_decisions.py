@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.machines import machine
 from support.tools import require_tool
 from typer.testing import CliRunner
 
@@ -19,7 +20,7 @@ def tilesmith(*arguments, status=0):
 
 
 def documents(*texts):
-    return to_document(fixed([str(t) for t in texts], pipelines.load("blur"), False))
+    return to_document(fixed([str(t) for t in texts], pipelines.load("blur"), False, machine()))
 
 
 def test_decisions_by_hand():

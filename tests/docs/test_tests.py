@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 ELSEWHERE = {
     "docs": "the pages, held to the code",
+    "extending": "plugins, and the examples of them",
     "generated": "C as it is compiled, of whole pipelines",
     "judges": "OpenCV and scikit-image",
     "with_halide": "Halide",

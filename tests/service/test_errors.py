@@ -136,6 +136,7 @@ REQUESTS = {
     "unsupported_media_type": post("/v1/schedules", content=b"{}"),
     "cross_origin": post("/v1/schedules", json={}, headers={"Origin": "https://evil.example"}),
     "schedule_not_found": get("/v1/schedules/none"),
+    "strategy_not_found": get("/v1/strategies/none"),
     "pipeline_not_found": get("/v1/pipelines/none"),
     "platform_not_found": get("/v1/platforms/none"),
     "job_not_found": get("/v1/jobs/none"),
@@ -162,6 +163,7 @@ REQUESTS = {
         for c in (
             "limit_exceeded",
             "no_backend",
+            "strategy_refused",
             "illegal_schedule",
             "fixed_contradiction",
             "timeout",

@@ -21,7 +21,7 @@ HOSTILE = {
     "text": b'"' + b"x" * 1_000_000 + b'"',
     "NUL": b'{"pipeline_id": "\\u0000"}',
     "not JSON": b"pipeline: blur",
-    "many keys": b"{" + b",".join(b'"k%d":1' % n for n in range(100_000)) + b"}",
+    "many keys": b"{" + b",".join(b'"k%d":1' % n for n in range(20_000)) + b"}",
     "a path": b'{"pipeline_id": "../../etc/passwd"}',
     "SQL": b'{"pipeline_id": "x\' OR 1=1 --"}',
 }

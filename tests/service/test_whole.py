@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import time
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,9 +15,7 @@ from app.service.errors import ApiError
 from app.service.jobs.states import FINISHED
 from app.service.schedules import work
 from app.service.schedules.answers import Question
-from app.service.schedules.schemas import Method
 from scheduler import pipelines
-from scheduler.compiler import METHODS
 from scheduler.frontends.document.document import load
 from scheduler.interpreter.interpreter import Image, interpret
 
@@ -57,10 +54,6 @@ def ended(service, job_id):
     while (job := service.client.get(f"/v1/jobs/{job_id}").json())["state"] not in FINISHED:
         assert time.monotonic() < deadline, job
     return job
-
-
-def test_methods_are_those_of_the_scheduler():
-    assert get_args(Method) == tuple(METHODS)
 
 
 @pytest.mark.parametrize("name", pipelines.names())
@@ -318,3 +311,13 @@ def test_tuning_that_nobody_survives_fails_the_job(start):
     job = ended(service, service.client.post("/v1/schedules", json=body).json()["jobs"][0]["id"])
     assert (job["state"], job["error"]["code"]) == ("failed", "run_failure")
     assert "candidate 2: compile_failure" in job["error"]["output"]
+
+
+def test_a_cost_model_is_named_in_a_request(whole):
+    assert whole.client.get("/v1/capabilities").json()["cost_models"][:2] == ["ecm", "taco2019"]
+    body = {"pipeline_id": "blur", "options": {"cost_model": "taco2019"}}
+    schedule = whole.client.post("/v1/schedules", json=body).json()
+    assert schedule["predicted"]["model"] == schedule["options"]["cost_model"] == "taco2019"
+    for options in ({"cost_model": "emc"}, {"cost_model": "ecm", "method": "taco2019"}):
+        refused = whole.client.post("/v1/schedules", json={**body, "options": options})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad_request"), refused.text

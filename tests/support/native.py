@@ -50,7 +50,12 @@ def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSo
 
 def widest_vector(code: str) -> int:
     """Bytes of the widest vector type that C code declares but inside of functions, which do so for an instruction."""
-    return max(map(int, re.findall(r"^typedef .*vector_size\((\d+)\)", code, re.MULTILINE)), default=0)
+    return max(map(int, re.findall(r"^VECTOR\(\w+, \w+, (\d+)\);", code, re.MULTILINE)), default=0)
+
+
+def loops_over_whole_vectors(code: str) -> list[str]:
+    """The texts of the loops of C code that compute whole vectors between the ends of a row."""
+    return [found for _, found in re.findall(r"^( *)/\* whole vectors \*/\n(.*?)^\1}", code, re.MULTILINE | re.DOTALL)]
 
 
 def compiled(
@@ -59,7 +64,7 @@ def compiled(
     """A shared object of `source`, made for a machine with vectors of so many bytes: it has none that are wider, and
     the compiler nothing to warn of. Kept by content in KEPT."""
     require_compiler(compiler)
-    assert widest_vector(source.code) <= vector_bytes, "wider than the machine's"
+    assert widest_vector(source.header) <= vector_bytes, "wider than the machine's"
     flags = (*for_vectors(vector_bytes), *flags)
     text = "\0".join([source.code, source.header, compiler, *source.flags, *flags])
     folder = KEPT / hashlib.sha256(text.encode()).hexdigest()

@@ -16,6 +16,7 @@ from scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, st
 from scheduler.errors import IllegalSchedule
 from scheduler.ir.pipeline.expressions import Access, walk
 from scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from scheduler.ir.schedule.primitives.unroll import MAX_UNROLL
 from scheduler.ir.schedule.schedule import (
     INLINE,
     Factor,
@@ -30,7 +31,7 @@ from scheduler.ir.schedule.schedule import (
     inner,
     outer,
 )
-from scheduler.legality.verifier import MAX_UNROLL, check
+from scheduler.legality.verifier import check
 from scheduler.rewrites.passes import rewrite, with_joinings, with_separations
 from scheduler.rewrites.rfactor import factored, reductions
 from scheduler.rewrites.split_separable import put_in, split

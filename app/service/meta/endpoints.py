@@ -17,12 +17,13 @@ from app.service.errors import CODES, ApiError
 from app.service.jobs import repository as job_rows
 from app.service.jobs.schemas import Kind
 from app.service.jobs.states import STATES
-from app.service.schedules.schemas import Method
 from app.service.schedules.service import FORMS
 from app.service.tokens.service import SCOPES
+from cost_models.registry import names as cost_models
 from platforms.documents import KINDS
 from scheduler.frontends.document.functions import FUNCTIONS
 from scheduler.ir.pipeline.types import TYPES
+from scheduler.search.registry import methods
 
 router = APIRouter(tags=["service"])
 REDUCTIONS = ("sum", "product", "min", "max", "any", "all", "argmin", "argmax")
@@ -36,6 +37,7 @@ class Capabilities(BaseModel):
     types: list[str]
     functions: list[str]
     methods: list[str]
+    cost_models: list[str]
     emitters: list[str]
     platform_kinds: list[str]
     job_kinds: list[str]
@@ -87,7 +89,8 @@ def capabilities(services: Services) -> Capabilities:
         format=1,
         types=list(TYPES),
         functions=sorted({*FUNCTIONS, *REDUCTIONS}),
-        methods=list(get_args(Method)),
+        methods=list(methods()),
+        cost_models=list(cost_models()),
         emitters=list(FORMS),
         platform_kinds=sorted(KINDS),
         job_kinds=list(get_args(Kind)),

@@ -12,6 +12,7 @@ from typing import Any
 
 from scheduler.codegen.artifact import CSource
 from scheduler.frontends.document.limits import Limits
+from scheduler.strategies.document import StrategyDocument
 
 SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
 
@@ -52,7 +53,8 @@ def media_type(form: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed."""
+    """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed, and
+    `strategy` that of a strategy."""
 
     pipeline: Mapping[str, Any]
     platform: Mapping[str, Any]
@@ -62,11 +64,14 @@ class Question:
     limits: Limits = field(default_factory=Limits)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     tune: int | None = None
+    cost_model: str | None = None
+    strategy: Mapping[str, Any] | None = None
 
     def options(self) -> dict[str, Any]:
         """The options as they are answered: those that are not set are left out."""
         always = {"method": self.method, "strict": self.strict, "deadline_ms": self.deadline_ms}
-        return always | ({"fixed": self.fixed} if self.fixed else {}) | ({"tune": self.tune} if self.tune else {})
+        given = {"fixed": self.fixed, "tune": self.tune, "cost_model": self.cost_model, "strategy": self.strategy}
+        return always | {name: value for name, value in given.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,15 @@ class PipelineIdentity:
     id: str
     name: str
     stages: int
+    document: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyIdentity:
+    """A strategy that was found valid: its content hash and its canonical form."""
+
+    id: str
+    name: str
     document: bytes
 
 
@@ -110,6 +124,12 @@ def compact(value: object) -> str:
 def content_hash(content: bytes) -> str:
     """The name of a content: 32 hex digits of its SHA-256."""
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def strategy_identity(strategy: StrategyDocument) -> StrategyIdentity:
+    """A strategy by its content."""
+    content = json.dumps(strategy.to_document(), sort_keys=True, separators=(",", ":")).encode()
+    return StrategyIdentity(content_hash(content), strategy.name, content)
 
 
 def plain(value: object) -> Any:

@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 import structlog
 
 from app.garbage import collect_rarely
+from app.plugins import load_plugins
 from app.service.errors import ApiError
-from app.service.schedules.answers import Answer, Generated, PipelineIdentity, Question
+from app.service.schedules.answers import Answer, Generated, PipelineIdentity, Question, StrategyIdentity
 from app.service.settings import Settings
 
 log = structlog.get_logger("tilesmith.schedules")
@@ -37,8 +38,8 @@ class _OutOfTime(BaseException):
 
 
 class Engine:
-    """Runs `inspect`, `key`, `answer`, `derive` and `generate` of `functions`, in processes that begin with its
-    `warm_up`: the module app.service.schedules.work, or a test's own."""
+    """Runs `inspect`, `inspect_strategy`, `key`, `answer`, `derive` and `generate` of `functions`, in processes that
+    begin with its `warm_up`: the module app.service.schedules.work, or a test's own."""
 
     def __init__(self, settings: Settings, functions: Any) -> None:
         self.settings = settings
@@ -49,6 +50,9 @@ class Engine:
 
     async def inspect(self, document: object) -> PipelineIdentity:
         return await self._run(self.functions.inspect, document, self.settings.limits)
+
+    async def inspect_strategy(self, document: object) -> StrategyIdentity:
+        return await self._run(self.functions.inspect_strategy, document)
 
     async def key(self, question: Question) -> str:
         return await self._run(self.functions.key, question)
@@ -116,7 +120,7 @@ class Engine:
             return ThreadPoolExecutor(2, thread_name_prefix="tilesmith-schedule")
         start = get_context("forkserver")
         start.set_forkserver_preload(["app.service.schedules.work"])
-        prepare = (self.settings.schedule_memory_bytes, self.functions.warm_up)
+        prepare = (self.settings.schedule_memory_bytes, self.settings.plugins, self.functions.warm_up)
         return ProcessPoolExecutor(count, mp_context=start, initializer=_prepare, initargs=prepare)
 
     def _discard(self, pool: Executor) -> None:
@@ -141,15 +145,16 @@ def _nothing() -> None:
     """Empty task that makes a process start."""
 
 
-def _prepare(memory_bytes: int, warm_up: Callable[[], object]) -> None:
-    """In a new process: signals are the service's to handle, memory has a limit, and what a first request would
-    wait for is done."""
+def _prepare(memory_bytes: int, plugins: tuple[str, ...], warm_up: Callable[[], object]) -> None:
+    """In a new process: signals are the service's to handle, memory has a limit, plugins are loaded, and what a first
+    request would wait for is done."""
     threading.Thread(target=_end_with_service, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, _on_alarm)
     sys.setrecursionlimit(RECURSION)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     try:
+        load_plugins(plugins)
         warm_up()
     except Exception:  # the boundary of the process: what is wrong will be answered to who asks for it
         log.exception("warm-up failed")

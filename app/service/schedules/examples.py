@@ -16,6 +16,15 @@ BLUR: dict[str, Any] = {
     "estimates": {"blur_y": [[0, 1536], [0, 2560]]},
 }
 
+ROWS: dict[str, Any] = {
+    "strategy": "rows",
+    "doc": "Strips of rows in parallel; the search decides the rest.",
+    "steps": [
+        {"at": {"where": "is an output", "do": [{"tile": {"sizes": {"y": 32}}}, "parallel"]}},
+        "search",
+    ],
+}
+
 SCHEDULE: dict[str, Any] = {
     "id": "1f0c6a7e5d2b4938a1c4e0f7b9d86532",
     "pipeline": "blur",

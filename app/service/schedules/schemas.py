@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from app.service.schedules.examples import BLUR, SCHEDULE
+from cost_models.registry import names as cost_models
+from scheduler.search.registry import method, methods
 
-Method = Literal["default", "taco2019"]
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 
 
@@ -18,7 +19,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    method: Method = Field(default="default", description="The search")
+    method: str = Field(default="default", description="The search: `/v1/capabilities` lists them")
     strict: bool = Field(
         default=False, description="Floating point in the order written: the same bits under every schedule"
     )
@@ -31,15 +32,36 @@ class Options(BaseModel):
     tune: int | None = Field(
         default=None, ge=2, le=16, description="Time so many of the best candidates, by a job, and keep the fastest"
     )
+    cost_model: str | None = Field(
+        default=None,
+        description="The cost model that decides: `/v1/capabilities` lists them; default: the method's own",
+    )
     build: bool = Field(default=False, description="Also start a job that compiles the C")
     measure: bool = Field(
         default=False, description="Also start a job that compiles, runs on random inputs and measures"
     )
 
+    @field_validator("method")
+    @classmethod
+    def _known_method(cls, name: str) -> str:
+        if name not in methods():
+            raise ValueError(f"there is no such method; methods: {', '.join(methods())}")
+        return name
+
+    @field_validator("cost_model")
+    @classmethod
+    def _known_cost_model(cls, name: str | None) -> str | None:
+        if name is not None and name not in cost_models():
+            raise ValueError(f"there is no such cost model; cost models: {', '.join(cost_models())}")
+        return name
+
     @model_validator(mode="after")
     def _who_takes_decisions(self) -> Self:
-        if self.fixed and self.method == "taco2019":
-            raise ValueError("the method taco2019 takes no fixed decisions; default does")
+        chosen = method(self.method)
+        if self.fixed and not chosen.takes_fixed:
+            raise ValueError(f"the method {chosen.name} takes no fixed decisions; default does")
+        if self.cost_model and not chosen.takes_model:
+            raise ValueError(f"the method {chosen.name} takes no cost model; default does")
         return self
 
 
@@ -52,6 +74,7 @@ class ScheduleRequest(BaseModel):
             "examples": [
                 {"pipeline": BLUR, "platform_name": "host", "options": {"method": "default"}},
                 {"pipeline_id": "harris", "platform_name": "i7-6700", "options": {"strict": True, "build": True}},
+                {"pipeline_id": "harris", "platform_name": "i7-6700", "strategy_id": "cbuf+rrot"},
             ]
         },
     )
@@ -66,6 +89,12 @@ class ScheduleRequest(BaseModel):
         max_length=64,
         description="Instead: name of a stored one, of one in the catalog, or `host` (the default)",
     )
+    strategy: dict[str, Any] | None = Field(
+        default=None, description="A strategy document: decides instead of a method"
+    )
+    strategy_id: str | None = Field(
+        default=None, max_length=64, description="Instead: id of a stored one, or name of a shipped one"
+    )
     options: Options = Options()
 
     @model_validator(mode="after")
@@ -74,6 +103,11 @@ class ScheduleRequest(BaseModel):
             raise ValueError("give either pipeline or pipeline_id")
         if self.platform is not None and self.platform_name is not None:
             raise ValueError("give either platform or platform_name")
+        if self.strategy is not None and self.strategy_id is not None:
+            raise ValueError("give either strategy or strategy_id")
+        decided = self.options.fixed or self.options.tune or self.options.method != "default"
+        if decided and (self.strategy is not None or self.strategy_id is not None):
+            raise ValueError("a strategy decides: method, fixed and tune do not go with it; end it with `search`")
         return self
 
 
@@ -119,6 +153,16 @@ class Buffer(BaseModel):
     bytes: int
 
 
+class Step(BaseModel):
+    """A step of the strategy that made the schedule: the lines of definitions and loop nests that it changed."""
+
+    rule: str
+    where: str
+    arguments: str
+    before: list[str]
+    after: list[str]
+
+
 class JobLink(BaseModel):
     """A job that was started."""
 
@@ -146,6 +190,7 @@ class Schedule(BaseModel):
     predicted: dict[str, Any] = Field(description="The cost model's breakdown, with units in the names")
     buffers: list[Buffer]
     entry: str = Field(description="The exported C function")
+    steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
     tuning: dict[str, Any] | None = Field(
         default=None, description="Of a tuned schedule: the candidate that was chosen, and a sample for each"
     )

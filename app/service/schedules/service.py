@@ -24,6 +24,7 @@ from app.service.schedules.engine import Engine
 from app.service.schedules.repository import Content
 from app.service.schedules.schemas import Options, ScheduleRequest
 from app.service.settings import Settings
+from app.service.strategies.service import Strategies
 
 log = structlog.get_logger("tilesmith.schedules")
 
@@ -63,6 +64,7 @@ class Schedules:
         engine: Engine,
         pipelines: Pipelines,
         platforms: Platforms,
+        strategies: Strategies,
         metrics: Metrics,
     ) -> None:
         self._db = db
@@ -70,6 +72,7 @@ class Schedules:
         self._engine = engine
         self._pipelines = pipelines
         self._platforms = platforms
+        self._strategies = strategies
         self._metrics = metrics
         self._known = Remembered(settings.schedule_cache)
         self._flights: dict[str, asyncio.Task[bool]] = {}
@@ -136,6 +139,8 @@ class Schedules:
             self._settings.limits,
             options.fixed,
             options.tune,
+            options.cost_model,
+            self._strategies.document(request.strategy_id) if request.strategy_id else request.strategy,
         )
 
     async def _make(self, schedule_id: str, question: Question) -> bool:

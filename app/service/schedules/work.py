@@ -20,10 +20,12 @@ from app.service.schedules.answers import (
     Generated,
     PipelineIdentity,
     Question,
+    StrategyIdentity,
     candidate_form,
     compact,
     content_hash,
     plain,
+    strategy_identity,
 )
 from app.service.schedules.examples import BLUR
 from scheduler.codegen import loopnest
@@ -37,12 +39,21 @@ from scheduler.ir.schedule import document as schedule_document
 from scheduler.rewrites.passes import rewrite
 from scheduler.search import candidate_table, explain
 from scheduler.search.constraints import document as constraints_document
+from scheduler.strategies import document as strategies
 
 
 def inspect(document: object, limits: Limits) -> PipelineIdentity | ApiError:
     """The facts of a pipeline document, or its errors."""
     try:
         return _identity(documents.load(document, limits))
+    except TilesmithError as error:
+        return _refusal(error, "")
+
+
+def inspect_strategy(document: object) -> StrategyIdentity | ApiError:
+    """A strategy document in canonical form, or its errors."""
+    try:
+        return strategy_identity(strategies.from_document(document))
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -108,10 +119,15 @@ def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.pipeline, question.limits)
     platform = platforms.load(question.platform)
     try:
-        fixed = constraints_document.load(question.fixed, pipeline, question.strict)
+        fixed = constraints_document.load(question.fixed, pipeline, question.strict, platform)
     except TilesmithError as error:
         raise from_core(error, "/options/fixed") from None
-    options = Options(question.method, question.strict, question.deadline_ms, fixed, question.tune)
+    q = question
+    try:
+        strategy = None if q.strategy is None else strategies.from_document(q.strategy)
+    except TilesmithError as error:
+        raise from_core(error, "/strategy") from None
+    options = Options(q.method, q.strict, q.deadline_ms, fixed, q.tune, q.cost_model, strategy=strategy)
     return pipeline, platform, options
 
 
@@ -145,6 +161,7 @@ def _answer(compiled: Compiled, question: Question, parse_ms: float, started: fl
         "predicted": plain(compiled.predicted.to_document()),
         "buffers": [{"name": name, "bytes": count} for name, count in compiled.source.buffers],
         "entry": compiled.source.entry,
+        **({"steps": [s.to_document() for s in compiled.trace.steps]} if compiled.trace.steps else {}),
         "timings_ms": {name: round(ms, 3) for name, ms in timings.items()},
     }
     return Answer(
