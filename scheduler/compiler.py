@@ -28,7 +28,7 @@ from scheduler.search import Candidate, SearchOptions, SearchResult, Trace, auto
 from scheduler.search.constraints import document as constraints_document
 from scheduler.search.constraints.constraints import FREE, Fixed
 
-SCHEDULER_VERSION = "20"
+SCHEDULER_VERSION = "21"
 """Part of every key: raised when the same question gets another answer."""
 
 Clock = Callable[[], float]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import count
 
-from scheduler.ir.index import Index, sym
+from scheduler.ir.index import Index, divide, maximum, minimum, modulo, multiply, sym
 from scheduler.ir.loop.program import (
     Allocate,
     Bind,
@@ -24,7 +24,6 @@ from scheduler.ir.loop.program import (
     Statement,
 )
 from scheduler.ir.loop.traversal import defined, defined_inside, indices, regions, walk, with_indices, with_regions
-from scheduler.loop_passes.renaming import BUILD, local_names
 
 _LINE = 24
 """Characters of a definition, beside its name and its value."""
@@ -33,10 +32,22 @@ _UNTOUCHED = (Allocate, Free, Scratch, Bind, CopyOut)
 """Statements whose indices describe buffers."""
 
 
+_BUILD = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": multiply}
+"""The functions that make the atoms of an index."""
+
+
 def named_indices(program: Program) -> Program:
     """The program with names for sums of symbols that its body uses more than once."""
-    taken = {name for part in (program.derivation, program.bounds, program.body) for name in local_names(part)}
+    taken = {name for part in (program.derivation, program.bounds, program.body) for name in _local_names(part)}
     return replace(program, body=_Naming(program.body, taken).body)
+
+
+def _local_names(body: Body) -> Iterator[str]:
+    """The names that a block defines, and those inside of it, in order."""
+    for s in walk(body):
+        yield from defined(s)
+        if isinstance(s, Loop):
+            yield from defined_inside(s)
 
 
 class _Naming:
@@ -124,7 +135,7 @@ class _Naming:
         if all(a.kind == "sym" for a, _ in x.terms):
             return x
         parts = (
-            Index(0, ((a, 1),)) if a.kind == "sym" else reduce(BUILD[a.kind], map(self._changed, a.args))
+            Index(0, ((a, 1),)) if a.kind == "sym" else reduce(_BUILD[a.kind], map(self._changed, a.args))
             for a, _ in x.terms
         )
         return reduce(Index.__add__, (p.scaled(c) for p, (_, c) in zip(parts, x.terms, strict=True)), Index(x.const))

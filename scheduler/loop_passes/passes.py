@@ -10,7 +10,6 @@ from scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from scheduler.loop_passes.dead_code import prune
 from scheduler.loop_passes.gather_pairing import paired
 from scheduler.loop_passes.index_names import named_indices
-from scheduler.loop_passes.row_ends import joined_ends
 from scheduler.loop_passes.scalar_replacement import carried, every_other
 from scheduler.loop_passes.vector_legalization import by_registers
 
@@ -56,12 +55,6 @@ PASSES = PassPipeline(
             "neighbours in a row are loaded one by one",
             "some are permutations of vectors that the iteration has, or keeps for the next",
             _carry,
-        ),
-        Pass(
-            "join-row-ends",
-            "loops over both ends of a row are written out",
-            "one loop for both",
-            joined_ends,
         ),
         Pass(
             "name-indices",

@@ -29,17 +29,6 @@ Memory: TypeAlias = (
     | ops.Misalignment
 )
 
-READS = (
-    ops.Load,
-    ops.ClampedLoad,
-    ops.Gather,
-    ops.GatherPairs,
-    ops.GatherFours,
-    ops.MonotoneGather,
-    ops.Lookup,
-)
-"""Operations that read memory."""
-
 
 def index(o: Operands, r: Value, op: ops.FromIndex | ops.ToIndex | ops.Lanes) -> str:
     """The C expression of an index as a value, or the other way around."""

@@ -19,7 +19,7 @@ from scheduler.codegen.c.statements import Statements
 from scheduler.codegen.c.types import Symbols, element
 from scheduler.codegen.c.wide_integers import for_architecture
 from scheduler.ir.loop.program import Argument, Define, Program
-from scheduler.ir.loop.traversal import assigned, used, walk
+from scheduler.ir.loop.traversal import used, walk
 
 FLAGS = ("-std=gnu11",)
 RELAXED = (
@@ -76,7 +76,6 @@ class _Emitter:
         self.operands.shared_places = shared_places(p.body)
         uses = Counter(name for s in walk(p.body) for name in used(s))
         definitions = Counter(s.result.name for s in walk(p.body) if isinstance(s, Define))
-        self.statements.changing = frozenset(name for s in walk(p.body) if (name := assigned(s)) is not None)
         # a name that several blocks define is used in all of them
         self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
         bound_lines = self.opened.bound_lines()

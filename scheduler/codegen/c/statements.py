@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations, zip_longest
 from typing import assert_never
 
-from scheduler.codegen.c.addresses import READS, lane_index, offset
+from scheduler.codegen.c.addresses import lane_index, offset
 from scheduler.codegen.c.control import advanced, opened, peeled, strides
 from scheduler.codegen.c.lane_gathers import place
 from scheduler.codegen.c.nesting import Nesting
@@ -65,14 +65,12 @@ class Statements:
         """The lines of a block."""
         self.depth += indent
         outer = len(self.rows_known)
-        nesting, lines = Nesting(self.single, self.changing, self.depth), []
+        nesting, lines = Nesting(self.single, self.depth), []
         for s in statements:
             match s:
                 case Define():
                     c_type = "int64_t" if isinstance(s.op, ops.ToIndex) else self.operands.type_of(s.result)
-                    lines += nesting.define(
-                        s.result.name, c_type, expression(self.operands, s), isinstance(s.op, READS)
-                    )
+                    lines += nesting.define(s.result.name, c_type, expression(self.operands, s))
                 case (
                     Let()
                     | RowPointer()
@@ -83,12 +81,10 @@ class Statements:
                     | StreamAligned()
                     | StreamLine()
                 ):
-                    orders = not isinstance(s, Let | RowPointer | Accumulator | Prefetch)
-                    lines += nesting.use(self._lines(s, indent)[0], orders)
+                    lines += nesting.use(self._lines(s, indent)[0])
                 case If():
                     first, *others = self._lines(s, indent)
-                    lines += nesting.use(first, orders=True)
-                    lines[-1:-1] = nesting.flush()
+                    lines += nesting.use(first)
                     lines += others
                 case _:
                     lines += nesting.flush() + self._lines(s, indent)
@@ -175,7 +171,6 @@ class Statements:
 
     outputs: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
-    changing: frozenset[str] = frozenset()
 
     # values ------------------------------------------------------------
 
