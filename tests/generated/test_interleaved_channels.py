@@ -152,6 +152,6 @@ def test_channels_outside_the_image_are_not_read() -> None:
 def test_pixels_are_loaded_and_stored_as_whole_vectors() -> None:
     code = source_by_vectors(pipeline_of("uint8", 3, "cc"), 64, wide=True).code
     vectors = [line for line in code.splitlines() if re.search(r"u8x64", line)]
-    assert len([line for line in vectors if "*(u8x64_at *)" in line]) == 3
+    assert len([line for line in vectors if "STORE(u8x64, " in line]) == 3
     # of two neighbours, once for all channels, once for one that a loop moves, where others are asked for
-    assert len([line for line in vectors if "*(const u8x64_at *)" in line]) == 2 * 6
+    assert len([line for line in vectors if " = LOAD(u8x64, " in line]) == 2 * 6

@@ -267,7 +267,7 @@ def test_channels_of_an_update_are_side_by_side() -> None:
     source, code = source_of(samples, chosen, here()), source_of(samples, chosen, machine()).code
     update = code[code.index("update 0 of out") : code.index("update 1 of out")]
     three, any_ = update.split("} else {")[0], update.split("} else {")[-1]
-    assert len(re.findall(r"\*\(i32x8_at \*\)\(out_\d+ \+ \w+\) = ", three)) == 3
+    assert len(re.findall(r"STORE\(i32x8, out_\d+ \+ \w+, ", three)) == 3
     assert "for (int64_t c_" in any_
     library = build(source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     image = Image(np.random.default_rng(5).integers(0, 256, (40, 70), dtype=np.uint8), (-8, -8))

@@ -16,7 +16,7 @@ from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, T
 
 pytestmark = pytest.mark.slow
 
-BY_LANES = re.compile(r"\{small_\w+\[")
+BY_LANES = re.compile(r"\bts_lanes\w*\(small_")
 """A vector of which the lanes are loaded one by one."""
 WHOLE = re.compile(r"/\* whole vectors \*/\n(.*?)\n\n", re.DOTALL)
 """The loops of whole vectors."""

@@ -38,7 +38,7 @@ def test_shifts_of_what_is_compared_share_its_loads(shifts: int) -> None:
     check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, machine(vector_bytes=32))
     vectors = source.code.split("/* away: computed")[1].split("x_step")
-    stored = max(len(re.findall(r"f32x8_at \*\)\(away_\d+ [^;]*\) =", part)) for part in vectors)
+    stored = max(len(re.findall(r"STORE\(f32x8, away_\d+ ", part)) for part in vectors)
     assert stored == (shifts if shifts <= 8 else 1)
     a = np.random.default_rng(1).random((48, 60 + shifts)).astype(np.float32)
     inputs, regions = {"a": Image(a, (0, 0))}, {"out": ((0, 60), (0, 48))}
@@ -101,7 +101,7 @@ def test_sums_of_channels_are_taken_term_by_term(divisor: str) -> None:
     check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, machine(vector_bytes=32))
     row = source.code.split("int64_t xv_0 =")[1].split("for (")[0]
-    order = "".join(re.findall(r"const f32x8 (\w)_\d+ = \*", row))
+    order = "".join(re.findall(r"LOAD\(f32x8, (\w)_\d+ ", row))
     sums = 3 if divisor == "1.0" else 4
     assert order == ("w" + "a" * sums) * 9
     rng = np.random.default_rng(1)

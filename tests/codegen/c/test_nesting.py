@@ -9,9 +9,9 @@ from scheduler.codegen.c.nesting import WIDTH, Nesting, wrapped
 
 def nested(*definitions: tuple[str, str], use: str, c_type: str = "f32x8", single: str = "abcdefgh") -> list[str]:
     """The lines of a block of definitions and a line that uses them."""
-    nesting = Nesting(frozenset(single), frozenset(["sum"]), 0)
-    lines = [line for name, text in definitions for line in nesting.define(name, c_type, text, "LOAD" in text)]
-    return [*lines, *nesting.use(use, orders=True), *nesting.flush()]
+    nesting = Nesting(frozenset(single), 0)
+    lines = [line for name, text in definitions for line in nesting.define(name, c_type, text)]
+    return [*lines, *nesting.use(use), *nesting.flush()]
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,15 @@ def test_what_is_used_twice_or_by_lanes_keeps_its_name() -> None:
     assert nested(("a", "x + y"), use="r = a;", single="") == ["const f32x8 a = x + y;", "r = a;"]
 
 
-def test_reads_stay_ahead_of_what_may_change_what_they_read() -> None:
+def test_what_is_nested_is_computed_in_the_order_of_the_definitions() -> None:
     loaded = "LOAD(f32x8, p + x)"
     assert nested(("a", loaded), use="STORE(f32x8, q, a);") == [f"STORE(f32x8, q, {loaded});"]
     assert nested(("a", loaded), use="STORE(f32x8, q, z);") == [f"const f32x8 a = {loaded};", "STORE(f32x8, q, z);"]
     assert nested(("a", f"{loaded} + y"), ("b", "a * z"), use="sum = z;")[0] == f"const f32x8 b = ({loaded} + y) * z;"
-    assert nested(("a", "sum + y"), use="sum = z;") == ["const f32x8 a = sum + y;", "sum = z;"]
-    assert nested(("a", "x + y"), use="sum = z;") == ["sum = z;", "const f32x8 a = x + y;"]
+    two = ("a", "x * y"), ("b", "x / y")
+    assert nested(*two, use="r = a + b;") == ["r = x * y + x / y;"]
+    assert nested(*two, use="r = b + a;") == ["const f32x8 a = x * y;", "r = x / y + a;"]
+    assert nested(*two, use="r = a;") == ["const f32x8 a = x * y;", "const f32x8 b = x / y;", "r = a;"]
 
 
 def test_types_less_than_an_int() -> None:

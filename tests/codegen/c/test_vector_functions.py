@@ -352,7 +352,7 @@ def test_places_that_differ_by_what_lanes_have_in_common_share_a_vector(
     )
     source = source_of(pipeline, Schedule("offsets", "by hand", groups), here())
     code = source_of(pipeline, Schedule("offsets", "by hand", groups), machine()).code
-    found = re.findall(r"\bts_gather_i32x16\(\w+, (\w+)\)", code)
+    found = re.findall(r"\bts_gather_i32x16\(\w+, \(i32x16\)(\w+)\)", code)
     assert len(found) == at_once
     assert len(set(found)) <= 1
     i = np.random.default_rng(8).uniform(-0.2, 1.2, 131).astype(np.float32)
