@@ -77,7 +77,7 @@ def devices() -> tuple[Device, ...]:
     except cl.Error:  # a loader without any driver says so
         pass
     if not found:
-        hint = "the driver of the GPU, or PoCL for this CPU: apt-get install pocl-opencl-icd"
+        hint = "the driver of the GPU, or PoCL for this CPU: apt-get install pocl-opencl-icd ocl-icd-libopencl1"
         raise _refused("no_opencl", "there is no OpenCL device: no driver is installed", hint)
     return tuple(found)
 

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from support.opencl import device, require_device
 from support.tools import require_tool
 
 import platforms
@@ -123,6 +124,35 @@ def test_a_run_computes_what_the_interpreter_does(whole):
     wanted = interpret(pipeline, {"input": Image(image, (5, -4))}, {}, regions)
     np.testing.assert_array_equal(array, wanted[output["name"]][0])
     assert whole.client.get(output["links"]["png"]).content.startswith(b"\x89PNG")
+
+
+@needs_gcc
+def test_an_opencl_device_computes_and_is_measured_and_tuned(whole):
+    require_device()
+    document, on = small("harris"), json.loads(device("gpu").model_dump_json())
+    body = {"pipeline": document, "platform": on}
+    schedule = whole.client.post("/v1/schedules", json=body).json()
+    image = np.random.default_rng(1).random((3, 19, 23)).astype(np.float32)
+    content = io.BytesIO()
+    np.save(content, image)
+    answer = whole.client.post(
+        f"/v1/schedules/{schedule['id']}/runs",
+        data={"request": json.dumps({"repeat": 2})},
+        files={"input": ("image.npy", content.getvalue())},
+    )
+    assert answer.status_code == 202, answer.text
+    found = ended(whole, answer.json()["id"])
+    assert found["state"] == "succeeded", found
+    output = found["result"]["outputs"][0]
+    array = np.load(io.BytesIO(whole.client.get(output["links"]["npy"]).content))
+    regions = {output["name"]: tuple(tuple(r) for r in output["region"])}
+    wanted = interpret(load(document), {"input": Image(image, (0, 0, 0))}, {}, regions)
+    np.testing.assert_allclose(array, wanted[output["name"]][0], rtol=1e-4, atol=1e-5)
+    for options in ({"measure": True}, {"tune": 2}):
+        asked = whole.client.post("/v1/schedules", json=body | {"options": options})
+        job = ended(whole, asked.json()["jobs"][0]["id"])
+        assert job["state"] == "succeeded", job
+    assert [s["error"] for s in job["result"]["samples"]] == [None] * 2
 
 
 @needs_gcc

@@ -78,7 +78,7 @@ def require_device() -> None:
     """Ends a test that needs a device where there is none: as skipped, or as failed where CI requires tools."""
     if device_name():
         return
-    missing = "there is no OpenCL device: apt-get install pocl-opencl-icd"
+    missing = "there is no OpenCL device: apt-get install pocl-opencl-icd ocl-icd-libopencl1"
     if os.environ.get("CI_REQUIRE_TOOLS"):
         pytest.fail(missing)
     pytest.skip(missing)
