@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -113,20 +111,6 @@ def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> st
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:32]
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """The cyclic garbage collector is paused: nearly all of what a compilation makes lives until it ends, in which the
-    collector would look for garbage over and over. What cycles there are it frees afterwards."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@_uncollected()
 def compile_pipeline(
     pipeline: Pipeline,
     platform: Platform,
@@ -181,7 +165,6 @@ def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSou
     return checked_and_generated(pipeline, schedule, platform, lambda: 0.0).source
 
 
-@_uncollected()
 def checked_and_generated(
     pipeline: Pipeline,
     schedule: Schedule,

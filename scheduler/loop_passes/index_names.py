@@ -61,6 +61,7 @@ class _Naming:
         self.numbers: dict[str, count[int]] = {}
         self.uses: dict[int, Counter[Index]] = {}
         self.constants: dict[Index, set[int]] = {}
+        self.indices: dict[int, list[Index]] = {}  # of statements, by identity: they are asked for three times
         self._count(body, [], ())
         self.names: dict[Index, Index] = {}
         self.body = self._named(body)
@@ -72,9 +73,9 @@ class _Naming:
         blocks = [*outer, here]
         self.level |= dict.fromkeys(variables, len(outer))
         for s in body:
-            if not isinstance(s, _UNTOUCHED):
-                for x in indices(s):
-                    self._count_index(x, blocks)
+            found = self.indices[id(s)] = [] if isinstance(s, _UNTOUCHED) else indices(s)
+            for x in found:
+                self._count_index(x, blocks)
             for region in regions(s):
                 self._count(region, blocks, defined_inside(s) if isinstance(s, Loop) else ())
             self.level |= dict.fromkeys(defined(s), len(outer))
@@ -105,7 +106,7 @@ class _Naming:
                 out.append(with_indices(s, self._changed))
                 self.names[total] = sym(s.name) - s.value.const
                 continue
-            for found in _sums_inside(s) if wanted else ():
+            for found in self._sums_inside(s) if wanted else ():
                 if found in wanted:
                     wanted.discard(found)
                     always = self.constants[found]
@@ -113,10 +114,15 @@ class _Naming:
                     value, name = self._changed(found), self._fresh(found)
                     out.append(Let(name, value + added))
                     self.names[found] = sym(name) - added
-            changed = s if isinstance(s, _UNTOUCHED) else with_indices(s, self._changed)
+            changed = with_indices(s, self._changed) if self.indices[id(s)] else s
             out.append(with_regions(changed, self._named))
         self.names = outer
         return tuple(out)
+
+    def _sums_inside(self, s: Statement) -> Iterator[Index]:
+        """The sums of a statement and of those inside of it, parts before what they are parts of."""
+        for x in dict.fromkeys(x for one in walk((s,)) for x in self.indices[id(one)]):
+            yield from _parts(x)
 
     def _fresh(self, x: Index) -> str:
         moving = [name for name in x.symbols() if name in self.variables]
@@ -143,13 +149,6 @@ class _Naming:
 
 def _sum(x: Index) -> Index:
     return Index(0, x.terms) if x.const else x
-
-
-def _sums_inside(s: Statement) -> Iterator[Index]:
-    """The sums of a statement and of those inside of it, parts before what they are parts of."""
-    found = [x for one in walk((s,)) if not isinstance(one, _UNTOUCHED) for x in indices(one)]
-    for x in dict.fromkeys(found):
-        yield from _parts(x)
 
 
 def _parts(x: Index) -> Iterator[Index]:

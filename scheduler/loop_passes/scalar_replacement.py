@@ -257,9 +257,14 @@ def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, 
 def _instead(statements: Body, instead: Mapping[str, list[Define]]) -> Body:
     """With those definitions in place of others, each once."""
     found: list[Statement] = []
+    defined: set[str] = set()
     for s in statements:
-        made = instead.get(s.result.name, [s]) if isinstance(s, Define) else [s]
-        found += [x for x in made if x not in found]
+        if not isinstance(s, Define):
+            found.append(s)
+            continue
+        made = [x for x in instead.get(s.result.name, [s]) if x.result.name not in defined]
+        defined.update(x.result.name for x in made)
+        found += made
     return tuple(found)
 
 

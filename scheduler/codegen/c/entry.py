@@ -114,8 +114,11 @@ def symbol_names(program: Program) -> dict[str, str]:
 
 def used_lines(lines: list[str]) -> list[str]:
     """The lines but for definitions of facts of images that nothing follows up."""
-    words = Counter(word for line in lines for word in re.findall(r"\w+", line))
+    words = Counter(_WORDS.findall("\n".join(lines)))
     return [line for line in lines if (m := _FACT.match(line)) is None or words[m.group(1)] > 1]
+
+
+_WORDS = re.compile(r"\w+")
 
 
 _FACT = re.compile(r"    const (?:int64_t|\w+ \*restrict const) (\w+) = \w+(?:->|\.)\w+(?:\[\d\])?;$")

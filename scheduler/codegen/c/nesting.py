@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 
 WIDTH = 120
@@ -70,11 +69,11 @@ class Nesting:
         """`text` with what is nested in it. The line has `beside` other characters."""
         if not self._pending:
             return text
-        words = list(_WORD.finditer(text))
-        times = Counter(m.group() for m in words)
-        for m in reversed(words):
+        found = list(_WORD.finditer(text))
+        words = [m.group() for m in found]
+        for m, word in zip(reversed(found), reversed(words), strict=True):
             p = self._pending[-1]
-            if m.group() == p.name and times[p.name] == 1 and text[m.end() :][:1] != "[":
+            if word == p.name and words.count(word) == 1 and text[m.end() : m.end() + 1] != "[":
                 nested = _with(text, m.start(), p)
                 if len(nested) + beside > self.room:
                     break
@@ -97,13 +96,19 @@ def wrapped(line: str) -> list[str]:
 def _break(line: str, start: int) -> int | None:
     """Where to part a line: after a comma, or before an operator."""
     depth, best = 0, None
-    for n, c in enumerate(line[:WIDTH]):
-        depth += (c in "([{") - (c in ")]}")
-        if c == " " and n > start and (line[n - 1] in ",;" or re.match(r"[-+*/&|<>?:]+ ", line[n + 1 :])):
+    for m in _PARTS.finditer(line, 0, WIDTH):
+        n, c = m.start(), m.group()
+        if c != " ":
+            depth += 1 if c in "([{" else -1
+        elif n > start and (line[n - 1] in ",;" or _OPERATOR.match(line, n + 1)):
             depths = depth + (n <= WIDTH // 2) + 0.5 * (line[n + 1] in "*/")
             if best is None or depths <= best[0]:
                 best = depths, n
     return None if best is None else best[1]
+
+
+_PARTS = re.compile(r"[][(){} ]")
+_OPERATOR = re.compile(r"[-+*/&|<>?:]+ ")
 
 
 def _with(text: str, at: int, value: _Pending) -> str:
@@ -158,8 +163,15 @@ def _closing(text: str, start: int) -> int:
 def _signs(text: str) -> set[str]:
     """The binary operators of a text that stand in no parentheses."""
     depth, signs = 0, set()
-    for word in text.split(" "):
-        if not depth and not re.search(r"[\w)\]}]", word):
-            signs.add(word)
-        depth += sum(map(word.count, "([{")) - sum(map(word.count, ")]}"))
+    for m in _OPERATORS.finditer(text):
+        part = m.group()
+        if part in "([{":
+            depth += 1
+        elif part in ")]}":
+            depth -= 1
+        elif not depth:
+            signs.add(part.strip())
     return signs
+
+
+_OPERATORS = re.compile(r"[][(){}]|(?<= )[^][(){}\w ]+(?= )")

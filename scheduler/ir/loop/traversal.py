@@ -196,10 +196,16 @@ def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
 
 def walk(body: Body) -> Iterator[Statement]:
     """Every statement of a block, those inside of others after them."""
-    for s in body:
-        yield s
-        for region in regions(s):
-            yield from walk(region)
+    waiting = [iter(body)]
+    while waiting:
+        for s in waiting[-1]:
+            yield s
+            inside = regions(s)
+            if inside:
+                waiting.extend(map(iter, reversed(inside)))
+                break
+        else:
+            waiting.pop()
 
 
 def indices(s: Statement) -> list[Index]:
