@@ -6,10 +6,7 @@
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
-COPY platforms platforms
-COPY cost_models cost_models
-COPY scheduler scheduler
-COPY app app
+COPY tilesmith tilesmith
 RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir .
 
 FROM python:3.11-slim

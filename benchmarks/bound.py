@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from app.profiler.calibrate import LEAST_VECTOR_BYTES, measure
-from app.profiler.samples import Measured
 from benchmarks import machine, report
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem
-from cost_models.operations import Operations
-from platforms.cpu.detect import host
-from scheduler.features.pipeline_features import gather
-from scheduler.rewrites.passes import normalise
+from tilesmith.app.profiler.calibrate import LEAST_VECTOR_BYTES, measure
+from tilesmith.app.profiler.samples import Measured
+from tilesmith.cost_models.operations import Operations
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.rewrites.passes import normalise
 
 KINDS = ("add", "multiply", "divide_by_constant", "select", "convert")
 """Operations that count as one of the simplest of their type each; those in indices are left out."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.profiler.first_use import asked, measured_once
 from benchmarks import report
-from platforms import CpuPlatform
-from platforms.cpu.detect import host
-from platforms.cpu.isa import ISAS
-from platforms.toolchain import Compiler
+from tilesmith.app.profiler.first_use import asked, measured_once
+from tilesmith.platforms import CpuPlatform
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.platforms.cpu.isa import ISAS
+from tilesmith.platforms.toolchain import Compiler
 
 NATIVE = "native"
 """All that the machine has, as `host` describes it."""

@@ -24,8 +24,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from app.profiler import tuning
-from app.runtime.build import BuiltLibrary, build
 from benchmarks import contest, halide_peers, machine, report
 from benchmarks.bound import bound, rates
 from benchmarks.builds import COMPILERS, NATIVE, instruction_sets, isa_of, machine_of
@@ -36,16 +34,18 @@ from benchmarks.python_peers import PEERS as PYTHON_PEERS
 from benchmarks.python_peers import supports
 from benchmarks.summary import AT_ROOT, OURS, PAPER, TUNED, against_schedulers, build_name, summary
 from benchmarks.summary import table as summary_table
-from platforms import CpuPlatform, load_text, to_document
-from platforms.cpu.detect import host
-from scheduler.codegen.artifact import CSource
-from scheduler.codegen.loopnest import to_text
-from scheduler.compiler import Options, compile_pipeline, generate
-from scheduler.ir.pipeline.arguments import Image
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import methods, root_schedule
+from tilesmith.app.profiler import tuning
+from tilesmith.app.runtime.build import BuiltLibrary, build
+from tilesmith.platforms import CpuPlatform, load_text, to_document
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.loopnest import to_text
+from tilesmith.scheduler.compiler import Options, compile_pipeline, generate
+from tilesmith.scheduler.ir.pipeline.arguments import Image
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import methods, root_schedule
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "bilateral_grid", "camera_pipe", "nl_means", "max_filter",

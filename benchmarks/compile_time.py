@@ -8,11 +8,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from app.runtime.build import build, find_toolchain
 from benchmarks.figures import Figure, main, median
-from platforms.cpu.detect import host
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
+from tilesmith.app.runtime.build import build, find_toolchain
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
 
 REPEATS = 1
 LIMIT_S = 20.0

@@ -24,9 +24,9 @@ import numpy as np
 import psutil
 
 from benchmarks.problem import Problem, cut_from_floats
-from scheduler.analysis.stage_graph import expressions
-from scheduler.ir.pipeline.expressions import InputBound, walk
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.analysis.stage_graph import expressions
+from tilesmith.scheduler.ir.pipeline.expressions import InputBound, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "benchmarks"
 BURST_MS = 60.0

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.drawing import drawn
-from scheduler import pipelines
-from scheduler.frontends.document.document import load_text
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 DRAWN = re.compile(r"drawn_(?P<seed>\d+)")
 NEAR = 0.75

@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-import platforms
-from app.profiler.tuning import has_floats
 from benchmarks import emulated_findings
 from benchmarks.contest import ContenderError, agreement
 from benchmarks.documents import drawn_name, pipeline_of
@@ -35,8 +33,10 @@ from benchmarks.emulation import ARCHITECTURE, EmulationError, emulated, without
 from benchmarks.everywhere import UNFINISHED, Contenders, Job, Records, finish
 from benchmarks.findings import same_code
 from benchmarks.problem import at_estimates
-from platforms import CpuPlatform
-from scheduler import pipelines
+from tilesmith import platforms
+from tilesmith.app.profiler.tuning import has_floats
+from tilesmith.platforms import CpuPlatform
+from tilesmith.scheduler import pipelines
 
 OUTPUT = Path("out/emulated")
 LONG = ("vdsr",)

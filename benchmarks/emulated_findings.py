@@ -11,7 +11,7 @@ from benchmarks.emulation import Counts
 from benchmarks.everywhere import Job
 from benchmarks.findings import DEFAULT, PAPER, ROOT, Contender, Pair, differs, grouped, same_code
 from benchmarks.verdicts import geometric_mean
-from platforms import CpuPlatform
+from tilesmith.platforms import CpuPlatform
 
 CONTENDERS = (DEFAULT, PAPER, ROOT)
 PAIRS: tuple[Pair, ...] = ((DEFAULT, PAPER), (DEFAULT, ROOT))

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from app.runtime.run import environment, loaded
 from benchmarks.contest import BUILD
 from benchmarks.problem import Problem
-from cost_models.ecm.machine import machine_of
-from platforms import CpuPlatform
-from scheduler.ir.pipeline.arguments import Image
+from tilesmith.app.runtime.run import environment, loaded
+from tilesmith.cost_models.ecm.machine import machine_of
+from tilesmith.platforms import CpuPlatform
+from tilesmith.scheduler.ir.pipeline.arguments import Image
 
 PLUGIN = Path(__file__).with_name("caches.c")
 PLUGIN_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")

@@ -27,27 +27,25 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import cost_models
-import platforms
-import scheduler
-from app.runtime.build import build
 from benchmarks import builds, findings, report
 from benchmarks.arguments import LAYOUTS
 from benchmarks.builds import COMPILERS, instruction_sets, platform_of
 from benchmarks.contest import BUILD
 from benchmarks.documents import drawn_name, pipeline_of
 from benchmarks.findings import BOUNDS, DEFAULT, ESTIMATED, PAPER, ROOT, same_code, verdicts
-from cost_models import Ecm
-from platforms import CpuPlatform, to_document
-from scheduler import pipelines
-from scheduler.compiler import generate
-from scheduler.features.schedule_features import predict
-from scheduler.frontends.document.document import canonical_json
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import to_document as schedule_document
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule, root_schedule
+from tilesmith import cost_models, platforms, scheduler
+from tilesmith.app.runtime.build import build
+from tilesmith.cost_models import Ecm
+from tilesmith.platforms import CpuPlatform, to_document
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import generate
+from tilesmith.scheduler.features.schedule_features import predict
+from tilesmith.scheduler.frontends.document.document import canonical_json
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import to_document as schedule_document
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule, root_schedule
 
 ROUNDS = 8
 AGAIN = 3

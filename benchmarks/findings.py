@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from benchmarks import report
 from benchmarks.verdicts import Verdict, geometric_mean, verdict
-from scheduler.ir.schedule.difference import differences, in_a_line
-from scheduler.ir.schedule.document import from_document
+from tilesmith.scheduler.ir.schedule.difference import differences, in_a_line
+from tilesmith.scheduler.ir.schedule.document import from_document
 
 DEFAULT, PAPER, ROOT, ESTIMATED = "default", "taco2019", "root", "estimated"
 Pair = tuple[str, str]

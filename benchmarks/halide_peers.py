@@ -30,9 +30,9 @@ import psutil
 from benchmarks.builds import NATIVE, isa_of
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
-from platforms.cpu.detect import host
-from platforms.cpu.isa import ISAS
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.platforms.cpu.isa import ISAS
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
     import halide as hl

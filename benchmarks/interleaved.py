@@ -22,12 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.profiler.tuning import has_floats
 from benchmarks.arguments import LAYOUTS, Arguments
 from benchmarks.contender import private_stdout
 from benchmarks.contest import ATTEMPTS, QUIET_SHARE, SETTLE_S, ContenderError, agreement, harness, others_cpu_s
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
+from tilesmith.app.profiler.tuning import has_floats
 
 SETS = 2
 BURST_MS = 20.0

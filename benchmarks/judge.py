@@ -15,7 +15,7 @@ from benchmarks.contender import allocate, layout
 from benchmarks.contest import storage_order
 from benchmarks.problem import Region
 from benchmarks.to_halide import HalidePipeline, to_halide
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 class Judge:

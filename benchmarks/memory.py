@@ -10,7 +10,7 @@ from __future__ import annotations
 from benchmarks import contest
 from benchmarks.figures import Figure, main
 from benchmarks.problem import at_estimates
-from scheduler import pipelines
+from tilesmith.scheduler import pipelines
 
 REPEATS = 3
 LIMIT = 1.2
@@ -18,11 +18,11 @@ LIMIT = 1.2
 
 def measure(repeats: int = REPEATS) -> list[Figure]:
     """One figure per shipped pipeline: the ratio."""
-    from app.runtime.build import build
-    from app.runtime.run import run
-    from platforms.cpu.detect import host
-    from scheduler.compiler import Options, compile_pipeline
-    from scheduler.interpreter.interpreter import Image
+    from tilesmith.app.runtime.build import build
+    from tilesmith.app.runtime.run import run
+    from tilesmith.platforms.cpu.detect import host
+    from tilesmith.scheduler.compiler import Options, compile_pipeline
+    from tilesmith.scheduler.interpreter.interpreter import Image
 
     platform = host()
     found = []

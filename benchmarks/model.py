@@ -23,25 +23,25 @@ from typing import Any, NamedTuple
 
 from scipy.stats import spearmanr
 
-from app.cli.sources import load_platform
-from app.runtime.build import build
 from benchmarks import machine, report
 from benchmarks.arguments import Arguments
 from benchmarks.contest import BUILD
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.sampling import samples
-from cost_models import CostModel, Ecm, Taco2019
-from platforms import CpuPlatform
-from platforms.cpu.detect import host
-from scheduler.compiler import generate
-from scheduler.features.schedule_features import predict
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule, methods
-from scheduler.search.vectorize_and_parallelize import root_schedule
+from tilesmith.app.cli.sources import load_platform
+from tilesmith.app.runtime.build import build
+from tilesmith.cost_models import CostModel, Ecm, Taco2019
+from tilesmith.platforms import CpuPlatform
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.compiler import generate
+from tilesmith.scheduler.features.schedule_features import predict
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule, methods
+from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
 
 PIPELINES = (
     "blur", "unsharp", "harris", "interpolate", "camera_pipe", "bilateral_grid", "nl_means", "max_filter",

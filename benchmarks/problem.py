@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.runtime.estimates import largest_weight
-from scheduler.features.required_regions import required_regions
-from scheduler.ir.pipeline.expressions import Cast
-from scheduler.ir.pipeline.pipeline import Input, Pipeline
-from scheduler.ir.pipeline.types import ScalarType
-from scheduler.rewrites.passes import normalise
+from tilesmith.app.runtime.estimates import largest_weight
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.ir.pipeline.expressions import Cast
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.rewrites.passes import normalise
 
 Region = tuple[tuple[int, int], ...]
 """(min, extent) per dim, in the order of the document."""

@@ -17,7 +17,7 @@ Run = Callable[[], tuple[np.ndarray, ...]]
 def numpy_peer(spec: dict[str, Any]) -> Run:
     """The reference interpreter on whole arrays: NumPy without tiling, fusion or threads."""
     from benchmarks.documents import pipeline_of
-    from scheduler.interpreter.interpreter import Image, interpret
+    from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 
     pipeline = pipeline_of(spec["document"])
     buffers = [a for a in spec["arguments"] if a["kind"] == "buffer"]

@@ -12,23 +12,23 @@ from random import Random
 
 import numpy as np
 
-from cost_models.taco2019 import Taco2019, arithmetic_cost
-from platforms import Platform
-from scheduler.errors import IllegalSchedule, ScheduleError
-from scheduler.features.fusion_group import Members, members_of
-from scheduler.features.group_counts import Levels
-from scheduler.features.pipeline_features import Facts, gather
-from scheduler.features.schedule_features import counts_of
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.plan import Plan
-from scheduler.ir.schedule.schedule import Group, Schedule, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search.ecm.loop_structures import fuse_rows, inline_by_cost
-from scheduler.search.ecm.moves import ahead_bytes
-from scheduler.search.rfactor_choice import factor_reductions
-from scheduler.search.separable_choice import Separated, separate
-from scheduler.search.taco2019.grouping import (
+from tilesmith.cost_models.taco2019 import Taco2019, arithmetic_cost
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.errors import IllegalSchedule, ScheduleError
+from tilesmith.scheduler.features.fusion_group import Members, members_of
+from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.pipeline_features import Facts, gather
+from tilesmith.scheduler.features.schedule_features import counts_of
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search.ecm.loop_structures import fuse_rows, inline_by_cost
+from tilesmith.scheduler.search.ecm.moves import ahead_bytes
+from tilesmith.scheduler.search.rfactor_choice import factor_reductions
+from tilesmith.scheduler.search.separable_choice import Separated, separate
+from tilesmith.scheduler.search.taco2019.grouping import (
     Segment,
     forced_outputs,
     is_special,
@@ -36,11 +36,18 @@ from scheduler.search.taco2019.grouping import (
     shared_stages,
     trivial_shared,
 )
-from scheduler.search.taco2019.inlining import bounded, inline_trivial
-from scheduler.search.taco2019.levels import Choice, LoopOrder, choose_levels, largest_overlaps, needs_memory, nested
-from scheduler.search.taco2019.tiling import few_iterations, keeps_apart, orders
-from scheduler.search.tile_sizes import Axes, Sized, Sizing, Tiling, shape_of
-from scheduler.search.vectorize_and_parallelize import finished, root_group
+from tilesmith.scheduler.search.taco2019.inlining import bounded, inline_trivial
+from tilesmith.scheduler.search.taco2019.levels import (
+    Choice,
+    LoopOrder,
+    choose_levels,
+    largest_overlaps,
+    needs_memory,
+    nested,
+)
+from tilesmith.scheduler.search.taco2019.tiling import few_iterations, keeps_apart, orders
+from tilesmith.scheduler.search.tile_sizes import Axes, Sized, Sizing, Tiling, shape_of
+from tilesmith.scheduler.search.vectorize_and_parallelize import finished, root_group
 
 ATTEMPTS = 400
 MOST_WORK = 4.0

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 
-from app.garbage import collect_rarely
 from benchmarks.figures import Figure, main, median
-from platforms.cpu.detect import host
-from scheduler import pipelines
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.search import SearchOptions, autoschedule
+from tilesmith.app.garbage import collect_rarely
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 REPEATS = 15
 LIMITS_MS = {

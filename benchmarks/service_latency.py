@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.figures import Figure, main, median
-from scheduler import pipelines
+from tilesmith.scheduler import pipelines
 
 REPEATS = 60
 WARM_UP = 10

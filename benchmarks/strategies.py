@@ -24,9 +24,6 @@ from typing import Any
 
 import numpy as np
 
-import platforms
-from app.profiler.tuning import has_floats
-from app.runtime.build import build
 from benchmarks import contest, halide_peers, report
 from benchmarks.builds import NATIVE, instruction_sets, isa_of, machine_of
 from benchmarks.contest import Entry, agreement
@@ -35,13 +32,16 @@ from benchmarks.emulated import PIXELS, with_fewer_rows
 from benchmarks.emulation import PROCESSORS, EmulationError, emulated, without_sve
 from benchmarks.problem import at_estimates
 from benchmarks.summary import build_name
-from platforms import CpuPlatform
-from platforms.cpu.detect import host
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import Options, compile_pipeline, generate
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import from_document
-from scheduler.strategies import catalog
+from tilesmith import platforms
+from tilesmith.app.profiler.tuning import has_floats
+from tilesmith.app.runtime.build import build
+from tilesmith.platforms import CpuPlatform
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import Options, compile_pipeline, generate
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import from_document
+from tilesmith.scheduler.strategies import catalog
 
 PIPELINES = ("harris", "harris@4256x2832")
 STRATEGIES = ("naive", "cbuf", "cbuf+rrot", "default")

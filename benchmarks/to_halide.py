@@ -13,8 +13,8 @@ from functools import reduce as fold
 
 import halide as hl
 
-from scheduler.analysis.stage_graph import expressions
-from scheduler.ir.pipeline.expressions import (
+from tilesmith.scheduler.analysis.stage_graph import expressions
+from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
@@ -33,9 +33,9 @@ from scheduler.ir.pipeline.expressions import (
     children,
     walk,
 )
-from scheduler.ir.pipeline.pipeline import Boundary, Pipeline, Stage, Update
-from scheduler.ir.pipeline.semantics import RANDOM_SEED
-from scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.semantics import RANDOM_SEED
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
 
 UNROLL_TERMS = 32
 """Constant reductions of at most this many terms are written out, as the authors of Halide's apps write them."""
@@ -550,7 +550,7 @@ _CALLS: dict[str, Callable[..., hl.Expr]] = {
 
 
 def _random(args: list[hl.Expr]) -> hl.Expr:
-    """The stateless hash of `scheduler.ir.pipeline.semantics.random_float`, in unsigned arithmetic that wraps."""
+    """The stateless hash of `semantics.random_float` in the IR of pipelines, in unsigned arithmetic that wraps."""
     h = hl.u32(RANDOM_SEED)
     for a in args:
         h = h ^ hl.cast(hl.UInt(32), a)

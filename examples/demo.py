@@ -21,8 +21,8 @@ import httpx
 from PIL import Image
 from skimage import data
 
-from app.client import Client, ServiceError
-from scheduler import pipelines
+from tilesmith.app.client import Client, ServiceError
+from tilesmith.scheduler import pipelines
 
 ROOT = Path(__file__).resolve().parents[1]
 TILESMITH = Path(sys.executable).with_name("tilesmith")

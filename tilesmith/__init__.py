@@ -1,16 +1,23 @@
 """tilesmith: schedules image-processing pipelines for a machine, and makes fast C of them. What is listed here and in
-`tilesmith.strategies` is public; all else may change."""
+`tilesmith.strategies` is public; all else may change.
+
+Names are imported when they are first asked for: who needs one part, as the command does, does not load the others.
+"""
 
 from __future__ import annotations
 
-from platforms import Platform
-from platforms import load as platform
-from scheduler.compiler import Compiled, Options, generate
-from scheduler.compiler import compile_pipeline as compile
-from scheduler.errors import DocumentError, ScheduleError, StrategyRefused, TilesmithError
-from scheduler.frontends.document.document import load_text as pipeline_of_text
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.pipelines import load as shipped_pipeline
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilesmith.platforms import Platform as Platform
+    from tilesmith.platforms import load as platform
+    from tilesmith.scheduler.compiler import Compiled, Options, generate
+    from tilesmith.scheduler.compiler import compile_pipeline as compile
+    from tilesmith.scheduler.errors import DocumentError, ScheduleError, StrategyRefused, TilesmithError
+    from tilesmith.scheduler.frontends.document.document import load_text as pipeline_of_text
+    from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+    from tilesmith.scheduler.pipelines import load as shipped_pipeline
 
 __all__ = [
     "Compiled",
@@ -27,3 +34,32 @@ __all__ = [
     "platform",
     "shipped_pipeline",
 ]
+
+_COMPILER, _ERRORS = "tilesmith.scheduler.compiler", "tilesmith.scheduler.errors"
+_FOUND_IN = {
+    "Compiled": (_COMPILER, "Compiled"),
+    "DocumentError": (_ERRORS, "DocumentError"),
+    "Options": (_COMPILER, "Options"),
+    "Pipeline": ("tilesmith.scheduler.ir.pipeline.pipeline", "Pipeline"),
+    "Platform": ("tilesmith.platforms", "Platform"),
+    "ScheduleError": (_ERRORS, "ScheduleError"),
+    "StrategyRefused": (_ERRORS, "StrategyRefused"),
+    "TilesmithError": (_ERRORS, "TilesmithError"),
+    "compile": (_COMPILER, "compile_pipeline"),
+    "generate": (_COMPILER, "generate"),
+    "pipeline_of_text": ("tilesmith.scheduler.frontends.document.document", "load_text"),
+    "platform": ("tilesmith.platforms", "load"),
+    "shipped_pipeline": ("tilesmith.scheduler.pipelines", "load"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _FOUND_IN:
+        raise AttributeError(f"module 'tilesmith' has no attribute '{name}'")
+    module, attribute = _FOUND_IN[name]
+    found = globals()[name] = getattr(import_module(module), attribute)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

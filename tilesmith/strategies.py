@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.rewrites.expression_rules.decorator import rule as expression_rule
-from scheduler.rewrites.refusal import Refusal
-from scheduler.strategies.catalog import load as shipped
-from scheduler.strategies.catalog import names as shipped_names
-from scheduler.strategies.combinators import (
+from tilesmith.scheduler.rewrites.expression_rules.decorator import rule as expression_rule
+from tilesmith.scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.strategies.catalog import load as shipped
+from tilesmith.scheduler.strategies.catalog import names as shipped_names
+from tilesmith.scheduler.strategies.combinators import (
     Fail,
     Skip,
     Strategy,
@@ -38,14 +38,14 @@ from scheduler.strategies.combinators import (
     top_down,
     try_,
 )
-from scheduler.strategies.document import StrategyDocument, from_document, load_text, to_yaml
-from scheduler.strategies.predicates import Predicate, where
-from scheduler.strategies.recorded import recorded
-from scheduler.strategies.registry import Example, Rule, rule
-from scheduler.strategies.rules import names as rule_names
-from scheduler.strategies.rules import rule as rule_named
-from scheduler.strategies.state import State, begin
-from scheduler.strategies.steps.expressions import rule_of
+from tilesmith.scheduler.strategies.document import StrategyDocument, from_document, load_text, to_yaml
+from tilesmith.scheduler.strategies.predicates import Predicate, where
+from tilesmith.scheduler.strategies.recorded import recorded
+from tilesmith.scheduler.strategies.registry import Example, Rule, rule
+from tilesmith.scheduler.strategies.rules import names as rule_names
+from tilesmith.scheduler.strategies.rules import rule as rule_named
+from tilesmith.scheduler.strategies.state import State, begin
+from tilesmith.scheduler.strategies.steps.expressions import rule_of
 
 __all__ = [
     "Example", "Predicate", "Refusal", "Rule", "State", "Strategy", "StrategyDocument", "all_", "at", "begin", "best",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from scheduler.frontends.python import frontend
-from scheduler.frontends.python.frontend import Boundary, Image, Param, Stage, Term, Type, Var, clamp
-from scheduler.frontends.python.terms import Operand
+from tilesmith.scheduler.frontends.python import frontend
+from tilesmith.scheduler.frontends.python.frontend import Boundary, Image, Param, Stage, Term, Type, Var, clamp
+from tilesmith.scheduler.frontends.python.terms import Operand
 
 X, Y, C = Var("x"), Var("y"), Var("c")
 TYPES = {name: getattr(frontend, name) for name in ("uint8", "uint16", "int16", "int32", "uint32", "float32")}

@@ -8,9 +8,9 @@ from random import Random
 from benchmarks.drawing import dense, pointwise, pyramids, stencils, totals
 from benchmarks.drawing.canvas import BOUNDARIES, C, Canvas, Picture
 from benchmarks.drawing.work import work
-from scheduler.frontends.document.document import load
-from scheduler.frontends.python import frontend
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.frontends.python import frontend
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 SIZES = (
     (4000, 3000), (3840, 2160), (2592, 1968), (1536, 2560), (2048, 2048), (1920, 1080), (1280, 720), (1024, 1024),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.drawing.canvas import C, Canvas, Picture, X, Y, converted
-from scheduler.frontends.python.frontend import Image, Range, Stage, Term, clamp, maximum, rmax, rsum
+from tilesmith.scheduler.frontends.python.frontend import Image, Range, Stage, Term, clamp, maximum, rmax, rsum
 
 SIZES = ((128, 128, 16), (112, 112, 32), (64, 64, 32), (56, 56, 64), (32, 32, 64), (256, 256, 8), (240, 135, 16))
 """Width, height and channels of what layers work on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.drawing.canvas import BITS, MOST, C, Canvas, Picture, X, Y, added, converted
-from scheduler.frontends.python.frontend import (
+from tilesmith.scheduler.frontends.python.frontend import (
     Range,
     Term,
     Var,

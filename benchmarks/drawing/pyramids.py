@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.drawing.canvas import MOST, SIGNED, Canvas, Picture, X, Y, added, converted
 from benchmarks.drawing.stencils import gaussian
-from scheduler.frontends.python.frontend import Term, Var, clamp, mux, select
+from tilesmith.scheduler.frontends.python.frontend import Term, Var, clamp, mux, select
 
 
 def halved(canvas: Canvas, p: Picture) -> Picture:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.drawing.canvas import C, Canvas, Picture, X, Y, added, converted
 from benchmarks.drawing.pointwise import over_channels
-from scheduler.frontends.python.frontend import (
+from tilesmith.scheduler.frontends.python.frontend import (
     Range,
     Term,
     absd,

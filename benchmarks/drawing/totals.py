@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from benchmarks.drawing.canvas import MOST, C, Canvas, Picture, X, Y, converted
 from benchmarks.drawing.pointwise import I, over_channels, table
-from scheduler.frontends.python.frontend import Range, Term, clamp, rmax, rsum, sqrt, uint32
+from tilesmith.scheduler.frontends.python.frontend import Range, Term, clamp, rmax, rsum, sqrt, uint32
 
 
 def equalised(canvas: Canvas, p: Picture) -> Picture:

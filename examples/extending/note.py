@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scheduler.ir.schedule.primitives.primitive import Primitive, Site
-from scheduler.ir.schedule.primitives.registry import register
-from scheduler.ir.schedule.schedule import Group, Placement
+from tilesmith.scheduler.ir.schedule.primitives.primitive import Primitive, Site
+from tilesmith.scheduler.ir.schedule.primitives.registry import register
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement
 
 Text = Annotated[str, Field(strict=True, max_length=80)]
 

@@ -1,16 +1,16 @@
 """A backend: loop programs without vectors as Python functions of `images` (array, mins) and `params`, by name."""
 
-from scheduler.codegen.artifact import CSource
-from scheduler.codegen.registry import Backend, register
-from scheduler.ir.loop import ops, program
-from scheduler.ir.loop.printer import Printer, print_index
-from scheduler.ir.loop.values import Value
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.registry import Backend, register
+from tilesmith.scheduler.ir.loop import ops, program
+from tilesmith.scheduler.ir.loop.printer import Printer, print_index
+from tilesmith.scheduler.ir.loop.values import Value
 
 HEAD = """import numpy as np
 from operator import mul
-from scheduler.ir.index import floor_div as div, remainder as mod
-from scheduler.ir.pipeline.semantics import binary, call, compare, constant, convert, unary
-from scheduler.ir.pipeline.types import TYPES as T
+from tilesmith.scheduler.ir.index import floor_div as div, remainder as mod
+from tilesmith.scheduler.ir.pipeline.semantics import binary, call, compare, constant, convert, unary
+from tilesmith.scheduler.ir.pipeline.types import TYPES as T
 from types import SimpleNamespace as Names
 def _image(dims, array, mins):
     strides = [s // array.itemsize for s in array.strides]

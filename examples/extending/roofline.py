@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.amounts import Amount
-from cost_models.counts import GroupCounts, StageCounts
-from cost_models.interface import Breakdown, StageCost, Term
-from cost_models.operations import Operations
-from cost_models.registry import register
-from platforms import Platform
+from tilesmith.cost_models.amounts import Amount
+from tilesmith.cost_models.counts import GroupCounts, StageCounts
+from tilesmith.cost_models.interface import Breakdown, StageCost, Term
+from tilesmith.cost_models.operations import Operations
+from tilesmith.cost_models.registry import register
+from tilesmith.platforms import Platform
 
 FLOAT_BYTES = 4
 

@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduler.frontends.document.document import load
-from scheduler.frontends.importer import ImportedPipeline, ImportFailed
-from scheduler.frontends.registry import register
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
+from tilesmith.scheduler.frontends.registry import register
 
 IMAGE = re.compile(r"(\w+): (\w+) (\d+) x (\d+)")
 STAGE = re.compile(r"(\w+) = (.+)")

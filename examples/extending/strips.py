@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scheduler.strategies.registry import Example, rule
-from scheduler.strategies.state import State
-from scheduler.strategies.steps.arguments import Parts
-from scheduler.strategies.steps.loops import NO_GROUP, parallel, tile
+from tilesmith.scheduler.strategies.registry import Example, rule
+from tilesmith.scheduler.strategies.state import State
+from tilesmith.scheduler.strategies.steps.arguments import Parts
+from tilesmith.scheduler.strategies.steps.loops import NO_GROUP, parallel, tile
 
 
 @rule("strips", Example("blur", "[{at: {stage: blur_y, do: {strips: {per_thread: 2}}}}]"))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scheduler import pipelines
-from scheduler.frontends.python import patterns as p
-from scheduler.frontends.python.frontend import Term, float32
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.python import patterns as p
+from tilesmith.scheduler.frontends.python.frontend import Term, float32
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 Function = Callable[..., Any]
 

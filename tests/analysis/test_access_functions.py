@@ -9,9 +9,18 @@ from random import Random
 import pytest
 from support.random_indices import Indices, number, value_of
 
-from scheduler.analysis.access_functions import UNKNOWN, Span, compose, constant, hull, span_of, variable, window
-from scheduler.ir.pipeline.expressions import Access, Binary, Call, Cast, Expr, InputBound, Var
-from scheduler.ir.pipeline.types import INT32, UINT8
+from tilesmith.scheduler.analysis.access_functions import (
+    UNKNOWN,
+    Span,
+    compose,
+    constant,
+    hull,
+    span_of,
+    variable,
+    window,
+)
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Cast, Expr, InputBound, Var
+from tilesmith.scheduler.ir.pipeline.types import INT32, UINT8
 
 R = range(-2, 3)
 ENV = {"x": variable("x"), "y": variable("y"), "r": constant(R.start, R.stop - 1)}

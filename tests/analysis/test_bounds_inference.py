@@ -7,11 +7,11 @@ from random import Random
 import pytest
 from support.random_indices import Indices, number, value_of
 
-from scheduler.analysis.bounds_inference import interval_of, required_boxes
-from scheduler.frontends.document.document import load
-from scheduler.ir.index import Index, const, sym
-from scheduler.ir.pipeline.expressions import Access, Binary, Cast, Const, Expr, Unary, Var
-from scheduler.ir.pipeline.types import INT32, UINT8, UINT16
+from tilesmith.scheduler.analysis.bounds_inference import interval_of, required_boxes
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.index import Index, const, sym
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Cast, Const, Expr, Unary, Var
+from tilesmith.scheduler.ir.pipeline.types import INT32, UINT8, UINT16
 
 R = range(-2, 3)
 

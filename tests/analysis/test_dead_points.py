@@ -6,12 +6,12 @@ from itertools import product
 
 import pytest
 
-from scheduler import pipelines
-from scheduler.analysis.dead_points import halves
-from scheduler.frontends.document.document import load
-from scheduler.ir.index import const
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.analysis.dead_points import halves
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
 
 
 def pipeline_of(out: str, more: str = "pairs(x, 0, 0)", outputs: tuple[str, ...] = ("out",)) -> Pipeline:

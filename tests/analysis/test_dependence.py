@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.analysis.dependence import (
+from tilesmith.scheduler.analysis.dependence import (
     associative,
     combination,
     default_order,
@@ -21,8 +21,8 @@ from scheduler.analysis.dependence import (
     pure_dims,
     written_box,
 )
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.expressions import (
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
@@ -36,9 +36,9 @@ from scheduler.ir.pipeline.expressions import (
     Var,
     walk,
 )
-from scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.pipeline.types import INT32, INT64, UINT8
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.pipeline.types import INT32, INT64, UINT8
 
 # Random updates, and what they do, iteration by iteration
 

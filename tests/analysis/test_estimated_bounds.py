@@ -16,9 +16,9 @@ from support.small_pipelines import (
     x,
 )
 
-from scheduler.analysis.estimated_bounds import estimated_regions
-from scheduler.ir.pipeline.expressions import Cast, Var
-from scheduler.ir.pipeline.types import FLOAT32, INT32
+from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Var
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
 
 
 def test_regions_follow_the_reads() -> None:

@@ -6,12 +6,12 @@ from fractions import Fraction
 import pytest
 from support.small_pipelines import F, blur, clamp, pipeline, stage, x
 
-from scheduler.analysis.access_functions import Span
-from scheduler.analysis.accesses import accesses
-from scheduler.analysis.reuse import FULL, overlap, overlap_in
-from scheduler.features.loop_nest import line
-from scheduler.features.pipeline_features import gather
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.analysis.access_functions import Span
+from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.reuse import FULL, overlap, overlap_in
+from tilesmith.scheduler.features.loop_nest import line
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.rewrites.passes import normalise
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from support.small_pipelines import E, F, clamp, harris, stage, total, x, y
 
-from scheduler.analysis.sliding_windows import Windows, group_follows, group_spans, windows
-from scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.analysis.sliding_windows import Windows, group_follows, group_spans, windows
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
 ITERATIONS = 30
 

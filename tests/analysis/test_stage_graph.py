@@ -2,7 +2,7 @@
 
 from support.small_pipelines import F, pipeline, stage, total, x
 
-from scheduler.analysis.stage_graph import stage_graph
+from tilesmith.scheduler.analysis.stage_graph import stage_graph
 
 
 def test_dead_stages_are_left_out() -> None:

@@ -16,7 +16,7 @@ from benchmarks.contender import allocate, layout
 from benchmarks.contest import ContenderError, Entry, agreement
 from benchmarks.figures import Figure, as_data, median
 from benchmarks.problem import Problem, at_regions
-from scheduler import pipelines
+from tilesmith.scheduler import pipelines
 
 RIGHT = "o[y * ob->stride[1] + x] = (uint16_t)(row(y) + row(y + 1) + row(y + 2)) / 3;"
 KERNELS = {

@@ -16,12 +16,12 @@ from benchmarks.drawing import drawn
 from benchmarks.drawing.compose import MOST_WORK, STAGES
 from benchmarks.drawing.work import work
 from benchmarks.problem import at_estimates
-from scheduler.frontends.document.document import canonical_json, load
-from scheduler.interpreter.interpreter import interpret
-from scheduler.ir.pipeline.arguments import Image
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import autoschedule
+from tilesmith.scheduler.frontends.document.document import canonical_json, load
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.ir.pipeline.arguments import Image
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import autoschedule
 
 SEEDS = range(60)
 SMALL = (96, 64)

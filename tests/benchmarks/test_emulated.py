@@ -17,10 +17,10 @@ from benchmarks.emulated import Counted, Emulated, machines, with_fewer_rows, wo
 from benchmarks.emulated_findings import CONTENDERS, Finding, finding, tables
 from benchmarks.everywhere import Contenders
 from benchmarks.findings import DEFAULT, PAPER, ROOT
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import to_document
-from scheduler.search import root_schedule
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import to_document
+from tilesmith.scheduler.search import root_schedule
 
 
 def small(value: str = "s(x, y - 1) + s(x, y + 1)") -> Pipeline:

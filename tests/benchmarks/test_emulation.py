@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from support.tools import require_tool
 
-import platforms
-from app.runtime.build import build
 from benchmarks.contest import BUILD
 from benchmarks.documents import pipeline_of
 from benchmarks.emulation import PROCESSORS, Counts, EmulationError, emulated, plugin, without_sve
 from benchmarks.problem import at_estimates
-from platforms import CpuPlatform
-from scheduler.compiler import compile_pipeline
+from tilesmith import platforms
+from tilesmith.app.runtime.build import build
+from tilesmith.platforms import CpuPlatform
+from tilesmith.scheduler.compiler import compile_pipeline
 
 COMPILER, EMULATOR, LIBRARIES = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
 LINE, WAYS, SETS, OUTER = 64, 4, 8, 64

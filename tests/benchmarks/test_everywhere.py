@@ -18,8 +18,8 @@ from benchmarks.findings import DEFAULT, ESTIMATED, PAPER, ROOT, finding, same_c
 from benchmarks.interleaved import Library, Loop, agree, in_turns
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.verdicts import verdict
-from platforms.cpu.detect import host
-from scheduler.frontends.document.document import canonical_json, load
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.frontends.document.document import canonical_json, load
 
 JOB = Job("small", NATIVE, "gcc", 1)
 

@@ -7,8 +7,8 @@ from support.machines import machine
 from support.shipped import loaded
 
 from benchmarks.sampling import samples
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 
 @pytest.mark.parametrize("name", ["blur", "harris"])

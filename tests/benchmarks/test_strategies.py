@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.strategies import STRATEGIES, TIMED, Bound, ratio, show
-from scheduler.strategies import catalog
+from tilesmith.scheduler.strategies import catalog
 
 
 def figures(**rounds: list[float | None]) -> dict[str, dict[str, Any]]:

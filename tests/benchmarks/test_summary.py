@@ -8,9 +8,9 @@ from benchmarks import compare, earlier, halide_peers, summary
 from benchmarks.bound import Bound, bound
 from benchmarks.builds import NATIVE, instruction_sets, machine_of, platform_of
 from benchmarks.problem import at_estimates, at_regions
-from platforms.cpu.detect import host
-from scheduler import pipelines
-from scheduler.errors import ScheduleError
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import ScheduleError
 
 
 def contender(name, ratio, best_ms=2.0):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.arguments import InputFile, parse
-from app.cli.report import UsageError
-from scheduler.ir.pipeline.expressions import Const
-from scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage
-from scheduler.ir.pipeline.types import FLOAT32, INT32, TYPES, UINT8
+from tilesmith.app.cli.arguments import InputFile, parse
+from tilesmith.app.cli.report import UsageError
+from tilesmith.scheduler.ir.pipeline.expressions import Const
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, TYPES, UINT8
 
 
 def pipeline():

@@ -10,15 +10,15 @@ import yaml
 from support.calibration import quick_calibration
 from typer.testing import CliRunner
 
-import platforms
-from app.cli import app, calibration
-from app.profiler import calibrate, first_use
-from app.profiler.calibrate import QUICK
-from app.runtime.errors import CompileError
-from app.service.db import Database
-from app.service.main import create_app
-from app.service.platforms.service import Platforms
-from app.service.settings import Settings
+from tilesmith import platforms
+from tilesmith.app.cli import app, calibration
+from tilesmith.app.profiler import calibrate, first_use
+from tilesmith.app.profiler.calibrate import QUICK
+from tilesmith.app.runtime.errors import CompileError
+from tilesmith.app.service.db import Database
+from tilesmith.app.service.main import create_app
+from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.settings import Settings
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.cli.report import excerpt, resolve
-from scheduler import pipelines
+from tilesmith.app.cli import app
+from tilesmith.app.cli.report import excerpt, resolve
+from tilesmith.scheduler import pipelines
 
 BAD = {
     "format": 1,
@@ -261,7 +261,7 @@ def test_a_port_that_is_taken(tmp_path, monkeypatch):
 
 
 def test_help_loads_nothing_heavy():
-    code = "import sys, app.cli; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    code = "import sys, tilesmith.app.cli; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     modules = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     heavy = {"numpy", "networkx", "pydantic", "fastapi", "sqlalchemy", "skimage", "PIL", "httpx", "rich", "yaml"}
     assert not heavy & set(modules)
@@ -271,7 +271,7 @@ def test_a_reader_that_goes_away_is_no_error():
     read, write = os.pipe()
     os.close(read)
     with io.FileIO(write, "w") as closed:
-        code = "from app.cli import main; main()"
+        code = "from tilesmith.app.cli import main; main()"
         arguments = [sys.executable, "-c", code, "pipelines", "show", "interpolate"]
         result = subprocess.run(arguments, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
     assert result.returncode in (0, 1)

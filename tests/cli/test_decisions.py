@@ -7,10 +7,10 @@ from support.machines import machine
 from support.tools import require_tool
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.cli.decisions import fixed
-from scheduler import pipelines
-from scheduler.search.constraints.document import to_document
+from tilesmith.app.cli import app
+from tilesmith.app.cli.decisions import fixed
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.search.constraints.document import to_document
 
 
 def tilesmith(*arguments, status=0):

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from app.cli import app
+from tilesmith.app.cli import app
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 from support.modules import require_module
 from typer.testing import CliRunner
 
-from app.cli import app
-from scheduler.frontends.document.document import load, load_text
+from tilesmith.app.cli import app
+from tilesmith.scheduler.frontends.document.document import load, load_text
 
 FILE = """
 import halide as hl

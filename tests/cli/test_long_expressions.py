@@ -20,7 +20,7 @@ def test_a_sum_of_five_hundred_terms(tmp_path: Path) -> None:
     }
     path = tmp_path / "long.json"
     path.write_text(json.dumps(document))
-    command = [sys.executable, "-c", "from app.cli import main; main()", "schedule", str(path), "--json"]
+    command = [sys.executable, "-c", "from tilesmith.app.cli import main; main()", "schedule", str(path), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pipeline"] == "long"

@@ -9,15 +9,15 @@ import pytest
 from support.machines import machine
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.cli.passes import NAMES, watched
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
-from scheduler.errors import InternalError
-from scheduler.frontends.document.document import load_text
-from scheduler.ir.index import sym
-from scheduler.ir.loop.parser import parse_program
-from scheduler.ir.loop.program import Let, Program
+from tilesmith.app.cli import app
+from tilesmith.app.cli.passes import NAMES, watched
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.errors import InternalError
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.ir.index import sym
+from tilesmith.scheduler.ir.loop.parser import parse_program
+from tilesmith.scheduler.ir.loop.program import Let, Program
 
 
 def schedule(*arguments: str, status: int = 0) -> tuple[str, str]:

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-import platforms
-from app.cli import app
-from app.runtime.errors import RunError
-from scheduler import pipelines
+from tilesmith import platforms
+from tilesmith.app.cli import app
+from tilesmith.app.runtime.errors import RunError
+from tilesmith.scheduler import pipelines
 
 pytestmark = pytest.mark.slow
 
@@ -199,23 +199,23 @@ def test_a_run_that_fails(monkeypatch):
     def fail(*_, **__):
         raise RunError("run_timeout", "the run took longer than 120 s", "killed")
 
-    monkeypatch.setattr("app.runtime.run.run", fail)
+    monkeypatch.setattr("tilesmith.app.runtime.run.run", fail)
     result = tilesmith("run", "sobel", "--estimates", status=5)
     assert result.stderr == "error: the run took longer than 120 s\n  killed\n"
 
 
 def test_a_search_without_a_result(monkeypatch):
-    from scheduler.errors import ScheduleError
+    from tilesmith.scheduler.errors import ScheduleError
 
     def fail(*_, **__):
         raise ScheduleError("no tile fits the caches")
 
-    monkeypatch.setattr("scheduler.compiler.compile_pipeline", fail)
+    monkeypatch.setattr("tilesmith.scheduler.compiler.compile_pipeline", fail)
     assert tilesmith("schedule", "sobel", status=3).stderr == "error: no tile fits the caches\n"
 
 
 def test_quiet_when_not_a_terminal():
-    code = "from app.cli import main; main()"
+    code = "from tilesmith.app.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "run", "sobel", "--estimates", "--json"],
         capture_output=True,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from scheduler.strategies import catalog
-from scheduler.strategies.rules import names
+from tilesmith.app.cli import app
+from tilesmith.scheduler.strategies import catalog
+from tilesmith.scheduler.strategies.rules import names
 
 MACHINE = ("--platform", "i7-6700")
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 import tenacity.nap
 
-from app.client import Client, ServiceError
+from tilesmith.app.client import Client, ServiceError
 
 PROBLEM = {
     "type": "/v1/errors#bad_document",

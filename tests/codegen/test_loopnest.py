@@ -1,9 +1,9 @@
 """The loop nest of a schedule as text, where there are updates and factors in it."""
 
-from scheduler.codegen.loopnest import to_text
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.schedule import Factor, Group, Schedule, Tile, UpdateLoops, Vector
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.codegen.loopnest import to_text
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Group, Schedule, Tile, UpdateLoops, Vector
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 PIPELINE = load(
     {

@@ -9,20 +9,20 @@ from support.methods import PAPER
 from support.random_schedules import random_schedule
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, unsharp, x, y
 
-import scheduler.pipelines
-from scheduler.codegen import loopnest
-from scheduler.codegen.halide import source
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import autoschedule, explain
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.codegen import loopnest
+from tilesmith.scheduler.codegen.halide import source
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import autoschedule, explain
 
 Golden = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
 def test_forms_of_shipped_pipelines(name: str, golden: Golden) -> None:
-    of = scheduler.pipelines.load(name)
+    of = pipelines.load(name)
     result = autoschedule(of, machine(), PAPER)
     golden(f"{name}.loopnest.txt", loopnest.to_text(result.plan))
     golden(f"{name}.schedule.h", source.to_cpp(result.plan))

@@ -16,11 +16,11 @@ from types import FrameType
 import pytest
 from support.machines import machine
 
-from scheduler import compiler, pipelines
-from scheduler.compiler import compile_pipeline, generate
-from scheduler.ir.pass_manager import PassPipeline
-from scheduler.ir.plan import Plan
-from scheduler.rewrites.passes import REWRITES, with_joinings, with_separations
+from tilesmith.scheduler import compiler, pipelines
+from tilesmith.scheduler.compiler import compile_pipeline, generate
+from tilesmith.scheduler.ir.pass_manager import PassPipeline
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.rewrites.passes import REWRITES, with_joinings, with_separations
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
@@ -131,14 +131,14 @@ def test_a_climb_is_seen() -> None:
     """To a method of an object from above; to a function that was handed down it is none."""
     below: dict[str, Callable[[object], object]] = {}
     text = "def asks(answer): return answer.schedule\ndef calls(function): return function()"
-    exec(compile(text, f"{ROOT}/scheduler/ir/below.py", "exec"), below)
+    exec(compile(text, f"{ROOT}/tilesmith/scheduler/ir/below.py", "exec"), below)
     found, answer = Trace(), compile_pipeline(pipelines.load("blur"), machine())
     with tracing(found.called):
         below["calls"](partial(generate, answer.pipeline, answer.schedule, machine()))
     assert not found.climbs
     with tracing(found.called):
         below["asks"](answer)
-    assert found.climbs == {("scheduler.ir asks", "scheduler.compiler Compiled.schedule"): 1}
+    assert found.climbs == {("tilesmith.scheduler.ir asks", "tilesmith.scheduler.compiler Compiled.schedule"): 1}
 
 
 PHASES = ["rewrites", "legality", "lowering", "loop_passes", "codegen"]
@@ -154,7 +154,7 @@ def test_a_schedule_goes_down_from_floor_to_floor_and_never_back() -> None:
         layer = layer_of(frame.f_code.co_filename)
         calls = caller.f_code.co_filename == compiler.__file__ or caller.f_code is PassPipeline.__call__.__code__
         if calls and layer is not None:
-            entered.append(layer.removeprefix("scheduler."))
+            entered.append(layer.removeprefix("tilesmith.scheduler."))
         if frame.f_code in remakes:
             rewriting.append(entered[-1])
 

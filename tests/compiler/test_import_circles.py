@@ -6,7 +6,7 @@ from pathlib import Path
 import networkx as nx
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("app", "benchmarks", "cost_models", "platforms", "scheduler")
+PACKAGES = ("tilesmith", "benchmarks")
 
 
 def modules() -> dict[str, Path]:

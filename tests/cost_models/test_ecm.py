@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cost_models.counts import GroupCounts, StageCounts
-from cost_models.ecm import Ecm
-from cost_models.ecm.machine import machine_of
-from cost_models.operations import Operations
-from cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
-from platforms import CpuPlatform, catalog
+from tilesmith.cost_models.counts import GroupCounts, StageCounts
+from tilesmith.cost_models.ecm import Ecm
+from tilesmith.cost_models.ecm.machine import machine_of
+from tilesmith.cost_models.operations import Operations
+from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
+from tilesmith.platforms import CpuPlatform, catalog
 
 FAR = 1e12
 """Bytes that fit no cache."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cost_models import Ecm, Taco2019, registry
-from cost_models.registry import UnknownCostModel, cost_model, names, register
+from tilesmith.cost_models import Ecm, Taco2019, registry
+from tilesmith.cost_models.registry import UnknownCostModel, cost_model, names, register
 
 
 def test_models_are_made_by_name():

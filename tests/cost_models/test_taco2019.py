@@ -4,14 +4,24 @@ import numpy as np
 import pytest
 from support.small_pipelines import F, pipeline, stage, x, y
 
-import platforms
-from cost_models import Breakdown, GroupCounts, LoadCounts, Operations, StageCost, StageCounts, Taco2019, Term, combined
-from cost_models.taco2019 import arithmetic_cost, load_cost
-from scheduler.features.fusion_group import effective, members_of
-from scheduler.features.group_counts import Levels, group_counts
-from scheduler.features.loop_nest import Nest, axis
-from scheduler.features.pipeline_features import gather
-from scheduler.rewrites.passes import normalise
+from tilesmith import platforms
+from tilesmith.cost_models import (
+    Breakdown,
+    GroupCounts,
+    LoadCounts,
+    Operations,
+    StageCost,
+    StageCounts,
+    Taco2019,
+    Term,
+    combined,
+)
+from tilesmith.cost_models.taco2019 import arithmetic_cost, load_cost
+from tilesmith.scheduler.features.fusion_group import effective, members_of
+from tilesmith.scheduler.features.group_counts import Levels, group_counts
+from tilesmith.scheduler.features.loop_nest import Nest, axis
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.rewrites.passes import normalise
 
 B_X, B_Y = 1024, 512
 ROWS = ("x.inner", "y.inner", "x.outer", "y.outer")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from app.service.errors import CODES
-from app.service.jobs.states import STATES
-from app.service.main import create_app
-from app.service.metrics import Metrics
-from app.service.settings import Settings
-from app.service.tokens.service import SCOPES
-from scheduler.frontends.document.limits import Limits
+from tilesmith.app.service.errors import CODES
+from tilesmith.app.service.jobs.states import STATES
+from tilesmith.app.service.main import create_app
+from tilesmith.app.service.metrics import Metrics
+from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.tokens.service import SCOPES
+from tilesmith.scheduler.frontends.document.limits import Limits
 
 DOCS = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 

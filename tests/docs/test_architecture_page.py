@@ -12,11 +12,11 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 def test_files_of_the_page_are_there() -> None:
     named = re.findall(r"`([a-z_0-9]+/[a-z_0-9/]*(?:\.py)?)`", PAGE)
     assert named
-    assert [n for n in named if not (ROOT / n).exists() and not (ROOT / "scheduler" / n).exists()] == []
+    assert [n for n in named if not (ROOT / n).exists() and not (ROOT / "tilesmith" / "scheduler" / n).exists()] == []
 
 
 def test_every_package_is_on_the_page() -> None:
-    packages = [p.parent for top in ("app", "scheduler") for p in (ROOT / top).glob("*/__init__.py")]
+    packages = [p.parent for top in ("app", "scheduler") for p in (ROOT / "tilesmith" / top).glob("*/__init__.py")]
     assert [str(p.relative_to(ROOT)) for p in packages if f"`{p.relative_to(ROOT)}`" not in PAGE] == [
-        "scheduler/pipelines"
+        "tilesmith/scheduler/pipelines"
     ]

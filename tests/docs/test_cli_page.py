@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from app.cli import app, report
+from tilesmith.app.cli import app, report
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 COMMAND = typer.main.get_command(app)

@@ -9,14 +9,14 @@ from typing import Any, get_args
 
 import pytest
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.codes import CODES
-from scheduler.frontends.document.document import load, load_text, to_document
-from scheduler.frontends.document.functions import FUNCTIONS
-from scheduler.frontends.document.limits import Limits
-from scheduler.frontends.document.operators import BINARY, COMPARE
-from scheduler.frontends.document.parser import REDUCTIONS
-from scheduler.frontends.document.schema import (
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.codes import CODES
+from tilesmith.scheduler.frontends.document.document import load, load_text, to_document
+from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.frontends.document.operators import BINARY, COMPARE
+from tilesmith.scheduler.frontends.document.parser import REDUCTIONS
+from tilesmith.scheduler.frontends.document.schema import (
     BoundaryKind,
     InputDocument,
     ParamDocument,
@@ -25,7 +25,7 @@ from scheduler.frontends.document.schema import (
     TypeName,
     UpdateDocument,
 )
-from scheduler.ir.pipeline.types import TYPES
+from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipeline-format.md").read_text(encoding="utf-8")
 

@@ -11,12 +11,12 @@ from typing import get_args
 import pytest
 from support.loop_text import before
 
-from scheduler.frontends.document.document import load_text
-from scheduler.ir.loop import ops
-from scheduler.ir.loop.printer import print_program
-from scheduler.ir.loop.program import Statement
-from scheduler.ir.loop.syntax import FORMATS, INFIX, UNARY
-from scheduler.loop_passes.passes import PASSES
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.printer import print_program
+from tilesmith.scheduler.ir.loop.program import Statement
+from tilesmith.scheduler.ir.loop.syntax import FORMATS, INFIX, UNARY
+from tilesmith.scheduler.loop_passes.passes import PASSES
 
 PAGE = Path(__file__).parents[2] / "docs" / "loop-ir.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from scheduler.frontends.document.document import load_text
-from scheduler.frontends.python import patterns
-from scheduler.pipelines import load as shipped
+from tilesmith.app.cli import app
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.frontends.python import patterns
+from tilesmith.scheduler.pipelines import load as shipped
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "patterns.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load_text
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load_text
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "pipelines.md").read_text(encoding="utf-8")

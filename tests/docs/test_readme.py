@@ -72,7 +72,7 @@ def run(command, folder):
     if ">" in arguments:
         target = folder / arguments[arguments.index(">") + 1]
         arguments = arguments[: arguments.index(">")]
-    program = [sys.executable, "-c", "from app.cli import main; main()"]
+    program = [sys.executable, "-c", "from tilesmith.app.cli import main; main()"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     done = subprocess.run(
         program + arguments[1:], cwd=folder, env=environment, capture_output=True, text=True, check=False

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.limits import Limits
-from scheduler.frontends.document.safe_loader import read_yaml
-from scheduler.rewrites.expression_rules import document, reader
-from scheduler.rewrites.expression_rules.application import DEEPEST, MOST_PARTS
-from scheduler.rewrites.expression_rules.conditions import KINDS, special
-from scheduler.rewrites.expression_rules.document import RuleDocument, rules_of
-from scheduler.rewrites.expression_rules.library import RULES, SIMPLIFICATIONS
-from scheduler.rewrites.expression_rules.rule import RuleText
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.frontends.document.safe_loader import read_yaml
+from tilesmith.scheduler.rewrites.expression_rules import document, reader
+from tilesmith.scheduler.rewrites.expression_rules.application import DEEPEST, MOST_PARTS
+from tilesmith.scheduler.rewrites.expression_rules.conditions import KINDS, special
+from tilesmith.scheduler.rewrites.expression_rules.document import RuleDocument, rules_of
+from tilesmith.scheduler.rewrites.expression_rules.library import RULES, SIMPLIFICATIONS
+from tilesmith.scheduler.rewrites.expression_rules.rule import RuleText
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 

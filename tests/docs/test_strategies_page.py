@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from platforms.catalog import get
-from scheduler import pipelines
-from scheduler.strategies.document import document_words, load_text
-from scheduler.strategies.predicates import FACTS
-from scheduler.strategies.registry import RULES
-from scheduler.strategies.rules import names
-from scheduler.strategies.state import State, begin
+from tilesmith.platforms.catalog import get
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.strategies.document import document_words, load_text
+from tilesmith.scheduler.strategies.predicates import FACTS
+from tilesmith.scheduler.strategies.registry import RULES
+from tilesmith.scheduler.strategies.rules import names
+from tilesmith.scheduler.strategies.state import State, begin
 
 PAGE = (Path(__file__).parents[2] / "docs" / "strategies.md").read_text(encoding="utf-8")
 YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)

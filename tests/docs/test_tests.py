@@ -24,7 +24,7 @@ def test_folders_are_packages_or_known_exceptions() -> None:
         if str(folder) not in ELSEWHERE
         and not any(
             (ROOT / above / folder).with_suffix(suffix).exists()
-            for above in ("scheduler", "app", "")
+            for above in ("tilesmith/scheduler", "tilesmith/app", "tilesmith", "")
             for suffix in ("", ".py")
         )
     ]

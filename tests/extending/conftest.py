@@ -8,19 +8,18 @@ from typing import Any
 
 import pytest
 
-import cost_models.registry
-import scheduler.codegen.registry
-import scheduler.frontends.registry
-import scheduler.ir.schedule.primitives.registry
-import scheduler.strategies.document
-import scheduler.strategies.registry
+from tilesmith.cost_models import registry as cost_models
+from tilesmith.scheduler.codegen import registry as backends
+from tilesmith.scheduler.frontends import registry as importers
+from tilesmith.scheduler.ir.schedule.primitives import registry as primitives
+from tilesmith.scheduler.strategies import registry as strategies
 
 REGISTRIES: tuple[dict[str, Any], ...] = (
-    cost_models.registry._MODELS,
-    scheduler.codegen.registry._BACKENDS,
-    scheduler.frontends.registry._IMPORTERS,
-    scheduler.ir.schedule.primitives.registry._PRIMITIVES,
-    scheduler.strategies.registry.RULES,
+    cost_models._MODELS,
+    backends._BACKENDS,
+    importers._IMPORTERS,
+    primitives._PRIMITIVES,
+    strategies.RULES,
 )
 
 

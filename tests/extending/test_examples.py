@@ -13,25 +13,25 @@ import pytest
 from support.loop_programs import run_program
 from typer.testing import CliRunner, Result
 
-import platforms
-from app.cli import app
-from app.plugins import load_plugins
-from scheduler import pipelines
-from scheduler.compiler import Compiled, Options, compile_pipeline
-from scheduler.errors import NoBackend, ScheduleError
-from scheduler.frontends.document.limits import Limits
-from scheduler.frontends.document.safe_loader import read_yaml
-from scheduler.frontends.importer import ImportFailed
-from scheduler.frontends.registry import importer_of
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.legality.verifier import check
-from scheduler.loop_passes.passes import optimize
-from scheduler.lowering import lower
-from scheduler.rewrites.refusal import Refusal
-from scheduler.strategies.document import load_text, steps_from_document
-from scheduler.strategies.registry import RULES
-from scheduler.strategies.state import State, begin
+from tilesmith import platforms
+from tilesmith.app.cli import app
+from tilesmith.app.plugins import load_plugins
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Compiled, Options, compile_pipeline
+from tilesmith.scheduler.errors import NoBackend, ScheduleError
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.frontends.document.safe_loader import read_yaml
+from tilesmith.scheduler.frontends.importer import ImportFailed
+from tilesmith.scheduler.frontends.registry import importer_of
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.loop_passes.passes import optimize
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.strategies.document import load_text, steps_from_document
+from tilesmith.scheduler.strategies.registry import RULES
+from tilesmith.scheduler.strategies.state import State, begin
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "extending"

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app import plugins
-from app.cli import app
-from app.service.main import create_app
-from app.service.schedules.engine import Engine
-from app.service.settings import Settings
-from cost_models import registry
-from scheduler.frontends.python.files import PythonFileError
+from tilesmith.app import plugins
+from tilesmith.app.cli import app
+from tilesmith.app.service.main import create_app
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.settings import Settings
+from tilesmith.cost_models import registry
+from tilesmith.scheduler.frontends.python.files import PythonFileError
 
 REGISTERS = """
-from cost_models.ecm import Ecm
-from cost_models.registry import register
+from tilesmith.cost_models.ecm import Ecm
+from tilesmith.cost_models.registry import register
 
 register("theirs", Ecm)
 """
@@ -63,7 +63,7 @@ def test_an_entry_point_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         ("import nothing_like_it", "ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("def f(:", "SyntaxError"),
         ("raise SystemExit(1)", "SystemExit"),
-        ("from cost_models.registry import register\nregister('ecm', int)", "there is a cost model 'ecm' already"),
+        ("from tilesmith.cost_models.registry import register\nregister('ecm', int)", "there is a cost model 'ecm' already"),
     ],
 )
 def test_a_file_that_fails_is_named_with_its_line(file: Callable[[str], str], text: str, message: str) -> None:

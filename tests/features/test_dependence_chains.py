@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.features.dependence_chains import CHOICE, FLOAT, GATHER, LOAD, QUOTIENT, chain
-from scheduler.frontends.document.document import load
+from tilesmith.scheduler.features.dependence_chains import CHOICE, FLOAT, GATHER, LOAD, QUOTIENT, chain
+from tilesmith.scheduler.frontends.document.document import load
 
 INPUTS = [{"name": "f", "type": "float32", "dims": ["x", "y", "c"]}, {"name": "g", "type": "float32", "dims": ["x"]}]
 

@@ -7,14 +7,14 @@ import pytest
 from support.enumerated import Found, Walk
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, total, unsharp, x, y
 
-from cost_models.counts import GroupCounts
-from scheduler.features.fusion_group import effective, members_of
-from scheduler.features.group_counts import Levels, group_counts
-from scheduler.features.loop_nest import Nest, axis
-from scheduler.features.pipeline_features import gather
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
-from scheduler.search.taco2019.levels import fusion_space
+from tilesmith.cost_models.counts import GroupCounts
+from tilesmith.scheduler.features.fusion_group import effective, members_of
+from tilesmith.scheduler.features.group_counts import Levels, group_counts
+from tilesmith.scheduler.features.loop_nest import Nest, axis
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search.taco2019.levels import fusion_space
 
 ORDERS = (
     ("x.inner", "y.inner", "x.outer", "y.outer"),

@@ -3,14 +3,14 @@
 import pytest
 from support.small_pipelines import E, F, clamp, exp, mux, stage, summed, x, y
 
-from cost_models.operations import Operations
-from scheduler.features.operation_counts import element_bytes_used, operations, typed_operations, work_apart
-from scheduler.features.operation_counts import total as all_types
-from scheduler.features.pipeline_features import gather
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Select, Unary, Var
-from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
-from scheduler.rewrites.passes import normalise
+from tilesmith.cost_models.operations import Operations
+from tilesmith.scheduler.features.operation_counts import element_bytes_used, operations, typed_operations, work_apart
+from tilesmith.scheduler.features.operation_counts import total as all_types
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Select, Unary, Var
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.rewrites.passes import normalise
 
 f, g = F("f"), F("g", INT32)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from support.small_pipelines import E, F, harris, mux, pipeline, stage, x, y
 
-from scheduler.analysis.estimated_bounds import estimated_regions
-from scheduler.features.fusion_group import effective, members_of
-from scheduler.features.pipeline_features import gather
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.expressions import Var
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
+from tilesmith.scheduler.features.fusion_group import effective, members_of
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.expressions import Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior")
 

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter import interpreter
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
-from scheduler.rewrites.split_separable import put_in
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter import interpreter
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.rewrites.split_separable import put_in
 
 SEEDS = range(150)
 

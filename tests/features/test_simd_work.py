@@ -10,29 +10,29 @@ from math import inf
 import pytest
 from support.small_pipelines import E, F, blur, c, clamp, harris, pipeline, stage, total, x, y
 
-from cost_models.counts import GroupCounts
-from cost_models.work import Chain, Work
-from platforms import catalog
-from scheduler import pipelines
-from scheduler.compiler import generate
-from scheduler.features import cache_traffic
-from scheduler.features.dependence_chains import FLOAT, LOAD, QUOTIENT
-from scheduler.features.execution_mode import Run, Running
-from scheduler.features.fusion_group import effective, members_of
-from scheduler.features.group_counts import Levels
-from scheduler.features.interleaved_channels import fours
-from scheduler.features.loop_nest import Nest, axis
-from scheduler.features.pipeline_features import gather
-from scheduler.features.schedule_features import counts_of, predict
-from scheduler.features.simd_work import worked_counts
-from scheduler.frontends.document.document import load, load_text
-from scheduler.ir.pipeline.expressions import Call, Const
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import FLOAT32, INT32
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import SearchOptions, autoschedule
-from scheduler.search.vectorize_and_parallelize import root_schedule
+from tilesmith.cost_models.counts import GroupCounts
+from tilesmith.cost_models.work import Chain, Work
+from tilesmith.platforms import catalog
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import generate
+from tilesmith.scheduler.features import cache_traffic
+from tilesmith.scheduler.features.dependence_chains import FLOAT, LOAD, QUOTIENT
+from tilesmith.scheduler.features.execution_mode import Run, Running
+from tilesmith.scheduler.features.fusion_group import effective, members_of
+from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.interleaved_channels import fours
+from tilesmith.scheduler.features.loop_nest import Nest, axis
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.schedule_features import counts_of, predict
+from tilesmith.scheduler.features.simd_work import worked_counts
+from tilesmith.scheduler.frontends.document.document import load, load_text
+from tilesmith.scheduler.ir.pipeline.expressions import Call, Const
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
 
 ORDERS = (
     ("x.inner", "y.inner", "x.outer", "y.outer"),
@@ -347,7 +347,7 @@ def test_down_a_column_each_point_is_a_line() -> None:
 
 
 def test_the_same_schedule_has_the_same_price() -> None:
-    from cost_models import Ecm
+    from tilesmith.cost_models import Ecm
 
     platform = catalog.get("i7-6700")
     for name in ("blur", "unsharp", "camera_pipe"):

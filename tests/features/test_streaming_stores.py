@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.features.streaming_stores import line_vectors
+from tilesmith.scheduler.features.streaming_stores import line_vectors
 
 
 @pytest.mark.parametrize(

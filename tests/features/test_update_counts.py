@@ -5,16 +5,16 @@ from support.enumerated import Walk
 from support.small_pipelines import E, F, exp, pipeline, stage, x, y
 from support.small_updates import histograms, r, scans, update, variable
 
-from scheduler import pipelines
-from scheduler.features.fusion_group import effective, members_of
-from scheduler.features.group_counts import Levels, group_counts
-from scheduler.features.loop_nest import Nest, axis
-from scheduler.features.pipeline_features import gather
-from scheduler.features.unroll_and_jam import points_together
-from scheduler.ir.pipeline.expressions import Const
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import FLOAT32
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.fusion_group import effective, members_of
+from tilesmith.scheduler.features.group_counts import Levels, group_counts
+from tilesmith.scheduler.features.loop_nest import Nest, axis
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.unroll_and_jam import points_together
+from tilesmith.scheduler.ir.pipeline.expressions import Const
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32
+from tilesmith.scheduler.rewrites.passes import normalise
 
 ORDERS = (("x.inner", "y.inner", "x.outer", "y.outer"), ("x.inner", "y.inner", "y.outer", "x.outer"))
 

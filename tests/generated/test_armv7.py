@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from support.tools import require_tool
 
-import platforms
-from app.runtime.build import build
-from app.runtime.run import run
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import at_estimates
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.errors import NoBackend
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import interpret
-from scheduler.ir.pipeline.arguments import Image
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith import platforms
+from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.run import run
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.errors import NoBackend
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.ir.pipeline.arguments import Image
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 pytestmark = pytest.mark.slow
 

@@ -12,14 +12,14 @@ from support.machines import here
 from support.native import build, call, source_of
 from support.random_schedules import random_schedule
 
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.arguments import ArgumentError, RegionError
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, RegionError
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 N = 37
 

@@ -12,13 +12,13 @@ from support.machines import here
 from support.native import Buffer, Region, build
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import compile_pipeline
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
 
 
 def compiled(pipeline: Pipeline) -> tuple[ctypes.CDLL, CSource]:

@@ -15,10 +15,10 @@ from support.random_cases import judged_in_children
 from support.shipped import LONG, TOLERANCE, Problem, assert_right, problem, scheduled
 from support.tools import require_compiler, require_tool
 
-import platforms
-from scheduler import pipelines
-from scheduler.codegen.artifact import CSource
-from scheduler.codegen.c.types import element, literal
+from tilesmith import platforms
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.types import element, literal
 
 NAMES = [name for name in pipelines.names() if name not in LONG]
 SIZES = ("1x1", "7x3", "shifted")

@@ -11,13 +11,13 @@ from support.machines import here
 from support.native import build, call
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.expression_rules.application import Rule, apply, matches
-from scheduler.rewrites.expression_rules.library import RULES, rule
-from scheduler.rewrites.inline_stage import inlined
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.expression_rules.application import Rule, apply, matches
+from tilesmith.scheduler.rewrites.expression_rules.library import RULES, rule
+from tilesmith.scheduler.rewrites.inline_stage import inlined
 
 
 @cache

@@ -13,14 +13,14 @@ from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, 
 from support.machines import here
 from support.native import build, source_of
 
-from scheduler.analysis.bounds_inference import required_boxes
-from scheduler.compiler import compile_pipeline
-from scheduler.errors import ScheduleError
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.index import const
-from scheduler.ir.pipeline.arguments import ArgumentError
-from scheduler.ir.schedule.schedule import Group, Schedule
+from tilesmith.scheduler.analysis.bounds_inference import required_boxes
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.errors import ScheduleError
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule
 
 # Pointers to rows stand as far before a buffer as its min says: whether that passes the end of all memory is a
 # matter of where the buffer happens to lie, and only the difference counts.

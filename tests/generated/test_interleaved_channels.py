@@ -12,11 +12,11 @@ from support.buffers import invoke, view
 from support.machines import here, machine
 from support.native import build, source_of
 
-from scheduler.codegen.artifact import CSource
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 
 COMPILERS = ("gcc", "clang")
 WIDTH, HEIGHT = 71, 5

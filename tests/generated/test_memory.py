@@ -19,10 +19,10 @@ from support.native import call, source_of
 from support.shipped import assert_right, loaded, problem
 from support.tools import require_compiler
 
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.search import root_schedule
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.search import root_schedule
 
 COUNTED = Path(__file__).parents[1] / "support" / "counted_memory.c"
 

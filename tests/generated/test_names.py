@@ -7,11 +7,11 @@ import pytest
 from support.machines import here
 from support.native import build, call
 
-from scheduler.codegen.c.prelude import HELPERS
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.codegen.c.prelude import HELPERS
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.loop.builder import Builder
 
 NAMES = (
     "int", "main", "printf", "NULL", "restrict", "memory", "status", "query", "linux", "unix", "errno",

@@ -10,10 +10,10 @@ from support.random_cases import random_case
 from support.random_pipelines import disagreement
 from support.shipped import LONG, assert_right, problem, scheduled
 
-from scheduler import pipelines
-from scheduler.compiler import generate
-from scheduler.interpreter.interpreter import interpret
-from scheduler.search import root_schedule
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import generate
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.search import root_schedule
 
 NAMES = tuple(name for name in pipelines.names() if name not in LONG)
 

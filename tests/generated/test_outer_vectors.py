@@ -11,11 +11,11 @@ from support.native import build, call, source_of
 from support.random_schedules import random_schedule
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector, inner
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector, inner
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 STRICT_FLAGS = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")
 

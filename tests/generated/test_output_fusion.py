@@ -13,24 +13,24 @@ from support.native import source_of
 from support.random_cases import case_of, judge
 from support.tools import require_tool
 
-from app.runtime.build import build
-from app.runtime.regions import largest_regions
-from app.runtime.run import run
-from scheduler.codegen.halide.source import to_cpp, to_python
-from scheduler.codegen.loopnest import to_text
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.errors import IllegalSchedule
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image
-from scheduler.ir.pipeline.arguments import ArgumentError
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.difference import differences
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.schedule import Group, Joining, Schedule
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule, root_schedule
-from scheduler.search.output_fusion import together
+from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.regions import largest_regions
+from tilesmith.app.runtime.run import run
+from tilesmith.scheduler.codegen.halide.source import to_cpp, to_python
+from tilesmith.scheduler.codegen.loopnest import to_text
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.difference import differences
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.schedule import Group, Joining, Schedule
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule, root_schedule
+from tilesmith.scheduler.search.output_fusion import together
 
 GRADIENT = {
     "smooth": ["x", "y", "(img(x - 1, y) + 2 * int32(img(x, y)) + img(x + 1, y)) * 0.25"],

@@ -9,12 +9,12 @@ import pytest
 from support.machines import here
 from support.native import build, call, source_of
 
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
-from scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 RADIUS = "int32(min(float32(n) * scale, 9.5))"
 

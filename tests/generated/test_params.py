@@ -12,12 +12,12 @@ from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, view
 from support.machines import here
 from support.native import build
 
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.arguments import ArgumentError
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 C = {
     "bool": ctypes.c_uint8,

@@ -11,8 +11,8 @@ from support.builds import BUILDS, WIDTHS
 from support.random_cases import METHODS, judge, judged_in_children, random_case
 from support.tools import require_compiler
 
-from scheduler.ir.schedule.schedule import INLINE
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.ir.schedule.schedule import INLINE
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 CASES, CHUNK = 1000, 40
 # most as the compiler gets them done soonest; the others as it makes the most of them

@@ -10,15 +10,15 @@ import pytest
 from support.machines import here, machine
 from support.native import build, call, source_of
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.loop.program import Accumulator, If, Loop
-from scheduler.ir.loop.traversal import walk
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
-from scheduler.legality.verifier import check
-from scheduler.lowering.lower import lower
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.loop.program import Accumulator, If, Loop
+from tilesmith.scheduler.ir.loop.traversal import walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.lowering.lower import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 BYTES = {"name": "bytes", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
 REALS = {"name": "reals", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}

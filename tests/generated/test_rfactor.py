@@ -10,14 +10,14 @@ from support.machines import here
 from support.native import build, call, source_of
 from support.threads import threads
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Factor, Group, Placement, Schedule, UpdateLoops, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.rewrites.rfactor import factored
-from scheduler.search.vectorize_and_parallelize import root_schedule
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Factor, Group, Placement, Schedule, UpdateLoops, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.rewrites.rfactor import factored
+from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
 
 INPUT = {"name": "input", "type": "uint8", "dims": ["x", "y"]}
 LOOPS = "for r in range(input.min.x, input.min.x + input.extent.x) for s in range(input.min.y, input.min.y + input.extent.y)"  # fmt: skip  # noqa: E501

@@ -34,7 +34,7 @@ sys.path[:0] = sys.argv[1:3]
 from support.shipped import SIZES, assert_right, loaded, problem
 from support.machines import here
 from support.native import build, call
-from scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.compiler import compile_pipeline
 
 source = compile_pipeline(loaded(sys.argv[3]), here()).source
 library = build(source, tuple(sys.argv[4:]))
@@ -64,7 +64,7 @@ from support.buffers import invoke, view
 from support.shipped import loaded
 from support.machines import here
 from support.native import build
-from scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.compiler import compile_pipeline
 
 source = compile_pipeline(loaded("blur"), here()).source
 library = build(source, tuple(sys.argv[3:]))

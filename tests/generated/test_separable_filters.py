@@ -10,20 +10,20 @@ from support.machines import here
 from support.native import build, call, source_of
 from support.shipped import loaded
 
-from scheduler.codegen.halide.source import to_cpp
-from scheduler.codegen.loopnest import to_text
-from scheduler.errors import IllegalSchedule
-from scheduler.features.pipeline_features import gather
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Separation, Tile, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import autoschedule, root_schedule
-from scheduler.search.separable_choice import separate
+from tilesmith.scheduler.codegen.halide.source import to_cpp
+from tilesmith.scheduler.codegen.loopnest import to_text
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Separation, Tile, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import autoschedule, root_schedule
+from tilesmith.scheduler.search.separable_choice import separate
 
 MORPHOLOGY = load(
     {

@@ -7,12 +7,12 @@ import pytest
 from support.machines import here
 from support.native import build, call, source_of
 
-from scheduler.codegen.halide.source import to_cpp
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.codegen.halide.source import to_cpp
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 DETAIL = load(
     {

@@ -12,11 +12,11 @@ from support.random_stencils import sliding_schedule
 from support.shipped import assert_right, cases, loaded, problem, scheduled
 from support.threads import threads
 
-from scheduler import pipelines
-from scheduler.codegen.artifact import CSource
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import methods, root_schedule
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import methods, root_schedule
 
 NAMES = pipelines.names()
 

@@ -15,8 +15,8 @@ from support.random_schedules import drawn_schedule
 from support.random_updates import updates_document
 from support.tools import require_tool
 
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.document import to_document
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.document import to_document
 
 FEW = settings(
     max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

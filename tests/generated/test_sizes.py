@@ -14,14 +14,14 @@ from support.odd_sizes import DOCUMENTS
 from support.random_schedules import random_schedule
 from support.shipped import assert_right, loaded, random_array, scheduled
 
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import compile_pipeline
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 
 SMALL = ("blur", "harris", "machado_blur", "sobel", "unsharp")
 LARGE = (

@@ -12,11 +12,11 @@ from support.random_schedules import random_schedule
 from support.random_stencils import sliding_schedule
 from support.shipped import loaded, problem
 
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.search import root_schedule
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.search import root_schedule
 
 FLAGS = ("-O2",)
 

@@ -12,11 +12,11 @@ from support.shipped import assert_right, loaded
 from support.threads import threads
 
 from benchmarks.problem import at_regions
-from scheduler.features.schedule_features import counts_of
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.features.schedule_features import counts_of
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 ROWS = 4
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import ArgumentError, Image, RegionError, interpret, required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import ArgumentError, Image, RegionError, interpret, required_regions
 
 
 def pipeline(*stages, inputs=(), outputs=None, params=()):
@@ -262,7 +262,7 @@ class TestReductions:
     def test_chunks_make_no_difference(self, monkeypatch):
         text = "sum(f(x + r, y + s) * (r + 2 * s) for r in range(-1, 3) for s in range(-1, 2) if r != s)"
         whole = self.value(text)
-        monkeypatch.setattr("scheduler.interpreter.expressions.CHUNK", 5)
+        monkeypatch.setattr("tilesmith.scheduler.interpreter.expressions.CHUNK", 5)
         assert self.value(text) == whole
 
     def test_a_body_without_the_variable(self):

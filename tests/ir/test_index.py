@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from scheduler.ir.index import (
+from tilesmith.scheduler.ir.index import (
     Index,
     change,
     const,

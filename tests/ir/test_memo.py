@@ -6,7 +6,7 @@ import weakref
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from scheduler.ir.memo import Memo, once
+from tilesmith.scheduler.ir.memo import Memo, once
 
 CALLS: list[int] = []
 

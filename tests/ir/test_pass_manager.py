@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.ir.pass_manager import Pass, PassPipeline, PassTimes
+from tilesmith.scheduler.ir.pass_manager import Pass, PassPipeline, PassTimes
 
 
 def passes(*names: str) -> PassPipeline[str]:

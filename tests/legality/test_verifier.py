@@ -7,14 +7,14 @@ from support.machines import machine
 from support.random_schedules import random_schedule
 from support.small_pipelines import F, blur, harris, pipeline, pyramid, stage, unsharp, x, y
 
-from scheduler import pipelines
-from scheduler.errors import IllegalSchedule
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import autoschedule
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import autoschedule
 
 LOOPS = ("x.inner", "y.inner", "x.outer", "y.outer")
 GOOD = Group(

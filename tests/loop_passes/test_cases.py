@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.ir.loop.parser import parse_program
-from scheduler.ir.loop.printer import print_body, print_program
-from scheduler.ir.loop.program import Program
-from scheduler.loop_passes.passes import PASSES
+from tilesmith.scheduler.ir.loop.parser import parse_program
+from tilesmith.scheduler.ir.loop.printer import print_body, print_program
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.loop_passes.passes import PASSES
 
 CASES = Path(__file__).parent / "cases"
 BEFORE, AFTER, UNCHANGED = "--- before\n", "--- after\n", "--- unchanged\n"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from support.machines import machine
 
-from scheduler import pipelines
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.loop_passes.passes import PASSES, optimize
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import REWRITES, rewrite
-from scheduler.search import root_schedule
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.loop_passes.passes import PASSES, optimize
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import REWRITES, rewrite
+from tilesmith.scheduler.search import root_schedule
 
 
 def test_every_pass_says_what_it_expects_and_leaves() -> None:

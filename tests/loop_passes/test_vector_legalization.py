@@ -10,10 +10,10 @@ from support.native import build, call, source_of, widest_vector
 from support.random_cases import random_case
 from support.shipped import scheduled
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.schedule.schedule import Group, Schedule, Vector
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
 pytestmark = pytest.mark.slow
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.lowered import buffer
 
-from scheduler.ir.index import const, sym
-from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.printer import print_body
-from scheduler.ir.loop.values import Lane, Value
-from scheduler.ir.pipeline.types import FLOAT32, UINT8
-from scheduler.lowering.interleaved_channels import apart, channel_of, expect_channels, picked
+from tilesmith.scheduler.ir.index import const, sym
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.printer import print_body
+from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, UINT8
+from tilesmith.scheduler.lowering.interleaved_channels import apart, channel_of, expect_channels, picked
 
 PIXELS = Lane(sym("x"), tuple(range(4)))
 

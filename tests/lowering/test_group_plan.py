@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from support.lowered import group, pipeline
 
-from scheduler.ir.index import const
-from scheduler.ir.schedule.schedule import Placement, Tile
-from scheduler.lowering.group_plan import GroupPlan, Level
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.schedule.schedule import Placement, Tile
+from tilesmith.scheduler.lowering.group_plan import GroupPlan, Level
 
 P = pipeline("g(x, y) + g(x + 1, y)", ("g", "f(x, y) * 2"), dims=("x", "y"))
 ROOT = {name: ((const(0), const(63)), (const(0), const(63))) for name in ("g", "out")}

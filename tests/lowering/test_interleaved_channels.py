@@ -9,10 +9,10 @@ import pytest
 from support.machines import machine
 from support.native import build, call, loops_over_whole_vectors, source_of
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 pytestmark = pytest.mark.slow
 

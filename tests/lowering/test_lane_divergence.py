@@ -11,14 +11,14 @@ from support.native import build, call, source_of
 from support.random_pipelines import random_inputs
 from support.random_schedules import random_schedule
 
-from scheduler.codegen.artifact import CSource
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 
 A = {"name": "a", "dims": ["x", "y"], "value": "sqrt(f(x, y)) + f(x + 1, y)"}
 B = {"name": "b", "dims": ["x", "y"], "value": "f(x, y) * f(x, y + 1) - f(x - 1, y)"}

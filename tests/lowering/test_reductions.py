@@ -8,8 +8,8 @@ import pytest
 from support.machines import machine
 from support.native import source_of
 
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 
 
 @pytest.mark.parametrize("inline", [False, True])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from support.lowered import LANES, pipeline
 
-from scheduler.ir.index import sym
-from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.ops import Shuffle
-from scheduler.ir.loop.program import Define
-from scheduler.ir.loop.values import Lane, Value
-from scheduler.ir.pipeline.types import FLOAT32
-from scheduler.lowering.register_streams import Stream, Streams
+from tilesmith.scheduler.ir.index import sym
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.ops import Shuffle
+from tilesmith.scheduler.ir.loop.program import Define
+from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32
+from tilesmith.scheduler.lowering.register_streams import Stream, Streams
 
 STAGE = pipeline("f(x)").stages[0]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from support.lowered import body, group, pipeline
 
-from scheduler.ir.schedule.schedule import Placement, Vector
+from tilesmith.scheduler.ir.schedule.schedule import Placement, Vector
 
 Golden = Callable[[str, str], None]
 

@@ -14,14 +14,14 @@ from support.native import Region, build, call, source_of
 from support.planar import planar
 from support.shipped import loaded
 
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
-from scheduler.legality.verifier import check
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 ROWS = ("x.inner", "y.inner", "x.outer", "y.outer")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Group, Schedule, Vector
-from scheduler.lowering.channel_layout import laid_out
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
+from tilesmith.scheduler.lowering.channel_layout import laid_out
 
 
 def looked_up(at: str) -> Pipeline:

@@ -9,11 +9,11 @@ import pytest
 from support.machines import machine
 from support.native import build, call, source_of
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 
 @pytest.mark.parametrize("shifts", [5, 9])

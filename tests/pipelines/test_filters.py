@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler import pipelines
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load_text
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.rewrites.passes import normalise
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = [(1, 1), (7, 3), (20, 33)]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import yaml
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load, load_text, to_document
-from scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load, load_text, to_document
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 
 SIZES = [(1, 1), (7, 3), (13, 20), (64, 41)]
 PLANES = {

@@ -5,10 +5,10 @@ import pytest
 from scipy.signal import correlate
 from support.networks import vdsr, weights
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.semantics import random_float
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.semantics import random_float
 
 pytestmark = pytest.mark.slow
 

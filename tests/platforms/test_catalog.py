@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from platforms import Cache, CpuPlatform, OpenClPlatform, Platform, catalog_names, get, load_text
+from tilesmith.platforms import Cache, CpuPlatform, OpenClPlatform, Platform, catalog_names, get, load_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from platforms import PlatformError, parse, to_document
-from platforms.cpu import isa as isas
-from platforms.cpu.detect import (
+from tilesmith.platforms import PlatformError, parse, to_document
+from tilesmith.platforms.cpu import isa as isas
+from tilesmith.platforms.cpu.detect import (
     cpu_quota,
     describe,
     find_compiler,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from platforms import catalog, parse, to_document
-from platforms.ecm import TYPES, EcmParameters, TypeCycles, derived
-from platforms.errors import PlatformError
+from tilesmith.platforms import catalog, parse, to_document
+from tilesmith.platforms.ecm import TYPES, EcmParameters, TypeCycles, derived
+from tilesmith.platforms.errors import PlatformError
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 

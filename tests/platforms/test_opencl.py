@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-import platforms.opencl.detect as detection
-from platforms import Compiler, OpenClPlatform, PlatformError, get, parse, to_document
-from platforms.opencl.detect import Device, Measured, choose, describe, detect, devices
-from scheduler import pipelines
-from scheduler.codegen.base import Backend
-from scheduler.codegen.c.backend import CBackend
-from scheduler.codegen.registry import backend_for, register
-from scheduler.compiler import compile_pipeline, generate
-from scheduler.errors import NoBackend
-from scheduler.legality.verifier import check
-from scheduler.search import autoschedule, root_schedule
+import tilesmith.platforms.opencl.detect as detection
+from tilesmith.platforms import Compiler, OpenClPlatform, PlatformError, get, parse, to_document
+from tilesmith.platforms.opencl.detect import Device, Measured, choose, describe, detect, devices
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.codegen.base import Backend
+from tilesmith.scheduler.codegen.c.backend import CBackend
+from tilesmith.scheduler.codegen.registry import backend_for, register
+from tilesmith.scheduler.compiler import compile_pipeline, generate
+from tilesmith.scheduler.errors import NoBackend
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.search import autoschedule, root_schedule
 
 MEASURED = Measured(32, 250.0, 3000.0, 400.0)
 TOLD = {

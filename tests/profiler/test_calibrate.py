@@ -9,8 +9,8 @@ import pytest
 from support.calibration import TRY, quick_calibration
 from support.tools import require_tool
 
-from app.profiler import calibrate
-from app.profiler.calibrate import (
+from tilesmith.app.profiler import calibrate
+from tilesmith.app.profiler.calibrate import (
     QUICK,
     QUICK_PARTS,
     Groups,
@@ -21,14 +21,14 @@ from app.profiler.calibrate import (
     retake,
     working_sets,
 )
-from app.profiler.calibrated_platform import calibrated, disturbed, to_yaml, warnings, write
-from app.profiler.samples import Measured, Reading, Samples
-from app.runtime.errors import CompileError, RunError
-from platforms import Compiler, get, load_text
-from platforms.cpu.detect import host
-from platforms.ecm import derived
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
+from tilesmith.app.profiler.calibrated_platform import calibrated, disturbed, to_yaml, warnings, write
+from tilesmith.app.profiler.samples import Measured, Reading, Samples
+from tilesmith.app.runtime.errors import CompileError, RunError
+from tilesmith.platforms import Compiler, get, load_text
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.platforms.ecm import derived
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
 
 
 @pytest.fixture(scope="module")

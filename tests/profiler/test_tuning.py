@@ -6,13 +6,23 @@ import numpy as np
 import pytest
 from support.tools import require_tool
 
-import platforms
-from app.profiler.tuning import Arguments, Contender, NothingRan, Sample, Tuned, difference, fastest, has_floats, tune
-from app.runtime import estimates
-from app.runtime.build import build
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
+from tilesmith import platforms
+from tilesmith.app.profiler.tuning import (
+    Arguments,
+    Contender,
+    NothingRan,
+    Sample,
+    Tuned,
+    difference,
+    fastest,
+    has_floats,
+    tune,
+)
+from tilesmith.app.runtime import estimates
+from tilesmith.app.runtime.build import build
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
 
 pytestmark = pytest.mark.slow
 

@@ -7,15 +7,15 @@ import random
 import numpy as np
 import pytest
 
-from scheduler.analysis.stage_graph import is_plain
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.expressions import Access, Binary, Const, Reduce, RVar, Var, walk
-from scheduler.ir.pipeline.pipeline import Pipeline, Stage
-from scheduler.ir.pipeline.substitution import substituted
-from scheduler.ir.pipeline.types import INT32
-from scheduler.rewrites.fold_updates import folded
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.analysis.stage_graph import is_plain
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Reduce, RVar, Var, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.substitution import substituted
+from tilesmith.scheduler.ir.pipeline.types import INT32
+from tilesmith.scheduler.rewrites.fold_updates import folded
+from tilesmith.scheduler.rewrites.passes import normalise
 
 ROW = {"name": "input", "type": "uint8", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}
 REALS = {"name": "reals", "type": "float32", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}

@@ -10,13 +10,13 @@ import pytest
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 from support.rule_expressions import pointwise
 
-from scheduler.frontends.document.document import load, to_document
-from scheduler.interpreter.interpreter import interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.rewrites.expression_rules.places import Place, expressions, operands, parts
-from scheduler.rewrites.inline_stage import extracted, inlined
-from scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.frontends.document.document import load, to_document
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.rewrites.expression_rules.places import Place, expressions, operands, parts
+from tilesmith.scheduler.rewrites.inline_stage import extracted, inlined
+from tilesmith.scheduler.rewrites.refusal import Refusal
 
 
 def pipeline(*stages: dict, outputs: tuple[str, ...] = ("out",)) -> Pipeline:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.analysis.stage_graph import expressions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.expressions import Access, walk
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.analysis.stage_graph import expressions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 

@@ -8,13 +8,13 @@ import pytest
 from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
-from scheduler.ir.pass_manager import PassPipeline, PassTimes
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.plan import Plan
-from scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
-from scheduler.rewrites.passes import (
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pass_manager import PassPipeline, PassTimes
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
+from tilesmith.scheduler.rewrites.passes import (
     NORMALIZATION,
     REWRITES,
     normalise,

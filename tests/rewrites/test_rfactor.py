@@ -8,17 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from scheduler.analysis.dependence import pure_dims
-from scheduler.analysis.stage_graph import is_plain
-from scheduler.errors import IllegalSchedule
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.expressions import Access, walk
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Factor
-from scheduler.rewrites.passes import normalise
-from scheduler.rewrites.rfactor import factored, reductions
+from tilesmith.scheduler.analysis.dependence import pure_dims
+from tilesmith.scheduler.analysis.stage_graph import is_plain
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Factor
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.rewrites.rfactor import factored, reductions
 
 PHOTO = {"name": "photo", "type": "uint8", "dims": ["x", "y"]}
 REALS = {"name": "reals", "type": "float32", "dims": ["x", "y"]}

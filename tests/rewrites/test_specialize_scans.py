@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret, required_regions
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret, required_regions
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
 
 STEP = "max(f(x, r, t - 1), f(x, r + clamp(1 << (t - 1), 0, 8), t - 1))"
 ROWS: list[object] = ["input.min.y - 2", "input.extent.y + 1"]

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from support.separable_windows import box, explicit, found, outer, pipeline_of, split_by_choice
 
-from scheduler.errors import IllegalSchedule
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.schedule.schedule import Separation
-from scheduler.rewrites.passes import normalise
-from scheduler.rewrites.split_separable import separated
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.schedule.schedule import Separation
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.rewrites.split_separable import separated
 
 BOUNDARIES = (None, "repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler import pipelines
-from scheduler.features.pipeline_features import gather
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.rewrites.passes import normalise
 
 DIMS = ["x", "y", "dx", "dy"]
 SQUARE = "(image(x, y) - image(x + dx, y + dy)) ** 2"

@@ -16,11 +16,11 @@ import pytest
 from support.hand_written_c import PAIRS, body, source
 from support.tools import require_tool
 
-import app.runtime.build as compilation
-from app.runtime.build import build, find_toolchain
-from app.runtime.errors import CompileError
-from platforms import Compiler, CpuPlatform, get
-from platforms.cpu.detect import host
+import tilesmith.app.runtime.build as compilation
+from tilesmith.app.runtime.build import build, find_toolchain
+from tilesmith.app.runtime.errors import CompileError
+from tilesmith.platforms import Compiler, CpuPlatform, get
+from tilesmith.platforms.cpu.detect import host
 
 pytestmark = pytest.mark.slow
 
@@ -238,7 +238,7 @@ def test_processes_share_a_cache(cache: Path) -> None:
     script = (
         "import sys; sys.path[:0] = sys.argv[2:]\nfrom pathlib import Path\n"
         "from support.hand_written_c import source\nfrom app.runtime.build import build\n"
-        "from platforms import get\nprint(build(source(), get('i7-6700'), Path(sys.argv[1]), 60).key)"
+        "from tilesmith.platforms import get\nprint(build(source(), get('i7-6700'), Path(sys.argv[1]), 60).key)"
     )
     argv = [sys.executable, "-c", script, str(cache), str(tests), str(tests.parent)]
     running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.opencl import device, require_device
 
-from app.runtime import devices
-from app.runtime.build import build
-from app.runtime.errors import RunError
-from app.runtime.run import run
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
-from scheduler.ir.pipeline.arguments import Image
+from tilesmith.app.runtime import devices
+from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.errors import RunError
+from tilesmith.app.runtime.run import run
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.ir.pipeline.arguments import Image
 
 
 def packaged(folder: Path) -> Path:

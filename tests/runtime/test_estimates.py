@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from app.runtime import estimates
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
+from tilesmith.app.runtime import estimates
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
 
 
 def document(value, type_="uint8", boundary=None, **sizes):

@@ -9,10 +9,10 @@ import pytest
 import tifffile
 from PIL import Image
 
-from app.runtime import images
-from app.runtime.images import ImageError
-from scheduler.ir.pipeline.pipeline import Input
-from scheduler.ir.pipeline.types import TYPES
+from tilesmith.app.runtime import images
+from tilesmith.app.runtime.images import ImageError
+from tilesmith.scheduler.ir.pipeline.pipeline import Input
+from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 RNG = np.random.default_rng(5)
 

@@ -13,14 +13,14 @@ import psutil
 import pytest
 from support.hand_written_c import body, pairs, source
 
-from app.runtime.build import build
-from app.runtime.errors import Cancelled, CompileError, RunError
-from app.runtime.pool import WorkerPool
-from app.runtime.run import RUN_LIMITS, RunResult, run
-from platforms import Compiler
-from platforms.cpu.detect import host
-from scheduler.codegen.artifact import CSource
-from scheduler.ir.pipeline.arguments import Image
+from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.errors import Cancelled, CompileError, RunError
+from tilesmith.app.runtime.pool import WorkerPool
+from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, run
+from tilesmith.platforms import Compiler
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.ir.pipeline.arguments import Image
 
 pytestmark = pytest.mark.slow
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hand_written_c import pairs
 
-from app.runtime.regions import default_regions, largest_regions
-from scheduler import pipelines
-from scheduler.features.required_regions import required_regions
-from scheduler.ir.pipeline.arguments import Image, Region, RegionError
-from scheduler.ir.pipeline.pipeline import Boundary, Input, Pipeline, Stage
-from scheduler.ir.pipeline.types import FLOAT32
-from scheduler.rewrites.passes import normalise
+from tilesmith.app.runtime.regions import default_regions, largest_regions
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, RegionError
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Input, Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32
+from tilesmith.scheduler.rewrites.passes import normalise
 
 Need = Callable[[tuple[int, int]], tuple[int, int]]  # (first, last) of an output dim -> of an input dim
 

@@ -15,19 +15,19 @@ import pytest
 from support.hand_written_c import TUPLES, body, pairs, source, tuples
 from support.tools import require_tool
 
-import app.runtime.run as running
-from app.runtime import sandbox
-from app.runtime.build import BuiltLibrary, build
-from app.runtime.errors import RunError
-from app.runtime.run import RUN_LIMITS, RunResult, query_regions, run
-from app.runtime.sandbox import Limits, bubblewrap_works
-from platforms import Compiler, get
-from platforms.cpu.detect import host
-from scheduler.codegen.artifact import CSource
-from scheduler.ir.pipeline.arguments import ArgumentError, Image, RegionError
-from scheduler.ir.pipeline.expressions import Const
-from scheduler.ir.pipeline.pipeline import Param, Pipeline, Stage
-from scheduler.ir.pipeline.types import BOOL, FLOAT64, INT8, UINT64
+import tilesmith.app.runtime.run as running
+from tilesmith.app.runtime import sandbox
+from tilesmith.app.runtime.build import BuiltLibrary, build
+from tilesmith.app.runtime.errors import RunError
+from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, query_regions, run
+from tilesmith.app.runtime.sandbox import Limits, bubblewrap_works
+from tilesmith.platforms import Compiler, get
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, RegionError
+from tilesmith.scheduler.ir.pipeline.expressions import Const
+from tilesmith.scheduler.ir.pipeline.pipeline import Param, Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT64, INT8, UINT64
 
 pytestmark = pytest.mark.slow
 

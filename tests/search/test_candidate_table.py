@@ -1,13 +1,13 @@
 """Table of candidates: ranks, costs, and what tells each from the first."""
 
-import scheduler.pipelines
-from platforms import load
-from scheduler.search import SearchOptions, autoschedule
-from scheduler.search.candidate_table import ranked, to_document
+from tilesmith.platforms import load
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.search.candidate_table import ranked, to_document
 
 
 def test_candidates_are_told_apart() -> None:
-    found = autoschedule(scheduler.pipelines.load("harris"), load("i7-6700"), SearchOptions("default", top=4))
+    found = autoschedule(pipelines.load("harris"), load("i7-6700"), SearchOptions("default", top=4))
     documents = to_document(found.candidates)
     assert [d["rank"] for d in documents] == [1, 2, 3, 4]
     assert [d["predicted"] for d in documents] == sorted(d["predicted"] for d in documents)

@@ -7,15 +7,15 @@ from support.machines import machine
 from support.methods import PAPER
 from support.small_pipelines import F, blur, pipeline, stage, x, y
 
-import scheduler.pipelines
-from cost_models.interface import Breakdown, StageCost, Term, combined
-from cost_models.taco2019 import Taco2019
-from scheduler.features.pipeline_features import gather
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import Candidate, SearchOptions, autoschedule, pareto, root_schedule
-from scheduler.search.candidates import candidate
-from scheduler.search.vectorize_and_parallelize import root_counts
+from tilesmith.cost_models.interface import Breakdown, StageCost, Term, combined
+from tilesmith.cost_models.taco2019 import Taco2019
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import Candidate, SearchOptions, autoschedule, pareto, root_schedule
+from tilesmith.scheduler.search.candidates import candidate
+from tilesmith.scheduler.search.vectorize_and_parallelize import root_counts
 
 
 def _made(cost: float, memory: int, recompute: float, parallelism: float) -> Candidate:
@@ -32,7 +32,7 @@ def test_the_one_candidate_of_taco2019_is_its_schedule() -> None:
 @pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
 def test_there_are_as_many_as_are_asked_for(name: str) -> None:
     """Where few shapes are priced with other sizes of tiles; the best is what it is when nobody asks for more."""
-    document = scheduler.pipelines.load(name)
+    document = pipelines.load(name)
     one = autoschedule(document, machine(), SearchOptions())
     many = autoschedule(document, machine(), SearchOptions(top=10))
     schedules = [c.schedule for c in many.candidates]
@@ -77,9 +77,9 @@ def test_outputs_of_groups_are_held_until_they_are_read() -> None:
     assert (of.recompute, of.parallelism) == (1, 64)
 
 
-@pytest.mark.parametrize("name", scheduler.pipelines.names())
+@pytest.mark.parametrize("name", pipelines.names())
 def test_figures_of_shipped_pipelines_are_possible(name: str) -> None:
-    of = autoschedule(scheduler.pipelines.load(name), machine(), PAPER).candidates[0]
+    of = autoschedule(pipelines.load(name), machine(), PAPER).candidates[0]
     assert of.recompute > 0.9  # below 1 where a stage is inline and not all of it is read
     assert of.parallelism >= 1
     assert of.memory_bytes >= 0

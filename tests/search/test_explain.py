@@ -7,9 +7,9 @@ from support.machines import machine
 from support.methods import PAPER
 from support.small_pipelines import harris
 
-import platforms
-from scheduler import pipelines
-from scheduler.search import Trace, autoschedule, explain
+from tilesmith import platforms
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.search import Trace, autoschedule, explain
 
 
 def test_explanations_are_plain_data_too() -> None:

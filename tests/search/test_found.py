@@ -6,12 +6,12 @@ import pytest
 from support.machines import machine
 from support.methods import PAPER
 
-from platforms import CpuPlatform
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.schedule import INLINE, Schedule
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule
+from tilesmith.platforms import CpuPlatform
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Schedule
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 
 def tiny_caches() -> CpuPlatform:

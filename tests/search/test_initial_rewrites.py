@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.machines import machine
 
-from scheduler import pipelines
-from scheduler.search import SearchOptions, autoschedule, explain, methods
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.search import SearchOptions, autoschedule, explain, methods
 
 
 def told(name: str, **options: object) -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.search import params
-from scheduler.search.params import PARAMS, Params
+from tilesmith.scheduler.search import params
+from tilesmith.scheduler.search.params import PARAMS, Params
 
 SEARCH = Path(params.__file__).parent
 OF_TEXTS = {"SHOWN", "LISTED", "MAX_STAGES", "WIDEST"}

@@ -7,16 +7,16 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import blur, harris
 
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.errors import ScheduleError
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule, methods
-from scheduler.search.constraints.document import from_document
-from scheduler.search.method import Answer, Question
-from scheduler.search.registry import method, register, unregister
-from scheduler.search.trace import Decision, Trace
-from scheduler.search.vectorize_and_parallelize import root_group
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.errors import ScheduleError
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule, methods
+from tilesmith.scheduler.search.constraints.document import from_document
+from tilesmith.scheduler.search.method import Answer, Question
+from tilesmith.scheduler.search.registry import method, register, unregister
+from tilesmith.scheduler.search.trace import Decision, Trace
+from tilesmith.scheduler.search.vectorize_and_parallelize import root_group
 
 
 @dataclass(frozen=True)

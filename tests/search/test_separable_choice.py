@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from support.separable_windows import LAPLACIAN, box, explicit, outer, pipeline_of, split_by_choice
 
-from scheduler import pipelines
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.schedule.schedule import Separation
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.schedule.schedule import Separation
 
 
 def test_harris() -> None:

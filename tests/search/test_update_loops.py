@@ -8,14 +8,14 @@ from support.methods import PAPER
 from support.small_pipelines import E, F, clamp, exp, k, pipeline, stage, summed, x, y
 from support.small_updates import histograms, i, r, s, scans, update, variable, z
 
-from scheduler.codegen import loopnest
-from scheduler.ir.pipeline.expressions import Cast, Const, InputBound
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
-from scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule, explain, root_schedule
+from tilesmith.scheduler.codegen import loopnest
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, InputBound
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule, explain, root_schedule
 
 WIDTH, HEIGHT = E(InputBound("input", "extent", "x")), E(InputBound("input", "extent", "y"))
 

@@ -17,12 +17,12 @@ import httpx
 import pytest
 import uvicorn
 
-from app.service import logs
-from app.service.context import Context
-from app.service.db import Database, upgrade
-from app.service.errors import ApiError
-from app.service.main import create_app
-from app.service.schedules.answers import (
+from tilesmith.app.service import logs
+from tilesmith.app.service.context import Context
+from tilesmith.app.service.db import Database, upgrade
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.main import create_app
+from tilesmith.app.service.schedules.answers import (
     DERIVED_FORMS,
     MEDIA_TYPES,
     Answer,
@@ -31,9 +31,9 @@ from app.service.schedules.answers import (
     candidate_form,
     content_hash,
 )
-from app.service.schedules.examples import BLUR
-from app.service.settings import Settings
-from scheduler.errors import Problem
+from tilesmith.app.service.schedules.examples import BLUR
+from tilesmith.app.service.settings import Settings
+from tilesmith.scheduler.errors import Problem
 
 GROUP = {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inner", "placements": []}
 

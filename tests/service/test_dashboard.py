@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from app.service.dashboard.charts import Point, scatter
-from app.service.dashboard.highlight import MAX_BYTES, c_html, style_sheet
+from tilesmith.app.service.dashboard.charts import Point, scatter
+from tilesmith.app.service.dashboard.highlight import MAX_BYTES, c_html, style_sheet
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 

@@ -17,8 +17,9 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 from support.tools import require_tool
 
-from app.service.db import Database, downgrade, is_current, upgrade
-from app.service.tables import metadata, pipelines
+from tilesmith.app.service import migrations
+from tilesmith.app.service.db import Database, downgrade, is_current, upgrade
+from tilesmith.app.service.tables import metadata, pipelines
 
 
 @pytest.fixture
@@ -147,8 +148,6 @@ def test_names_that_no_store_has_are_not_found_or_refused(start, postgres):
 
 
 def test_the_migrations_are_in_the_package():
-    import app.service.migrations
-
-    folder = Path(app.service.migrations.__file__).parent
+    folder = Path(migrations.__file__).parent
     assert (folder / "env.py").is_file()
     assert list((folder / "versions").glob("0001_*.py"))

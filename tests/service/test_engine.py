@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from app.service.errors import ApiError
-from app.service.schedules.engine import Engine
-from app.service.settings import Settings
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.settings import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -89,8 +89,8 @@ def test_without_processes_threads_do_it(tmp_path):
 SERVICE = """
 import asyncio, os, sys
 from types import SimpleNamespace
-from app.service.schedules.engine import Engine
-from app.service.settings import Settings
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.settings import Settings
 
 if __name__ == "__main__":
     engine = Engine(Settings(schedule_workers=2), SimpleNamespace(key=abs, warm_up=os.getpid))

@@ -8,14 +8,22 @@ import time
 
 import pytest
 
-from app.runtime.errors import CompileError, RunError
-from app.service.db import now_us
-from app.service.errors import CODES, RETRY_AFTER_S, ApiError, from_core, from_os, from_pydantic, problem_document
-from app.service.jobs.states import FINISHED
-from app.service.schedules.answers import PipelineIdentity
-from app.service.tables import jobs, metadata
-from scheduler.errors import DocumentError, IllegalSchedule, InternalError, Problem
-from scheduler.ir.pipeline.arguments import ArgumentError, RegionError
+from tilesmith.app.runtime.errors import CompileError, RunError
+from tilesmith.app.service.db import now_us
+from tilesmith.app.service.errors import (
+    CODES,
+    RETRY_AFTER_S,
+    ApiError,
+    from_core,
+    from_os,
+    from_pydantic,
+    problem_document,
+)
+from tilesmith.app.service.jobs.states import FINISHED
+from tilesmith.app.service.schedules.answers import PipelineIdentity
+from tilesmith.app.service.tables import jobs, metadata
+from tilesmith.scheduler.errors import DocumentError, IllegalSchedule, InternalError, Problem
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, RegionError
 
 JSON = {"Content-Type": "application/json"}
 
@@ -260,7 +268,7 @@ def test_a_disk_without_space_is_no_fault_of_the_client(start, monkeypatch):
     def no_space(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.service.jobs.endpoints.shutil.copyfileobj", no_space)
+    monkeypatch.setattr("tilesmith.app.service.jobs.endpoints.shutil.copyfileobj", no_space)
     answer = service.client.post(f"/v1/schedules/{service.schedule()}/runs", files={"input": b"x"})
     assert (answer.status_code, answer.json()["code"]) == (503, "store_full")
     assert list(service.context.jobs.files.root.glob("*")) == []

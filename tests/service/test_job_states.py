@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from app.service.db import Database, upgrade
-from app.service.jobs import repository
-from app.service.jobs.states import FINISHED, STATES, TRANSITIONS, WrongTransition, check
-from app.service.tables import jobs, schedules
+from tilesmith.app.service.db import Database, upgrade
+from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.states import FINISHED, STATES, TRANSITIONS, WrongTransition, check
+from tilesmith.app.service.tables import jobs, schedules
 
 ALLOWED = {
     ("queued", "running"),

@@ -11,11 +11,11 @@ import httpx
 import numpy as np
 import pytest
 
-from app.service.db import now_us
-from app.service.errors import ApiError
-from app.service.jobs import repository
-from app.service.jobs.states import FINISHED
-from app.service.tables import jobs
+from tilesmith.app.service.db import now_us
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.states import FINISHED
+from tilesmith.app.service.tables import jobs
 
 
 class Job:
@@ -35,7 +35,7 @@ class Job:
         return self.result
 
     def wait(self):
-        from app.runtime.sandbox import cancel_event
+        from tilesmith.app.runtime.sandbox import cancel_event
 
         cancelled = cancel_event.get()
         while not self.proceed.wait(0.01):

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-import platforms
-from app.service.schedules.answers import Answer, Question
-from app.service.schedules.examples import BLUR
-from app.service.schedules.work import answer
-from scheduler import pipelines as shipped
+from tilesmith import platforms
+from tilesmith.app.service.schedules.answers import Answer, Question
+from tilesmith.app.service.schedules.examples import BLUR
+from tilesmith.app.service.schedules.work import answer
+from tilesmith.scheduler import pipelines as shipped
 
 
 def every(service, url, limit=3):

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from app.service.schedules.service import DOCUMENTS, FORMS
-from app.service.tables import schedules
+from tilesmith.app.service.schedules.service import DOCUMENTS, FORMS
+from tilesmith.app.service.tables import schedules
 
 Start = Callable[..., "object"]
 

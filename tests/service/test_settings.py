@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from app.service.settings import Settings
+from tilesmith.app.service.settings import Settings
 
 
 def test_the_environment_sets_them(monkeypatch, tmp_path):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.service.schedules import work
-from app.service.schedules.examples import ROWS
-from scheduler.strategies import catalog
+from tilesmith.app.service.schedules import work
+from tilesmith.app.service.schedules.examples import ROWS
+from tilesmith.scheduler.strategies import catalog
 
 
 @pytest.fixture

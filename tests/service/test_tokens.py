@@ -7,9 +7,9 @@ import base64
 import pytest
 from sqlalchemy import select
 
-from app.service.main import serve
-from app.service.settings import RefusedAddress, check_address, is_loopback
-from app.service.tables import tokens
+from tilesmith.app.service.main import serve
+from tilesmith.app.service.settings import RefusedAddress, check_address, is_loopback
+from tilesmith.app.service.tables import tokens
 
 READ = ["/v1/schedules", "/v1/pipelines", "/v1/platforms", "/v1/jobs", "/v1/capabilities", "/metrics"]
 
@@ -137,6 +137,6 @@ def test_addresses(host, loopback):
 
 def test_serve_refuses_to_be_reached_without_tokens(tmp_path, monkeypatch):
     monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it serves"))
-    monkeypatch.setattr("app.service.main.logs.configure", lambda *_: None)
+    monkeypatch.setattr("tilesmith.app.service.main.logs.configure", lambda *_: None)
     with pytest.raises(RefusedAddress):
         serve(host="0.0.0.0", database=f"sqlite:///{tmp_path}/t.db")

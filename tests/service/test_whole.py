@@ -11,14 +11,14 @@ import pytest
 from support.opencl import device, require_device
 from support.tools import require_tool
 
-import platforms
-from app.service.errors import ApiError
-from app.service.jobs.states import FINISHED
-from app.service.schedules import work
-from app.service.schedules.answers import Question
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
+from tilesmith import platforms
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs.states import FINISHED
+from tilesmith.app.service.schedules import work
+from tilesmith.app.service.schedules.answers import Question
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 
 pytestmark = pytest.mark.slow
 
@@ -230,7 +230,7 @@ def test_what_the_machine_cannot_hold_is_refused(monkeypatch, error, code):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("app.service.schedules.work.compile_pipeline", fails)
+    monkeypatch.setattr("tilesmith.app.service.schedules.work.compile_pipeline", fails)
     machine = platforms.to_document(platforms.get("i7-6700"))
     found = work.answer(Question(pipelines.document("blur"), machine, "taco2019", False, None))
     assert isinstance(found, ApiError)

@@ -8,18 +8,18 @@ from random import Random
 import pytest
 from strategies.test_laws import drawn
 
-from platforms.catalog import get
-from scheduler import pipelines
-from scheduler.errors import DocumentError, StrategyRefused
-from scheduler.ir.schedule.primitives.registry import unregister
-from scheduler.rewrites.refusal import Refusal
-from scheduler.search import SearchOptions
-from scheduler.strategies import catalog
-from scheduler.strategies.combinators import Skip, best, cheapest, repeat, together
-from scheduler.strategies.document import StrategyDocument, from_document, load_text, to_yaml
-from scheduler.strategies.recorded import recorded
-from scheduler.strategies.registry import RULES
-from scheduler.strategies.state import State, begin
+from tilesmith.platforms.catalog import get
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import DocumentError, StrategyRefused
+from tilesmith.scheduler.ir.schedule.primitives.registry import unregister
+from tilesmith.scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.search import SearchOptions
+from tilesmith.scheduler.strategies import catalog
+from tilesmith.scheduler.strategies.combinators import Skip, best, cheapest, repeat, together
+from tilesmith.scheduler.strategies.document import StrategyDocument, from_document, load_text, to_yaml
+from tilesmith.scheduler.strategies.recorded import recorded
+from tilesmith.scheduler.strategies.registry import RULES
+from tilesmith.scheduler.strategies.state import State, begin
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 from support.random_stencils import random_stencils
 
-from platforms.catalog import get
-from scheduler.frontends.document import document as pipelines
-from scheduler.rewrites.refusal import Refusal
-from scheduler.strategies import steps
-from scheduler.strategies.combinators import (
+from tilesmith.platforms.catalog import get
+from tilesmith.scheduler.frontends.document import document as pipelines
+from tilesmith.scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.strategies import steps
+from tilesmith.scheduler.strategies.combinators import (
     Fail,
     Skip,
     Strategy,
@@ -29,10 +29,10 @@ from scheduler.strategies.combinators import (
     top_down,
     try_,
 )
-from scheduler.strategies.costs import cost
-from scheduler.strategies.registry import RULES, Step
-from scheduler.strategies.state import Budget, Context, State, begin
-from scheduler.strategies.text import definition_lines, schedule_lines
+from tilesmith.scheduler.strategies.costs import cost
+from tilesmith.scheduler.strategies.registry import RULES, Step
+from tilesmith.scheduler.strategies.state import Budget, Context, State, begin
+from tilesmith.scheduler.strategies.text import definition_lines, schedule_lines
 
 SEEDS = range(12)
 PLATFORM = get("i7-6700")

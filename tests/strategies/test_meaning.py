@@ -13,19 +13,19 @@ from support.random_pipelines import disagreement, random_pipeline
 from support.random_stencils import random_stencils
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.codegen.c.emitter import emit_c
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document import document as pipelines
-from scheduler.interpreter.interpreter import interpret
-from scheduler.legality.verifier import check
-from scheduler.loop_passes.passes import optimize
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import rewrite
-from scheduler.strategies import catalog, steps
-from scheduler.strategies.combinators import at, seq, try_
-from scheduler.strategies.registry import RULES, Step
-from scheduler.strategies.state import State, begin
-from scheduler.strategies.steps.expressions import built_in
+from tilesmith.scheduler.codegen.c.emitter import emit_c
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document import document as pipelines
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.loop_passes.passes import optimize
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.strategies import catalog, steps
+from tilesmith.scheduler.strategies.combinators import at, seq, try_
+from tilesmith.scheduler.strategies.registry import RULES, Step
+from tilesmith.scheduler.strategies.state import State, begin
+from tilesmith.scheduler.strategies.steps.expressions import built_in
 
 assert steps
 ALGEBRA = (

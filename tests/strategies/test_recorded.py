@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.shipped import loaded, scheduled
 
-from platforms.catalog import get
-from scheduler import pipelines
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.errors import ScheduleError
-from scheduler.strategies.document import from_document, load_text, to_yaml
-from scheduler.strategies.recorded import recorded
+from tilesmith.platforms.catalog import get
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.errors import ScheduleError
+from tilesmith.scheduler.strategies.document import from_document, load_text, to_yaml
+from tilesmith.scheduler.strategies.recorded import recorded
 
 QUICK = ("blur", "gaussian3x3", "sobel")
 NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in pipelines.names()]

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from platforms.catalog import get
-from scheduler import pipelines
-from scheduler.frontends.document.document import load_text
-from scheduler.frontends.document.limits import Limits
-from scheduler.frontends.document.safe_loader import read_yaml
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.primitives.registry import unregister
-from scheduler.legality.verifier import check
-from scheduler.rewrites.refusal import Refusal
-from scheduler.strategies.document import steps_from_document
-from scheduler.strategies.registry import RULES, Example, rule
-from scheduler.strategies.state import State, begin
+from tilesmith.platforms.catalog import get
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.frontends.document.safe_loader import read_yaml
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.primitives.registry import unregister
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.strategies.document import steps_from_document
+from tilesmith.scheduler.strategies.registry import RULES, Example, rule
+from tilesmith.scheduler.strategies.state import State, begin
 
 
 def pipeline_of(example: Example) -> Pipeline:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from support.native import Buffer, Region
 
-from scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.artifact import CSource
 
 OK, E_REGION, E_ARGUMENT, E_MEMORY = range(4)
 

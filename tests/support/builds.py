@@ -13,7 +13,7 @@ from typing import Literal
 
 from support.tools import require_tool
 
-from platforms.cpu.detect import host
+from tilesmith.platforms.cpu.detect import host
 
 WIDTHS = (0, 8, 16, 32, 64)
 """Bytes of a vector register: none at all, and those that compilers for x86 have."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from support.tools import require_tool
 
-from app.profiler.calibrate import Effort, measure
-from app.profiler.samples import Measured
-from platforms.cpu.detect import host
+from tilesmith.app.profiler.calibrate import Effort, measure
+from tilesmith.app.profiler.samples import Measured
+from tilesmith.platforms.cpu.detect import host
 
 TRY = Effort(turns=1, rounds=1, sample_us=20, memory_bytes=1 << 20, calls=2, again_s=0.0)
 """The least effort, which shows that a calibration works, and measures nothing well."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import floor
 
-from scheduler.features.fusion_group import Effective, Members
-from scheduler.features.group_counts import Levels
-from scheduler.features.pipeline_features import Read
+from tilesmith.scheduler.features.fusion_group import Effective, Members
+from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.pipeline_features import Read
 
 Point = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]

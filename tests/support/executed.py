@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler.analysis.bounds_inference import bound_symbol
-from scheduler.ir.loop.program import (
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
+from tilesmith.scheduler.ir.loop.program import (
     Allocate,
     AssignIndex,
     Bind,
@@ -28,7 +28,7 @@ from scheduler.ir.loop.program import (
     Scratch,
     Stores,
 )
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 @dataclass

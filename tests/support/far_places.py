@@ -16,9 +16,9 @@ from support.machines import here
 from support.native import build, call
 from support.odd_sizes import DOCUMENTS
 
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import ArgumentError, Image, RegionError, interpret
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import ArgumentError, Image, RegionError, interpret
 
 FIRST, LAST, N = -(2**31), 2**31 - 1, 24
 LARGEST = 1 << 20  # elements of an input that is made for a case

@@ -24,8 +24,8 @@ from support import random_cases  # noqa: E402
 from support.builds import BUILDS, environment  # noqa: E402
 from support.random_cases import Verdict, judged, random_case  # noqa: E402
 
-from scheduler.frontends.document.document import to_document  # noqa: E402
-from scheduler.ir.schedule.document import to_document as schedule_document  # noqa: E402
+from tilesmith.scheduler.frontends.document.document import to_document  # noqa: E402
+from tilesmith.scheduler.ir.schedule.document import to_document as schedule_document  # noqa: E402
 
 MIX = ("gcc-O1", "gcc-O0", "memory", "clang-O1", "gcc-O3", "threads", "gcc-O0", "clang-O3")
 CHUNK = 24

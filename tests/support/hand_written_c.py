@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scheduler.codegen.artifact import CSource
-from scheduler.ir.pipeline.expressions import Access, Binary, Cast, Const, Expr, ParamRef, Var
-from scheduler.ir.pipeline.pipeline import Boundary, Input, Param, Pipeline, Stage
-from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Cast, Const, Expr, ParamRef, Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Input, Param, Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16
 
 HEADER = """#include <stdint.h>
 typedef struct {

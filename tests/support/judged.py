@@ -9,12 +9,12 @@ import numpy as np
 from support.machines import here
 from support.native import Region, build, call, source_of
 
-from scheduler.compiler import Options, compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import root_schedule
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import root_schedule
 
 METHODS = ("root", "taco2019", "default")
 SIZES = {"x": 1024, "y": 768, "c": 3}

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from support.native import Region
 
-from scheduler.interpreter.interpreter import Image
-from scheduler.ir.loop import interpreter
-from scheduler.ir.loop.program import Program
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.interpreter.interpreter import Image
+from tilesmith.scheduler.ir.loop import interpreter
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 def run_program(

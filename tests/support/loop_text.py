@@ -15,16 +15,16 @@ if __name__ == "__main__":
 
 from support.machines import machine  # noqa: E402
 
-from scheduler import pipelines  # noqa: E402
-from scheduler.frontends.document.document import load_text  # noqa: E402
-from scheduler.ir.loop.printer import print_program  # noqa: E402
-from scheduler.ir.loop.program import Program  # noqa: E402
-from scheduler.ir.pipeline.pipeline import Pipeline  # noqa: E402
-from scheduler.ir.schedule.schedule import Schedule  # noqa: E402
-from scheduler.loop_passes.passes import PASSES  # noqa: E402
-from scheduler.lowering import lower  # noqa: E402
-from scheduler.rewrites.passes import rewrite  # noqa: E402
-from scheduler.search import autoschedule  # noqa: E402
+from tilesmith.scheduler import pipelines  # noqa: E402
+from tilesmith.scheduler.frontends.document.document import load_text  # noqa: E402
+from tilesmith.scheduler.ir.loop.printer import print_program  # noqa: E402
+from tilesmith.scheduler.ir.loop.program import Program  # noqa: E402
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline  # noqa: E402
+from tilesmith.scheduler.ir.schedule.schedule import Schedule  # noqa: E402
+from tilesmith.scheduler.loop_passes.passes import PASSES  # noqa: E402
+from tilesmith.scheduler.lowering import lower  # noqa: E402
+from tilesmith.scheduler.rewrites.passes import rewrite  # noqa: E402
+from tilesmith.scheduler.search import autoschedule  # noqa: E402
 
 
 def before(name: str | None, pipeline: Pipeline, schedule: Schedule | None = None, vector_bytes: int = 64) -> Program:

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from support.machines import machine
 
-from scheduler.frontends.document.document import load
-from scheduler.ir.index import const, sym
-from scheduler.ir.loop.builder import Builder
-from scheduler.ir.loop.printer import print_body
-from scheduler.ir.loop.values import Buffer, Lane, Pointer
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector
-from scheduler.lowering.evaluation import Sources
-from scheduler.lowering.expressions import Evaluator
-from scheduler.lowering.index_vectorization import Axis
-from scheduler.lowering.lower import lower
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.index import const, sym
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.printer import print_body
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector
+from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.lowering.expressions import Evaluator
+from tilesmith.scheduler.lowering.index_vectorization import Axis
+from tilesmith.scheduler.lowering.lower import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 LANES = 8
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from support.builds import HOST_BYTES
 
-import platforms
-from platforms import CpuPlatform
+from tilesmith import platforms
+from tilesmith.platforms import CpuPlatform
 
 KIB, MIB = 1 << 10, 1 << 20
 

@@ -16,15 +16,15 @@ import pytest
 from support.builds import HOST_BYTES, for_vectors
 from support.tools import require_compiler
 
-from platforms import Platform
-from scheduler.codegen.artifact import CSource
-from scheduler.codegen.c.emitter import emit_c
-from scheduler.interpreter.interpreter import Image
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.loop_passes.passes import optimize
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import rewrite
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.emitter import emit_c
+from tilesmith.scheduler.interpreter.interpreter import Image
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.loop_passes.passes import optimize
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
 Region = tuple[tuple[int, int], ...]

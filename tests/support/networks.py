@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from scheduler import pipelines
+from tilesmith.scheduler import pipelines
 
 LAYERS, CHANNELS = 20, 64
 

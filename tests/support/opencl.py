@@ -16,8 +16,8 @@ import pytest
 from support.native import KEPT, WARNINGS
 from support.tools import require_compiler
 
-from platforms import OpenClPlatform, parse
-from scheduler.codegen.artifact import CSource
+from tilesmith.platforms import OpenClPlatform, parse
+from tilesmith.scheduler.codegen.artifact import CSource
 
 WIDTHS = {"i8": 16, "i16": 16, "i32": 16, "i64": 8, "f16": 0, "f32": 16, "f64": 8}
 Shape = Literal["cpu", "gpu"]

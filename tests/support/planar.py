@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 def planar(values: dict[str, str], width: int, height: int, type_: str = "float32", boundary: str = "") -> Pipeline:

@@ -31,15 +31,15 @@ from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
 from support.random_updates import random_updates
 
-from scheduler.features.required_regions import required_regions
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import from_document
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import from_document
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 LARGEST_CODE = 600_000
 """Characters. Inlined into each other, stencils of stencils grow beyond what a compiler does in seconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from scheduler.ir.pipeline.expressions import (
+from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
@@ -19,7 +19,7 @@ from scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
 )
-from scheduler.ir.pipeline.types import INT16, INT32, INT64, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, INT64, UINT8, UINT16, ScalarType
 
 DATA = {"bytes": UINT8, "shorts": INT16, "words": UINT16}
 SYMBOLS = ("n", "image.min.x", "image.extent.x")

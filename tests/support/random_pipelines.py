@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduler.interpreter.interpreter import required_regions
-from scheduler.ir.pipeline.arguments import Image, Region
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.interpreter.interpreter import required_regions
+from tilesmith.scheduler.ir.pipeline.arguments import Image, Region
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 MAX_MAGNITUDE = 64.0
 MAX_ERROR = 2e-6

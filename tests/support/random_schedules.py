@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 
-from scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
-from scheduler.analysis.separability import Window, windows
-from scheduler.analysis.sliding_windows import shifted_along
-from scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
-from scheduler.errors import IllegalSchedule
-from scheduler.ir.pipeline.expressions import Access, walk
-from scheduler.ir.pipeline.pipeline import Pipeline, Stage
-from scheduler.ir.schedule.primitives.unroll import MAX_UNROLL
-from scheduler.ir.schedule.schedule import (
+from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
+from tilesmith.scheduler.analysis.separability import Window, windows
+from tilesmith.scheduler.analysis.sliding_windows import shifted_along
+from tilesmith.scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.schedule.primitives.unroll import MAX_UNROLL
+from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
     Factor,
     Group,
@@ -31,11 +31,11 @@ from scheduler.ir.schedule.schedule import (
     inner,
     outer,
 )
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite, with_joinings, with_separations
-from scheduler.rewrites.rfactor import factored, reductions
-from scheduler.rewrites.split_separable import put_in, split
-from scheduler.search.output_fusion import together
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite, with_joinings, with_separations
+from tilesmith.scheduler.rewrites.rfactor import factored, reductions
+from tilesmith.scheduler.rewrites.split_separable import put_in, split
+from tilesmith.scheduler.search.output_fusion import together
 
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
 LANES = (2, 4, 8, 16)

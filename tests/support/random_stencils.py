@@ -8,8 +8,8 @@ from random import Random
 
 from support.random_schedules import random_schedule
 
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
 
 KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
 

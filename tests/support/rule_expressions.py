@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from scheduler.errors import Problem
-from scheduler.frontends.document.document import load
-from scheduler.frontends.document.functions import FUNCTIONS
-from scheduler.frontends.document.limits import Limits
-from scheduler.frontends.document.names import Names, Readable
-from scheduler.frontends.document.parser import REDUCTIONS, parse
-from scheduler.frontends.document.type_checker import Builder
-from scheduler.ir.pipeline.expressions import Expr, Var
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import TYPES, ScalarType
+from tilesmith.scheduler.errors import Problem
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.frontends.document.names import Names, Readable
+from tilesmith.scheduler.frontends.document.parser import REDUCTIONS, parse
+from tilesmith.scheduler.frontends.document.type_checker import Builder
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType
 
 
 def expression(text: str, type: str = "float32", result: ScalarType | None = None) -> Expr:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.analysis.separability import windows
-from scheduler.features.pipeline_features import gather
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search.separable_choice import Separated, separate
+from tilesmith.scheduler.analysis.separability import windows
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search.separable_choice import Separated, separate
 
 LAPLACIAN = "image(x - 1, y) + image(x + 1, y) + image(x, y - 1) + image(x, y + 1) - 4 * image(x, y)"
 

@@ -9,15 +9,15 @@ from functools import cache
 import numpy as np
 from support.native import Region
 
-from app.runtime.estimates import largest_weight
-from platforms import Platform
-from scheduler import pipelines
-from scheduler.compiler import Compiled, Options, compile_pipeline
-from scheduler.features.required_regions import required_regions
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import ScalarType
-from scheduler.rewrites.passes import normalise
+from tilesmith.app.runtime.estimates import largest_weight
+from tilesmith.platforms import Platform
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Compiled, Options, compile_pipeline
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.rewrites.passes import normalise
 
 TOLERANCE = 1e-5  # of the output's largest magnitude
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduler.ir.pipeline.expressions import Access, Binary, BinaryOp, Call, Const, Expr, Reduce, RVar, Var
-from scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
-from scheduler.ir.pipeline.types import FLOAT32, INT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, BinaryOp, Call, Const, Expr, Reduce, RVar, Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, ScalarType
 
 
 @dataclass(frozen=True)

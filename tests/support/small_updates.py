@@ -2,9 +2,9 @@
 
 from support.small_pipelines import E, F, clamp, exp, pipeline, stage, x, y
 
-from scheduler.ir.pipeline.expressions import Cast, Const, RVar, Var
-from scheduler.ir.pipeline.pipeline import Pipeline, Update
-from scheduler.ir.pipeline.types import FLOAT32, INT32
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, RVar, Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Update
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
 
 i, r, s, z = (E(Var(n)) for n in "irsz")
 

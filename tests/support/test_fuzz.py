@@ -12,10 +12,10 @@ import pytest
 from support.random_cases import Verdict, random_case
 from support.tools import require_tool
 
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.document import from_document
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.document import from_document
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.frontends.document.document import load, to_document
-from scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.frontends.document.document import load, to_document
+from tilesmith.scheduler.interpreter.interpreter import interpret
 
 SEEDS = range(60)
 

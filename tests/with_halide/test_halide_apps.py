@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from support.modules import require_module
 
-from scheduler import pipelines
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.semantics import random_float
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.semantics import random_float
 
 require_module("halide")
 

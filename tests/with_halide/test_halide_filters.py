@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from support.modules import require_module
 
-from scheduler import pipelines
-from scheduler.features.required_regions import required_regions
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.rewrites.passes import normalise
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.rewrites.passes import normalise
 
 require_module("halide")
 

@@ -13,13 +13,13 @@ from support.random_pipelines import disagreement, random_inputs, random_params,
 from support.shipped import HEAVY, LIGHT, WITHIN, assert_right, scheduled
 from support.tools import require_tool
 
-from app.runtime.build import BuiltLibrary, build
-from app.runtime.run import run
-from platforms.cpu.detect import host
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.app.runtime.build import BuiltLibrary, build
+from tilesmith.app.runtime.run import run
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 require_module("halide")
 

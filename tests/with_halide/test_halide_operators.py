@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.modules import require_module
 
-from scheduler.ir.pipeline import semantics
-from scheduler.ir.pipeline.types import FLOAT32, INT32, INT64, TYPES, UINT8, UINT16, UINT32
+from tilesmith.scheduler.ir.pipeline import semantics
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, INT64, TYPES, UINT8, UINT16, UINT32
 
 require_module("halide")
 

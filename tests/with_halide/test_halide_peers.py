@@ -11,7 +11,7 @@ from support.modules import require_module
 
 from benchmarks.builds import NATIVE
 from benchmarks.halide_peers import target_of
-from platforms.cpu.isa import ISAS
+from tilesmith.platforms.cpu.isa import ISAS
 
 require_module("halide")
 
@@ -24,7 +24,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from benchmarks.halide_peers import build_here
-from scheduler import pipelines
+from tilesmith.scheduler import pipelines
 print(json.dumps(asdict("""
 
 

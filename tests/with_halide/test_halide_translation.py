@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.modules import require_module
 
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 
 require_module("halide")
 

@@ -18,10 +18,10 @@ from support.machines import here, machine
 from support.methods import PAPER_OPTIONS
 from support.native import build, source_of
 
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 
 Golden = Callable[[str, str], None]
 ROOT = Path(__file__).parents[3]
@@ -100,8 +100,8 @@ sys.path[:0] = sys.argv[1:]
 from support.machines import here, machine
 from support.native import build, source_of
 from support.random_cases import random_case
-from scheduler import pipelines
-from scheduler.compiler import compile_pipeline
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
 
 texts = [repr(compile_pipeline(pipelines.load(n), machine()).source) for n in ("harris", "interpolate", "unsharp")]
 cases = [random_case(seed) for seed in range(30)]

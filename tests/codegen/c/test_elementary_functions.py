@@ -14,16 +14,16 @@ from support.native import WARNINGS, build, call, source_of
 from support.tools import require_tool
 from support.vectors import FLAGS, MACHINES, pairs
 
-from scheduler.codegen.c import neon
-from scheduler.codegen.c.emitter import FLAGS as FLAGS_OF_FILES
-from scheduler.codegen.c.emitter import RELAXED
-from scheduler.codegen.c.operands import Operands
-from scheduler.codegen.c.types import Symbols
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT32
-from scheduler.ir.schedule.schedule import Group, Schedule, Vector
+from tilesmith.scheduler.codegen.c import neon
+from tilesmith.scheduler.codegen.c.emitter import FLAGS as FLAGS_OF_FILES
+from tilesmith.scheduler.codegen.c.emitter import RELAXED
+from tilesmith.scheduler.codegen.c.operands import Operands
+from tilesmith.scheduler.codegen.c.types import Symbols
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT32
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from support.tools import require_tool
 
-from platforms.cpu.detect import host
-from scheduler.codegen.c.neighbours import definition, neighbours, types_of
-from scheduler.codegen.c.types import vector
-from scheduler.ir.pipeline.types import ScalarType
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.c.neighbours import definition, neighbours, types_of
+from tilesmith.scheduler.codegen.c.types import vector
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 REGISTER = 64
 FLAGS = ("-mavx512f", "-mavx512bw")

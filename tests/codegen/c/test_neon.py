@@ -12,14 +12,14 @@ from support.machines import machine
 from support.native import WARNINGS
 from support.tools import require_tool
 
-import platforms
-from scheduler.codegen.c import neon
-from scheduler.codegen.c.integer_functions import BINARY, definition, types_of, widening
-from scheduler.codegen.c.types import vector
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.types import ScalarType
+from tilesmith import platforms
+from tilesmith.scheduler.codegen.c import neon
+from tilesmith.scheduler.codegen.c.integer_functions import BINARY, definition, types_of, widening
+from tilesmith.scheduler.codegen.c.types import vector
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.codegen.c.nesting import WIDTH, Nesting, wrapped
+from tilesmith.scheduler.codegen.c.nesting import WIDTH, Nesting, wrapped
 
 
 def nested(*definitions: tuple[str, str], use: str, c_type: str = "f32x8", single: str = "abcdefgh") -> list[str]:

@@ -13,7 +13,7 @@ from support.native import source_of
 from support.planar import planar
 from support.tools import require_tool
 
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 
 
 @pytest.mark.parametrize("more", [(), ("-mavx512vbmi",)])

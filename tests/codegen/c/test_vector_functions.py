@@ -11,11 +11,11 @@ from support.machines import here, machine
 from support.native import build, call, source_of
 from support.vectors import FLAGS, MACHINES, pairs
 
-from scheduler.codegen.artifact import CSource
-from scheduler.frontends.document.document import load
-from scheduler.interpreter.interpreter import Image, interpret
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Group, Schedule, Vector
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
 pytestmark = pytest.mark.slow
 

@@ -9,20 +9,30 @@ from support.machines import machine
 from support.modules import require_module
 from support.random_schedules import random_schedule
 
-from scheduler.errors import IllegalSchedule
-from scheduler.ir.schedule.schedule import Factor, Group, Placement, Schedule, Tile, UpdateLoops, Vector, inner, outer
-from scheduler.search import autoschedule
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.ir.schedule.schedule import (
+    Factor,
+    Group,
+    Placement,
+    Schedule,
+    Tile,
+    UpdateLoops,
+    Vector,
+    inner,
+    outer,
+)
+from tilesmith.scheduler.search import autoschedule
 
 require_module("halide")
 
 import halide as hl  # noqa: E402
 from support.halide_users import CASES, Case, alike  # noqa: E402
 
-from scheduler.codegen.halide import Applied, apply  # noqa: E402
-from scheduler.codegen.halide.source import to_cpp, to_python  # noqa: E402
-from scheduler.frontends.halide import Imported, from_halide  # noqa: E402
-from scheduler.frontends.halide.live import as_pipeline, funcs_of  # noqa: E402
-from scheduler.rewrites.passes import rewrite  # noqa: E402
+from tilesmith.scheduler.codegen.halide import Applied, apply  # noqa: E402
+from tilesmith.scheduler.codegen.halide.source import to_cpp, to_python  # noqa: E402
+from tilesmith.scheduler.frontends.halide import Imported, from_halide  # noqa: E402
+from tilesmith.scheduler.frontends.halide.live import as_pipeline, funcs_of  # noqa: E402
+from tilesmith.scheduler.rewrites.passes import rewrite  # noqa: E402
 
 pytestmark = [pytest.mark.halide, pytest.mark.slow]
 

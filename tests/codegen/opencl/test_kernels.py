@@ -8,11 +8,11 @@ import re
 import pytest
 from support.opencl import device
 
-from scheduler.codegen.artifact import CSource
-from scheduler.compiler import Options, compile_pipeline, generate
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.compiler import Options, compile_pipeline, generate
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 
 
 def pipeline(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.codegen.opencl.outline import HostLoop, Kernel, outlined
-from scheduler.errors import InternalError
-from scheduler.ir.loop.parser import parse_program
-from scheduler.ir.loop.printer import print_body
+from tilesmith.scheduler.codegen.opencl.outline import HostLoop, Kernel, outlined
+from tilesmith.scheduler.errors import InternalError
+from tilesmith.scheduler.ir.loop.parser import parse_program
+from tilesmith.scheduler.ir.loop.printer import print_body
 
 HEAD = """\
 program "p" {

@@ -12,8 +12,8 @@ import pytest
 
 PROGRAM = """
 import json, sys
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import canonical_json, load
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import canonical_json, load
 for document in json.load(sys.stdin):
     try:
         print(canonical_json(load(document)))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from scheduler.errors import DocumentError, Problem
-from scheduler.frontends.document.codes import CODES
-from scheduler.frontends.document.document import canonical_json, load, load_text, to_document
-from scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.errors import DocumentError, Problem
+from tilesmith.scheduler.frontends.document.codes import CODES
+from tilesmith.scheduler.frontends.document.document import canonical_json, load, load_text, to_document
+from tilesmith.scheduler.frontends.document.limits import Limits
 
 Document = dict[str, Any]
 

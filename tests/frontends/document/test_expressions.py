@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import load, to_document
-from scheduler.ir.pipeline.expressions import (
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import load, to_document
+from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
@@ -21,8 +21,8 @@ from scheduler.ir.pipeline.expressions import (
     Select,
     Var,
 )
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.pipeline.types import FLOAT32, INT32, TYPES, UINT8
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, TYPES, UINT8
 
 TYPE_NAMES = tuple(TYPES)
 

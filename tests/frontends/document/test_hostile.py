@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import canonical_json, load, load_text, to_document
-from scheduler.frontends.document.limits import Limits
-from scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import canonical_json, load, load_text, to_document
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 def test_a_domain_without_end() -> None:

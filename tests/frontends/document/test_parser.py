@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler import pipelines
-from scheduler.frontends.document.document import load
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
 
 
 def test_documents_are_loaded_in_several_threads_at_a_time() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import canonical_json, load, to_document
-from scheduler.ir.pipeline.expressions import (  # fmt: skip
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import canonical_json, load, to_document
+from tilesmith.scheduler.ir.pipeline.expressions import (  # fmt: skip
     Access,
     Binary,
     Call,
@@ -26,9 +26,9 @@ from scheduler.ir.pipeline.expressions import (  # fmt: skip
     Unary,
     Var,
 )
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.pipeline.type_promotion import constant, convert
-from scheduler.ir.pipeline.types import BOOL, FLOAT32, FLOAT64, INT32, TYPES, ScalarType
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.pipeline.type_promotion import constant, convert
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, FLOAT64, INT32, TYPES, ScalarType
 
 TYPE_LIST = tuple(TYPES.values())
 INTEGERS = tuple(t for t in TYPE_LIST if t.is_integer)

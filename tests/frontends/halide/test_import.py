@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from support.modules import require_module
 
-from scheduler import pipelines
-from scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 
 require_module("halide")
 
@@ -19,7 +19,7 @@ from support.halide_users import CASES, TABLE, Case, alike, picture  # noqa: E40
 
 from benchmarks.problem import at_regions  # noqa: E402
 from benchmarks.to_halide import to_halide  # noqa: E402
-from scheduler.frontends.halide import Imported, NotExpressible, from_halide  # noqa: E402
+from tilesmith.scheduler.frontends.halide import Imported, NotExpressible, from_halide  # noqa: E402
 
 pytestmark = [pytest.mark.halide, pytest.mark.slow]
 

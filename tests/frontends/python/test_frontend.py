@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import load
-from scheduler.frontends.document.functions import FUNCTIONS
-from scheduler.frontends.document.parser import REDUCTIONS
-from scheduler.frontends.python import frontend
-from scheduler.frontends.python.frontend import *  # noqa: F403
-from scheduler.frontends.python.frontend import (
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.document.parser import REDUCTIONS
+from tilesmith.scheduler.frontends.python import frontend
+from tilesmith.scheduler.frontends.python.frontend import *  # noqa: F403
+from tilesmith.scheduler.frontends.python.frontend import (
     Image,
     Param,
     Range,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.frontends.importer import ImportedPipeline, ImportFailed
-from scheduler.frontends.python.importer import PythonImporter
-from scheduler.frontends.registry import importer_of, importers, register
+from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
+from tilesmith.scheduler.frontends.python.importer import PythonImporter
+from tilesmith.scheduler.frontends.registry import importer_of, importers, register
 
 FILE = """
-from scheduler.frontends.python.frontend import Image, Stage, Var, pipeline, uint16
+from tilesmith.scheduler.frontends.python.frontend import Image, Stage, Var, pipeline, uint16
 
 
 def blur():
@@ -58,7 +58,7 @@ class Theirs:
 
 
 def test_importers_are_found_by_name_and_by_suffix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.frontends.registry._IMPORTERS", importers())
+    monkeypatch.setattr("tilesmith.scheduler.frontends.registry._IMPORTERS", importers())
     theirs = Theirs()
     register(theirs)
     register(theirs)
@@ -71,7 +71,7 @@ def test_importers_are_found_by_name_and_by_suffix(monkeypatch: pytest.MonkeyPat
 def test_names_and_suffixes_are_taken_once(
     monkeypatch: pytest.MonkeyPatch, name: str, suffixes: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("scheduler.frontends.registry._IMPORTERS", importers())
+    monkeypatch.setattr("tilesmith.scheduler.frontends.registry._IMPORTERS", importers())
     register(Theirs())
     second = Theirs()
     second.name, second.suffixes = name, suffixes

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import platforms
-from scheduler.compiler import compile_pipeline
-from scheduler.frontends.document.document import canonical_json, load, to_document
-from scheduler.frontends.python import patterns as p
-from scheduler.frontends.python.files import module_of
-from scheduler.frontends.python.frontend import (
+from tilesmith import platforms
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.frontends.document.document import canonical_json, load, to_document
+from tilesmith.scheduler.frontends.python import patterns as p
+from tilesmith.scheduler.frontends.python.files import module_of
+from tilesmith.scheduler.frontends.python.frontend import (
     Image,
     Param,
     Stage,
@@ -32,9 +32,9 @@ from scheduler.frontends.python.frontend import (
     uint8,
     uint16,
 )
-from scheduler.interpreter import interpreter
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.pipelines import load as shipped
+from tilesmith.scheduler.interpreter import interpreter
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.pipelines import load as shipped
 
 ROWS, COLUMNS = 12, 18
 SIZES = {"n": ROWS, "m": COLUMNS}

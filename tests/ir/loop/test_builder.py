@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.ir.index import const, sym
-from scheduler.ir.loop.builder import Builder, TooWide, literal
-from scheduler.ir.loop.ops import Binary, FromIndex, Lanes, Load, ToIndex, Unary
-from scheduler.ir.loop.program import Define, Let, RowPointer
-from scheduler.ir.loop.values import Buffer, Pointer
-from scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8
+from tilesmith.scheduler.ir.index import const, sym
+from tilesmith.scheduler.ir.loop.builder import Builder, TooWide, literal
+from tilesmith.scheduler.ir.loop.ops import Binary, FromIndex, Lanes, Load, ToIndex, Unary
+from tilesmith.scheduler.ir.loop.program import Define, Let, RowPointer
+from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8
 
 ONE = literal(1, INT32)
 DATA = Pointer("data")

@@ -10,14 +10,14 @@ from support.machines import machine
 from support.random_cases import random_case
 from support.shipped import assert_right, loaded, problem
 
-from scheduler.interpreter.interpreter import interpret
-from scheduler.ir.loop.interpreter import Image, MemoryFault, execute
-from scheduler.ir.loop.parser import parse_program
-from scheduler.ir.loop.program import Program
-from scheduler.loop_passes.passes import PASSES
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import autoschedule
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.ir.loop.interpreter import Image, MemoryFault, execute
+from tilesmith.scheduler.ir.loop.parser import parse_program
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.loop_passes.passes import PASSES
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import autoschedule
 
 SMALL = ("blur", "camera_pipe", "gaussian3x3", "harris", "interpolate", "laplacian_sharpen", "max_filter", "sobel")
 """Shipped pipelines that the interpreter computes in a second or two."""

@@ -9,17 +9,17 @@ from support.machines import machine
 from support.random_cases import random_case
 from support.shipped import loaded
 
-from scheduler import pipelines
-from scheduler.ir.index import const, divide, maximum, minimum, modulo, multiply, sym
-from scheduler.ir.loop import ops
-from scheduler.ir.loop.parser import ParseError, parse_body, parse_program
-from scheduler.ir.loop.printer import print_body, print_index, print_program
-from scheduler.ir.loop.program import Let, Program, Statement
-from scheduler.ir.loop.syntax import INFIX, SYNTAX
-from scheduler.loop_passes.passes import optimize
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import autoschedule
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, modulo, multiply, sym
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.parser import ParseError, parse_body, parse_program
+from tilesmith.scheduler.ir.loop.printer import print_body, print_index, print_program
+from tilesmith.scheduler.ir.loop.program import Let, Program, Statement
+from tilesmith.scheduler.ir.loop.syntax import INFIX, SYNTAX
+from tilesmith.scheduler.loop_passes.passes import optimize
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import autoschedule
 
 SHIPPED = [name for name in pipelines.names() if name != "vdsr"]
 

@@ -7,15 +7,15 @@ from support.machines import machine
 from support.random_cases import random_case
 from support.shipped import loaded
 
-from scheduler import pipelines
-from scheduler.ir.loop.parser import parse_program
-from scheduler.ir.loop.program import Program
-from scheduler.ir.loop.verifier import VerificationError, verify
-from scheduler.ir.pass_manager import AfterEach
-from scheduler.loop_passes.passes import optimize
-from scheduler.lowering import lower
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import autoschedule
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.ir.loop.parser import parse_program
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.ir.loop.verifier import VerificationError, verify
+from tilesmith.scheduler.ir.pass_manager import AfterEach
+from tilesmith.scheduler.loop_passes.passes import optimize
+from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import autoschedule
 
 HEAD = """
 program "p" {

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from scheduler.ir.pipeline import semantics
-from scheduler.ir.pipeline.types import (
+from tilesmith.scheduler.ir.pipeline import semantics
+from tilesmith.scheduler.ir.pipeline.types import (
     BOOL,
     FLOAT32,
     FLOAT64,

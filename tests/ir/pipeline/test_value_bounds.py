@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline import semantics
-from scheduler.ir.pipeline.expressions import (
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline import semantics
+from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
@@ -29,9 +29,17 @@ from scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
 )
-from scheduler.ir.pipeline.type_promotion import constant
-from scheduler.ir.pipeline.types import BOOL, FLOAT32, INT16, INT32, INT64, TYPES, UINT8, UINT32, ScalarType
-from scheduler.ir.pipeline.value_bounds import AT_RUN_TIME, RUNTIME, UNBOUNDED, Interval, Leaf, interval, of_type
+from tilesmith.scheduler.ir.pipeline.type_promotion import constant
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT16, INT32, INT64, TYPES, UINT8, UINT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.value_bounds import (
+    AT_RUN_TIME,
+    RUNTIME,
+    UNBOUNDED,
+    Interval,
+    Leaf,
+    interval,
+    of_type,
+)
 
 LEAF_TYPES = (UINT8, INT16, INT32, UINT32, INT64, FLOAT32)
 

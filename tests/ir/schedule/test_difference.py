@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from scheduler.ir.schedule.difference import differences, in_a_line
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.ir.schedule.difference import differences, in_a_line
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 
 ROW = Placement("a", "y.inner", "x.outer", True, "memory", ("x", "y"), Vector("x", 8))
 GROUP = Group("b", ("x.inner", "y.inner", "x.outer"), (Tile("x", 64),), "x.outer", Vector("x", 8), (), (ROW,))

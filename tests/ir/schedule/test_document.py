@@ -2,9 +2,9 @@
 
 import pytest
 
-from scheduler.errors import DocumentError
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
 
 
 @pytest.mark.parametrize(

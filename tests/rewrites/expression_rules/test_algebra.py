@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.rule_expressions import expression
 
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.rewrites.expression_rules.algebra import ALGEBRA
-from scheduler.rewrites.expression_rules.library import RULES, SIMPLIFICATIONS, rule
-from scheduler.rewrites.expression_rules.proofs import Bounds
-from scheduler.rewrites.expression_rules.reader import read
-from scheduler.rewrites.expression_rules.verification import check
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.rewrites.expression_rules.algebra import ALGEBRA
+from tilesmith.scheduler.rewrites.expression_rules.library import RULES, SIMPLIFICATIONS, rule
+from tilesmith.scheduler.rewrites.expression_rules.proofs import Bounds
+from tilesmith.scheduler.rewrites.expression_rules.reader import read
+from tilesmith.scheduler.rewrites.expression_rules.verification import check
 
 TEXTS = {text.name: text for text in ALGEBRA}
 NAMES = [text.name for text in RULES]

@@ -7,19 +7,19 @@ import re
 import pytest
 from support.rule_expressions import expression, pointwise
 
-from scheduler.frontends.document.document import load, to_document
-from scheduler.ir.pipeline.expressions import Expr
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.rewrites.expression_rules.application import apply, everywhere, matches, normalize
-from scheduler.rewrites.expression_rules.equality import same
-from scheduler.rewrites.expression_rules.library import rule as algebra
-from scheduler.rewrites.expression_rules.matching import MOST_BINDINGS, bindings
-from scheduler.rewrites.expression_rules.places import Place, expressions, parts
-from scheduler.rewrites.expression_rules.proofs import Bounds
-from scheduler.rewrites.expression_rules.reader import read
-from scheduler.rewrites.expression_rules.rule import ExpressionRule, RuleText
-from scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.frontends.document.document import load, to_document
+from tilesmith.scheduler.ir.pipeline.expressions import Expr
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.rewrites.expression_rules.application import apply, everywhere, matches, normalize
+from tilesmith.scheduler.rewrites.expression_rules.equality import same
+from tilesmith.scheduler.rewrites.expression_rules.library import rule as algebra
+from tilesmith.scheduler.rewrites.expression_rules.matching import MOST_BINDINGS, bindings
+from tilesmith.scheduler.rewrites.expression_rules.places import Place, expressions, parts
+from tilesmith.scheduler.rewrites.expression_rules.proofs import Bounds
+from tilesmith.scheduler.rewrites.expression_rules.reader import read
+from tilesmith.scheduler.rewrites.expression_rules.rule import ExpressionRule, RuleText
+from tilesmith.scheduler.rewrites.refusal import Refusal
 
 
 def rule(match: str, result: str, *where: str) -> ExpressionRule:

@@ -11,11 +11,11 @@ import pytest
 
 CODE = """
 from support.random_pipelines import random_pipeline
-from scheduler.errors import DocumentError
-from scheduler.frontends.document.document import canonical_json, load
-from scheduler.rewrites.expression_rules.application import matches, normalize
-from scheduler.rewrites.expression_rules.document import rules_of
-from scheduler.rewrites.expression_rules.library import SIMPLIFICATIONS, rule
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import canonical_json, load
+from tilesmith.scheduler.rewrites.expression_rules.application import matches, normalize
+from tilesmith.scheduler.rewrites.expression_rules.document import rules_of
+from tilesmith.scheduler.rewrites.expression_rules.library import SIMPLIFICATIONS, rule
 
 rules = [rule(name) for name in (*SIMPLIFICATIONS, "factor_common", "convert_once")]
 for seed in range(12):

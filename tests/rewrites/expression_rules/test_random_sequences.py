@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 
-from scheduler.frontends.document.document import load, to_document
-from scheduler.interpreter.interpreter import interpret
-from scheduler.ir.pipeline.evaluation import Leaf, evaluate
-from scheduler.ir.pipeline.expressions import Expr, Var, map_children, walk
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.ir.pipeline.type_promotion import constant
-from scheduler.ir.pipeline.types import ScalarType
-from scheduler.rewrites.expression_rules.application import Rule, apply, matches, normalize
-from scheduler.rewrites.expression_rules.equality import kind
-from scheduler.rewrites.expression_rules.error_bounds import with_errors
-from scheduler.rewrites.expression_rules.library import RULES, SIMPLIFICATIONS, rule
-from scheduler.rewrites.expression_rules.places import Part, expressions, parts
-from scheduler.rewrites.expression_rules.proofs import Bounds
-from scheduler.rewrites.expression_rules.rule import ExpressionRule
-from scheduler.rewrites.refusal import Refusal
+from tilesmith.scheduler.frontends.document.document import load, to_document
+from tilesmith.scheduler.interpreter.interpreter import interpret
+from tilesmith.scheduler.ir.pipeline.evaluation import Leaf, evaluate
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, map_children, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.pipeline.type_promotion import constant
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.rewrites.expression_rules.application import Rule, apply, matches, normalize
+from tilesmith.scheduler.rewrites.expression_rules.equality import kind
+from tilesmith.scheduler.rewrites.expression_rules.error_bounds import with_errors
+from tilesmith.scheduler.rewrites.expression_rules.library import RULES, SIMPLIFICATIONS, rule
+from tilesmith.scheduler.rewrites.expression_rules.places import Part, expressions, parts
+from tilesmith.scheduler.rewrites.expression_rules.proofs import Bounds
+from tilesmith.scheduler.rewrites.expression_rules.rule import ExpressionRule
+from tilesmith.scheduler.rewrites.refusal import Refusal
 
 POINTS = 512
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.errors import DocumentError
-from scheduler.ir.pipeline.printer import to_text
-from scheduler.rewrites.expression_rules.document import MOST_RULES, rules_of, to_document
-from scheduler.rewrites.expression_rules.reader import read
-from scheduler.rewrites.expression_rules.rule import ExpressionRule, RuleText
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.rewrites.expression_rules.document import MOST_RULES, rules_of, to_document
+from tilesmith.scheduler.rewrites.expression_rules.reader import read
+from tilesmith.scheduler.rewrites.expression_rules.rule import ExpressionRule, RuleText
 
 
 def rule(match: str, result: str, *where: str) -> ExpressionRule:

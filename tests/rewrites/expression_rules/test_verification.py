@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from support.rule_expressions import expression
 
-from scheduler.errors import DocumentError
-from scheduler.ir.pipeline.evaluation import Leaf, evaluate
-from scheduler.ir.pipeline.expressions import Expr, Var, walk
-from scheduler.ir.pipeline.types import TYPES
-from scheduler.rewrites.expression_rules import decorator
-from scheduler.rewrites.expression_rules.decorator import rule
-from scheduler.rewrites.expression_rules.error_bounds import with_errors
-from scheduler.rewrites.expression_rules.reader import read
-from scheduler.rewrites.expression_rules.rule import Exactness, RuleText
-from scheduler.rewrites.expression_rules.verification import check
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.ir.pipeline.evaluation import Leaf, evaluate
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, walk
+from tilesmith.scheduler.ir.pipeline.types import TYPES
+from tilesmith.scheduler.rewrites.expression_rules import decorator
+from tilesmith.scheduler.rewrites.expression_rules.decorator import rule
+from tilesmith.scheduler.rewrites.expression_rules.error_bounds import with_errors
+from tilesmith.scheduler.rewrites.expression_rules.reader import read
+from tilesmith.scheduler.rewrites.expression_rules.rule import Exactness, RuleText
+from tilesmith.scheduler.rewrites.expression_rules.verification import check
 
 WRONG: list[tuple[str, str, Exactness, tuple[str, ...]]] = [
     ("?a + ?b", "?a - ?b", "exact", ()),

@@ -4,16 +4,16 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import blur, harris, unsharp
 
-import scheduler.pipelines
-from scheduler.errors import FixedContradiction
-from scheduler.features.pipeline_features import gather
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Schedule
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import SearchOptions, SearchResult, autoschedule
-from scheduler.search.constraints.constrained_search import bounded
-from scheduler.search.constraints.document import load
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import FixedContradiction
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Schedule
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import SearchOptions, SearchResult, autoschedule
+from tilesmith.scheduler.search.constraints.constrained_search import bounded
+from tilesmith.scheduler.search.constraints.document import load
 
 
 def _decided(of: Pipeline, document: object, top: int = 1) -> SearchResult:
@@ -55,7 +55,7 @@ def test_what_is_fixed_is_kept(document: dict[str, dict[str, object]]) -> None:
     assert [d.subject for d in told] == sorted(document)
 
 
-@pytest.mark.parametrize("of", [harris(), unsharp(), scheduler.pipelines.load("bilateral_grid")], ids=lambda p: p.name)
+@pytest.mark.parametrize("of", [harris(), unsharp(), pipelines.load("bilateral_grid")], ids=lambda p: p.name)
 def test_every_decision_of_a_schedule_can_be_fixed(of: Pipeline) -> None:
     known = {s.name for s in of.stages}
     for group in _default(of).groups:
@@ -69,7 +69,7 @@ def test_every_decision_of_a_schedule_can_be_fixed(of: Pipeline) -> None:
 
 def test_tiles_of_another_size_are_no_rows_side_by_side() -> None:
     """What was unrolled for its few rows is a loop again, around the vectors."""
-    of = scheduler.pipelines.load("machado_blur")
+    of = pipelines.load("machado_blur")
     assert ("y",) in [c.schedule.groups[0].unroll for c in _decided(of, {}, top=4).candidates]
     group = _decided(of, {"blur_y": {"tiles": {"y": 512}}}).schedule.groups[0]
     assert (group.unroll, group.loops[:2]) == ((), ("x.inner", "y.inner"))

@@ -6,13 +6,13 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import F, blur, harris, pipeline, stage, x, y
 
-import scheduler.pipelines
-from scheduler.compiler import Options, schedule_key
-from scheduler.errors import DocumentError, FixedContradiction, ScheduleError
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
-from scheduler.search import SearchOptions, autoschedule
-from scheduler.search.constraints.constraints import Fixed
-from scheduler.search.constraints.document import from_document, load, to_document
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Options, schedule_key
+from tilesmith.scheduler.errors import DocumentError, FixedContradiction, ScheduleError
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.search.constraints.constraints import Fixed
+from tilesmith.scheduler.search.constraints.document import from_document, load, to_document
 
 WHOLE = {
     "blur_x": {"compute": "y.inner", "store": "x.outer", "storage": "memory", "order": ["x", "y"], "vector": 16},
@@ -87,7 +87,7 @@ def test_near_names_are_offered() -> None:
 
 def test_stages_that_are_computed_as_others_are_told_with_these() -> None:
     with pytest.raises(DocumentError) as error:
-        load({"vert_log": {"compute": "root"}}, scheduler.pipelines.load("max_filter"))
+        load({"vert_log": {"compute": "root"}}, pipelines.load("max_filter"))
     (problem,) = error.value.problems
     assert problem.message == "the stage 'vert_log' is computed as others, a stage a level"
     assert problem.hint == "fix these: " + ", ".join(f"vert_log_{n}" for n in range(6))
@@ -147,7 +147,7 @@ def test_contradictions_between_stages() -> None:
 
 
 def test_updates_need_memory_and_keep_dims() -> None:
-    grid = scheduler.pipelines.load("bilateral_grid")
+    grid = pipelines.load("bilateral_grid")
     with pytest.raises(FixedContradiction, match="which need memory"):
         load({"histogram": {"compute": "inline"}}, grid)
     with pytest.raises(FixedContradiction, match="does not keep 'z' in place"):

@@ -7,17 +7,17 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import blur, harris, unsharp
 
-import scheduler.pipelines
-from scheduler.errors import DocumentError
-from scheduler.features.pipeline_features import gather
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, SearchResult, autoschedule
-from scheduler.search.constraints.constrained_search import bounded
-from scheduler.search.constraints.constraints import Fixed
-from scheduler.search.constraints.document import from_document, load
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, SearchResult, autoschedule
+from tilesmith.scheduler.search.constraints.constrained_search import bounded
+from tilesmith.scheduler.search.constraints.constraints import Fixed
+from tilesmith.scheduler.search.constraints.document import from_document, load
 
 Decisions = dict[str, dict[str, object]]
 
@@ -74,9 +74,9 @@ def test_any_part_of_the_answer_is_found_again(of: Pipeline) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", scheduler.pipelines.names())
+@pytest.mark.parametrize("name", pipelines.names())
 def test_of_every_pipeline(name: str) -> None:
-    of = scheduler.pipelines.load(name)
+    of = pipelines.load(name)
     best = _found(of, Fixed())
     decisions = _decisions(best.schedule)
     _checked(of, best, decisions)
@@ -92,7 +92,7 @@ def test_nothing_fixed_is_the_default() -> None:
 
 def test_stages_that_the_search_makes_can_be_fixed() -> None:
     """A window in two steps: what is decided of the first step is of the variant that has one."""
-    of = scheduler.pipelines.load("machado_blur")
+    of = pipelines.load("machado_blur")
     best = _found(of, Fixed())
     made = [s.partial for s in best.schedule.separations]
     decisions = {name: own for name, own in _decisions(best.schedule).items() if name in made}

@@ -10,26 +10,26 @@ from support.machines import machine
 from support.planar import planar
 from support.small_pipelines import chain, pyramid
 
-from cost_models import Ecm
-from scheduler import pipelines
-from scheduler.compiler import generate
-from scheduler.features.schedule_features import predict
-from scheduler.frontends.document.document import load
-from scheduler.ir.loop.builder import Builder
-from scheduler.ir.pipeline.pipeline import Pipeline
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.schedule import Schedule
-from scheduler.legality.verifier import check
-from scheduler.lowering import row_loops
-from scheduler.lowering.expressions import Sources
-from scheduler.lowering.rotating_windows import RowLoop, fused_row
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule, root_schedule
-from scheduler.search.ecm.group_candidates import GroupCandidate
-from scheduler.search.ecm.moves import ahead_bytes
-from scheduler.search.k_best import best_combinations
-from scheduler.search.params import PARAMS
-from scheduler.search.taco2019.grouping import Segment
+from tilesmith.cost_models import Ecm
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import generate
+from tilesmith.scheduler.features.schedule_features import predict
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.lowering import row_loops
+from tilesmith.scheduler.lowering.expressions import Sources
+from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule, root_schedule
+from tilesmith.scheduler.search.ecm.group_candidates import GroupCandidate
+from tilesmith.scheduler.search.ecm.moves import ahead_bytes
+from tilesmith.scheduler.search.k_best import best_combinations
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.grouping import Segment
 
 
 def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:

@@ -8,16 +8,16 @@ from support.methods import PAPER
 from support.small_pipelines import E as Expression
 from support.small_pipelines import F, chain, clamp, pipeline, stage, summed, x, y
 
-import scheduler.pipelines
-from cost_models.taco2019 import Taco2019
-from scheduler.features.pipeline_features import gather
-from scheduler.ir.pipeline.expressions import Var
-from scheduler.ir.pipeline.pipeline import Pipeline, Stage
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import Infeasible, autoschedule
-from scheduler.search.taco2019.grouping import Grouping, Segment
-from scheduler.search.tile_sizes import Tiling
+from tilesmith.cost_models.taco2019 import Taco2019
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.expressions import Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import Infeasible, autoschedule
+from tilesmith.scheduler.search.taco2019.grouping import Grouping, Segment
+from tilesmith.scheduler.search.tile_sizes import Tiling
 
 CHANNELS = 16
 
@@ -99,7 +99,7 @@ def test_the_cheapest_of_all_segmentations_is_taken(llc: int) -> None:
 
 
 def test_vdsr_is_one_group_with_a_large_cache_and_many_with_a_small_one() -> None:
-    of = scheduler.pipelines.load("vdsr")
+    of = pipelines.load("vdsr")
     outputs = {}
     for llc in (256 * KIB, 2 * MIB, 32 * MIB):
         result = autoschedule(of, machine(llc_bytes=llc), PAPER)

@@ -6,12 +6,12 @@ import pytest
 from machines import machine
 from support.methods import PAPER_OPTIONS
 
-from scheduler.compiler import compile_pipeline
-from scheduler.errors import IllegalSchedule, ScheduleError
-from scheduler.frontends.document.document import load
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.scheduler.errors import IllegalSchedule, ScheduleError
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
 
 
 def chain(stages: int, value: str) -> dict:

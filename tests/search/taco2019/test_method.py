@@ -24,23 +24,23 @@ from support.small_pipelines import (
     y,
 )
 
-import scheduler.pipelines
-from scheduler.errors import ScheduleError
-from scheduler.features.fusion_group import Members, effective, members_of
-from scheduler.features.group_counts import Levels
-from scheduler.features.pipeline_features import gather
-from scheduler.frontends.document.document import load
-from scheduler.ir.pipeline.expressions import Cast, Const, RVar, Var
-from scheduler.ir.pipeline.pipeline import Pipeline, Update
-from scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16
-from scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import normalise, rewrite
-from scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
-from scheduler.search.taco2019.inlining import inline_trivial
-from scheduler.search.taco2019.levels import LoopOrder, choose_levels, largest_overlaps
-from scheduler.search.taco2019.tiling import few_iterations
-from scheduler.search.tile_sizes import tile_sizes
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import ScheduleError
+from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
+from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, RVar, Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Update
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, UpdateLoops, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
+from tilesmith.scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
+from tilesmith.scheduler.search.taco2019.inlining import inline_trivial
+from tilesmith.scheduler.search.taco2019.levels import LoopOrder, choose_levels, largest_overlaps
+from tilesmith.scheduler.search.taco2019.tiling import few_iterations
+from tilesmith.scheduler.search.tile_sizes import tile_sizes
 
 ROWS = LoopOrder(("x.inner", "y.inner", "x.outer", "y.outer"), 0)
 COLUMNS = LoopOrder(("y.inner", "x.inner", "y.outer", "x.outer"), 0)
@@ -265,7 +265,7 @@ def test_a_pyramid_does_not_fit_and_is_split_at_shared_stages() -> None:
     "name", ["blur", "harris", "unsharp", "interpolate", "gaussian3x3", "sobel", "laplacian_sharpen"]
 )
 def test_shipped_pipelines_have_legal_schedules_on_many_machines(name: str) -> None:
-    of = scheduler.pipelines.load(name)
+    of = pipelines.load(name)
     for figures in (
         {},
         {"threads": 5},
@@ -418,7 +418,9 @@ def test_the_deadline_ends_the_search_and_says_so() -> None:
 
 
 def test_without_any_valid_candidate_everything_is_at_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.search.taco2019.grouping.tile_group", lambda *_: Infeasible("nothing fits"))
+    monkeypatch.setattr(
+        "tilesmith.scheduler.search.taco2019.grouping.tile_group", lambda *_: Infeasible("nothing fits")
+    )
     result = autoschedule(harris(), machine(), PAPER)
     check(rewrite(harris(), result.schedule))
     assert result.schedule.groups == root_schedule(harris(), machine()).groups

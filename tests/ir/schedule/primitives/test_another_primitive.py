@@ -10,20 +10,20 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import blur
 
-from scheduler.codegen.loopnest import to_text
-from scheduler.compiler import Options, compile_pipeline, generate
-from scheduler.errors import DocumentError, IllegalSchedule
-from scheduler.frontends.python.files import module_of
-from scheduler.ir.schedule.difference import differences
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.primitives.primitive import Primitive
-from scheduler.ir.schedule.primitives.registry import primitives, register, unregister
-from scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
-from scheduler.legality.verifier import check
-from scheduler.rewrites.passes import rewrite
-from scheduler.search import SearchOptions, autoschedule
-from scheduler.search.constraints.document import load
-from scheduler.search.constraints.document import to_document as fixed_document
+from tilesmith.scheduler.codegen.loopnest import to_text
+from tilesmith.scheduler.compiler import Options, compile_pipeline, generate
+from tilesmith.scheduler.errors import DocumentError, IllegalSchedule
+from tilesmith.scheduler.frontends.python.files import module_of
+from tilesmith.scheduler.ir.schedule.difference import differences
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.primitives.primitive import Primitive
+from tilesmith.scheduler.ir.schedule.primitives.registry import primitives, register, unregister
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.search.constraints.document import load
+from tilesmith.scheduler.search.constraints.document import to_document as fixed_document
 
 GROUP = Group(
     "blur_y",

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from scheduler.ir.schedule.document import from_document, to_document
-from scheduler.ir.schedule.primitives.primitive import Primitive
-from scheduler.ir.schedule.primitives.registry import fixable, primitives
-from scheduler.ir.schedule.schedule import (
+from tilesmith.scheduler.ir.schedule.document import from_document, to_document
+from tilesmith.scheduler.ir.schedule.primitives.primitive import Primitive
+from tilesmith.scheduler.ir.schedule.primitives.registry import fixable, primitives
+from tilesmith.scheduler.ir.schedule.schedule import (
     Factor,
     Group,
     Joining,

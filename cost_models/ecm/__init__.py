@@ -1,5 +1,0 @@
-"""The execution-cache-memory model: `Ecm`."""
-
-from cost_models.ecm.model import Ecm
-
-__all__ = ["Ecm"]

@@ -1,0 +1,282 @@
+"""Measured figures as a description of the host, with the evidence for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tilesmith.app.profiler.calibrate import MOST_AHEAD, beyond_caches, last_level_bytes, reach_ends, reached_bytes
+from tilesmith.app.profiler.samples import Measured
+from tilesmith.platforms import CpuPlatform, to_document
+from tilesmith.platforms.ecm import TYPES, LevelCycles, TypeCycles
+
+NOISY = 0.25
+"""A spread from which a figure is not trusted: what was known of it before stays."""
+UNSURE = 0.15
+"""A spread of any figure from which a measurement is one to be made again when the machine is quiet."""
+IMPLAUSIBLE = 20.0
+"""Nor is one that is so many times, or one part in so many of, what was known of it before."""
+BUSY = 0.2
+"""Of one core: what other programs may use before a calibration is said to be disturbed."""
+
+_CONVERSIONS = {
+    "i8": ("i8.narrow",),
+    "i16": ("i16.widen", "i16.narrow"),
+    "i32": ("i32.widen", "i32.narrow", "i32.exchange"),
+    "i64": ("i64.widen",),
+    "f32": ("f32.narrow", "f32.exchange"),
+    "f64": ("f64.widen",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure of a platform by the name that `sources` know it by: its value, of which measurements, and how; how many
+    times, or one part in how many of, what was known of it before it may be."""
+
+    name: str
+    value: Any
+    of: tuple[str, ...]
+    how: str
+    within: float = IMPLAUSIBLE
+
+
+def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") -> CpuPlatform:
+    """`platform` with what was measured, and can be trusted, in place of what it said, and `sources` that say how each
+    figure was measured, or why it stays what it was."""
+    sources = dict(platform.sources)
+    plain = _taken(_plain(platform, measured), platform, measured, sources)
+    caches = tuple(
+        c.model_copy(update={k: plain.pop(f"l{c.level}.{k}") for k in _CACHE if f"l{c.level}.{k}" in plain})
+        for c in platform.caches
+    )
+    changed = platform.model_copy(update={**plain, "name": name, "caches": caches})
+    usual = platform.ecm_parameters
+    taken = _taken((*_beyond(platform, measured), *_in_core(platform, measured)), platform, measured, sources)
+    parameters = usual.model_copy(update={figure.removeprefix("ecm."): value for figure, value in taken.items()})
+    sources["ecm"] = (
+        f"measured with {measured.compiler} {' '.join(platform.compiler.flags)}, {platform.threads} threads, while "
+        f"other programs used {measured.busy:.2f} of a core; what has no entry of its own is an estimate"
+    )
+    update = {"ecm": parameters, "sources": tuple(sorted(sources.items()))}
+    return CpuPlatform.model_validate(changed.model_copy(update=update).model_dump())
+
+
+def warnings(measured: Measured) -> list[str]:
+    """Warnings for who is to trust the figures."""
+    found = []
+    if measured.busy > BUSY:
+        found.append(f"other programs used {measured.busy:.1f} of a core: repeat it when the machine is quiet")
+    noisy = [name for name, s in measured.samples.items() if s.spread > NOISY]
+    if noisy:
+        found.append(f"noisy (turns more than {NOISY:.0%} apart), and left as they were: {', '.join(noisy)}")
+    return found
+
+
+def disturbed(measured: Measured) -> bool:
+    """Doubt about a measurement: it is made again sometime."""
+    return measured.busy > BUSY or bool(measured.unsure(measured.samples, UNSURE))
+
+
+def to_yaml(platform: CpuPlatform) -> str:
+    """The description as YAML, ready for --platform."""
+    text: str = yaml.safe_dump(to_document(platform), sort_keys=False, width=120, allow_unicode=True)
+    return text
+
+
+def write(platform: CpuPlatform, path: Path) -> None:
+    """The YAML as a file, whole or not at all. Raises OSError."""
+    aside = path.with_name(path.name + ".part")
+    aside.write_text(to_yaml(platform), encoding="utf-8")
+    aside.replace(path)
+
+
+_CACHE = ("size_bytes", "latency_cycles", "bandwidth_bytes_per_cycle")
+
+
+def _taken(
+    figures: Iterator[_Figure] | tuple[_Figure, ...], before: CpuPlatform, measured: Measured, sources: dict[str, str]
+) -> dict[str, Any]:
+    """The values of those that can be trusted, by name; `sources` are told of all of them."""
+    found = {}
+    for f in figures:
+        spread = measured.spread(*f.of)
+        taken = len(measured.samples[f.of[0]].ns)
+        turns = "1 turn" if taken == 1 else f"{taken} turns"
+        if spread > NOISY:
+            sources[f.name] = f"estimate: measured, but {turns} have a spread of {spread:.0%}"
+        elif not _plausible(f.value, _value(before, f.name), f.within):
+            sources[f.name] = "estimate: what was measured is out of all proportion to it"
+        else:
+            found[f.name] = f.value
+            sources[f.name] = f"measured: {f.how}; {turns}, spread {spread:.0%}"
+    return found
+
+
+def _plausible(value: Any, before: Any, within: float) -> bool:
+    """Plausibility of a figure beside what it was; of one made of several, that of all."""
+    match value, before:
+        case float() | int(), float() | int():
+            return before == 0 or before / within <= value <= before * within
+        case TypeCycles() | LevelCycles(), _:
+            fields = type(value).model_fields
+            return all(_plausible(getattr(value, name), getattr(before, name), within) for name in fields)
+        case _:
+            return all(_plausible(a, b, within) for a, b in zip(value, before, strict=True))
+
+
+def _value(platform: CpuPlatform, figure: str) -> Any:
+    """The figure of that name in the platform's description."""
+    owner, _, name = figure.rpartition(".")
+    if not owner:
+        return getattr(platform, name)
+    if owner == "ecm":
+        return getattr(platform.ecm_parameters, name)
+    return getattr(next(c for c in platform.caches if f"l{c.level}" == owner), name)
+
+
+def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
+    """Figures that every platform has."""
+    if m.has("clock"):
+        yield _Figure("clock_ghz", _round(m.clock_ghz), ("clock",), "a chain of additions, under load")
+    for n, c in enumerate(platform.caches, 1):
+        load, late = f"level{n}.load", f"level{n}.latency"
+        if m.has(load, late, "clock"):
+            chain = "a chain of loads in random order"
+            yield _Figure(f"l{c.level}.latency_cycles", _round(m.cycles(late)), (late, "clock"), chain)
+            bandwidth = _round(1 / m.cycles(load))
+            yield _Figure(f"l{c.level}.bandwidth_bytes_per_cycle", bandwidth, (load, "clock"), "loads in order")
+    reached = reached_bytes(platform, m)
+    if reached is not None:
+        last, instances = platform.caches[-1], last_level_bytes(platform) / platform.llc_bytes
+        least = 2 * platform.caches[-2].size_bytes
+        size = int(_round(max(least, reached / instances))) // last.line_bytes * last.line_bytes
+        how = "loads in order of all threads in ever larger sets, up to where they take as long as from memory"
+        yield _Figure(f"l{last.level}.size_bytes", min(last.size_bytes, size), reach_ends(m), how, inf)
+    if m.has(late, "clock"):
+        how = "the latency of the last cache in additions, which take a cycle"
+        yield _Figure("load_weight", _round(m.cycles(late)), (late, "clock"), how)
+    if m.has("memory.load", "memory.load.all", "memory.latency") and beyond_caches(platform, m):
+        how = "loads of all threads in order, beyond the caches"
+        yield _Figure("memory_bandwidth_gb_s", _round(1 / _together(m)), ("memory.load.all",), how)
+        latency = _round(m.ns("memory.latency"))
+        how = "a chain of loads in random order, beyond the caches"
+        yield _Figure("memory_latency_ns", latency, ("memory.latency",), how)
+
+
+def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
+    """Parameters of `ecm` of how instructions overlap, and of what is beyond the first level."""
+    if m.has("window"):
+        how = "steps that are chains of products, beside one chain"
+        yield _Figure("ecm.window_instructions", _round(max(1.0, m.ns("window"))), ("window",), how)
+    levels = [f"level{n}.{what}" for n in range(2, len(platform.caches) + 1) for what in ("load", "load.all", "store")]
+    if levels and m.has(*levels, "clock"):
+        how = "loads and stores in order in half of each cache"
+        yield _Figure("ecm.levels", _levels(platform, m), (*levels, "clock"), how)
+    memory = beyond_caches(platform, m)
+    if memory and m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
+        one, together = m.ns("memory.load"), _together(m)
+        how = "loads of one thread in order"
+        yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
+        how = "loads of all threads in order"
+        yield _Figure("ecm.memory_gb_s", _round(1 / together), ("memory.load.all",), how)
+        # A piece that is copied is one half of loads; of one that goes to three planes they are a quarter.
+        streamed = max(2 * m.ns("memory.past.all") / together - 1, (4 * m.ns("memory.planes.all") / together - 1) / 3)
+        stored = max(1.0, 2 * m.ns("memory.copy.all") / together - 1)
+        if streamed > stored:  # a copy hides what lines that need not be loaded save beside computing, but no loss
+            streams = ("memory.past.all", "memory.planes.all", "memory.copy.all", "memory.load.all")
+            how = (
+                "a copy by all threads, of whole lines past the caches to one plane or three in turn beside a plain one"
+            )
+            losing = platform.ecm_parameters.write_allocate_factor * streamed / stored
+            yield _Figure("ecm.streaming_store_factor", _round(min(8.0, losing)), streams, how)
+    share = None
+    if memory and m.has("memory.latency", "memory.in_order", "memory.scattered"):
+        latency = m.ns("memory.latency")
+        share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
+        how = "a chain of loads in order beside one in random order"
+        yield _Figure("ecm.prefetch_share", share, ("memory.in_order", "memory.latency"), how)
+        parallel = _round(min(1024.0, max(1.0, latency / m.ns("memory.scattered"))))
+        how = "independent loads in random order beside a chain"
+        yield _Figure("ecm.memory_parallelism", parallel, ("memory.scattered", "memory.latency"), how)
+    if memory and m.has("memory.hidden", "memory.hidden_ahead"):
+        # in long rows, which prefetchers follow as far as they do at all
+        followed = platform.ecm_parameters.prefetch_share if share is None else share
+        plain, ahead = (min(1.0, m.ns(name) / max(followed, 0.1)) for name in ("memory.hidden", "memory.hidden_ahead"))
+        how = "a copy by all threads with as much arithmetic as it takes from memory, beside both alone"
+        yield _Figure("ecm.memory_hidden_share", _twentieth(plain), ("memory.hidden",), how)
+        how = f"the same with {MOST_AHEAD // 1024} KiB asked for ahead"
+        yield _Figure(
+            "ecm.memory_hidden_share_prefetched", _twentieth(max(plain, ahead)), ("memory.hidden_ahead",), how
+        )
+    if m.has("region") and platform.threads > 1:
+        how = "empty parallel loops one after another"
+        yield _Figure("ecm.fork_join_ns", _round(m.ns("region")), ("region",), how)
+
+
+def _together(m: Measured) -> float:
+    """Nanoseconds that all threads take to load a byte of memory: whatever runs beside them disturbs all of them more
+    than one, and may last as long as one part of the measurement."""
+    return min(m.ns(name) for name in ("memory.load.all", "memory.load", *reach_ends(m)[1:]))
+
+
+def _levels(platform: CpuPlatform, m: Measured) -> tuple[LevelCycles, ...]:
+    """All threads were measured at once: an instance's share of what they got is that of the threads that share it,
+    and at least what one of them gets alone."""
+    found = []
+    for n, c in enumerate(platform.caches[1:], 2):
+        share = min(1.0, c.shared_by_threads / platform.threads)
+        load = 1 / m.cycles(f"level{n}.load")
+        found.append(
+            LevelCycles(
+                level=c.level,
+                load_bytes_per_cycle=_round(load),
+                store_bytes_per_cycle=_round(1 / m.cycles(f"level{n}.store")),
+                all_threads_bytes_per_cycle=_round(max(load, share / m.cycles(f"level{n}.load.all"))),
+            )
+        )
+    return tuple(found)
+
+
+def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
+    """Parameters of `ecm` of the core."""
+    for t in TYPES:
+        own = {o: f"{t}.{o}" for o in ("add", "multiply", "select", "divide", "divide_by_constant")}
+        own |= {"function": f"{t}.function"} if t[0] == "f" else {}
+        if not m.has(*own.values(), *_CONVERSIONS[t], "clock"):
+            continue
+        update = {o: m.cycles(name) for o, name in own.items()}
+        update["convert"] = sum(m.cycles(name) for name in _CONVERSIONS[t]) / len(_CONVERSIONS[t])
+        cycles = platform.ecm_parameters.of_type(t).model_copy(update={o: _round(v) for o, v in update.items()})
+        how = (
+            "independent instructions; functions: the sine and the cosine, in generated code"
+            if t[0] == "f"
+            else "independent instructions; divisions in generated code; functions: estimate"
+        )
+        yield _Figure(f"ecm.{t}", cycles, (*own.values(), *_CONVERSIONS[t], "clock"), how)
+    for figure, sample, how in (
+        ("load_cycles", "load", "aligned vectors, first level"),
+        ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),
+        ("store_cycles", "store", "aligned vectors, first level"),
+        ("unaligned_store_cycles", "unaligned_store", "vectors four bytes beside a line, first level"),
+        ("shuffle_cycles", "shuffle", "two registers shifted by a lane"),
+        ("gather_cycles_per_lane", "gather", "float32 from places in a vector, in generated code"),
+        ("scalar_cycles", "scalar", "a mix of integers and floats"),
+    ):
+        if m.has(sample, "clock"):
+            yield _Figure(f"ecm.{figure}", _round(m.cycles(sample)), (sample, "clock"), how)
+
+
+def _round(value: float) -> float:
+    """Two significant digits, of something that is more than nothing: less is noise, and would change schedules."""
+    return float(f"{max(value, 1e-4):.2g}")
+
+
+def _twentieth(share: float) -> float:
+    """A share in steps of a twentieth: it is a difference of times, and noisier than they are."""
+    return round(share * 20) / 20

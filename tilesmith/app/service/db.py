@@ -1,0 +1,125 @@
+"""The store: an engine, transactions that say whether they write, and migrations run at start.
+
+SQLite (WAL) by default, PostgreSQL by URL. The tables are in tilesmith/app/service/tables.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.schema import Table
+
+MIGRATION_LOCK = 7_461_205_331  # any constant: PostgreSQL's advisory lock of those who migrate
+
+
+def now_us() -> int:
+    """The time as the store keeps it: microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+class Database:
+    """The engine and its transactions. Safe to use from any thread."""
+
+    def __init__(self, url: str, busy_ms: int = 5000) -> None:
+        self.url = make_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        if self.is_sqlite and self.url.database:
+            Path(self.url.database).absolute().parent.mkdir(parents=True, exist_ok=True)
+        self.engine = _sqlite_engine(url, busy_ms) if self.is_sqlite else create_engine(url, pool_pre_ping=True)
+        self._writer = self.engine.execution_options(tilesmith_write=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads: on SQLite it never waits for a writer."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes, committed at the end: on SQLite it takes the write lock first, so that it
+        cannot fail half way for want of it."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    def insert_new(self, connection: Connection, table: Table, row: dict[str, Any]) -> bool:
+        """Inserts the row unless one with its primary key exists; whether it was inserted."""
+        build = sqlite.insert if self.is_sqlite else postgresql.insert
+        statement = build(table).values(**row).on_conflict_do_nothing().returning(*table.primary_key)
+        return connection.execute(statement).first() is not None
+
+    def ping(self) -> None:
+        """Raises SQLAlchemyError where the store does not answer."""
+        with self.read() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _sqlite_engine(url: str, busy_ms: int) -> Engine:
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": busy_ms / 1000})
+
+    @event.listens_for(engine, "connect")
+    def _open(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # BEGIN is ours: the driver's own comes too late to take the write lock
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={int(busy_ms)}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA cache_size=-16384")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get("tilesmith_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def alembic_config() -> Config:
+    """The configuration of Alembic: the migrations are inside the package."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
+
+
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Brings the store to `revision`. Services that start at the same time take turns."""
+    with database.write() as connection:
+        _lock(database, connection)
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def downgrade(database: Database, revision: str) -> None:
+    """Takes the store back to `revision` ("base": no tables)."""
+    with database.write() as connection:
+        _lock(database, connection)
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, revision)
+
+
+def is_current(database: Database) -> bool:
+    """True if the store has the newest tables."""
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    with database.read() as connection:
+        return MigrationContext.configure(connection).get_current_revision() == head
+
+
+def _lock(database: Database, connection: Connection) -> None:
+    if not database.is_sqlite:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})

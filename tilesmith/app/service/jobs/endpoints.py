@@ -1,0 +1,261 @@
+"""Jobs: started at a schedule, read, followed and cancelled at /v1/jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path as FilePath
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+from pydantic import ValidationError
+from sse_starlette.sse import EventSourceResponse
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from tilesmith.app.runtime import images
+from tilesmith.app.service.bodies import json_body, media_type
+from tilesmith.app.service.context import Context, Read, Services, Submit
+from tilesmith.app.service.errors import ApiError, from_pydantic
+from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobList, Kind, RunRequest
+from tilesmith.app.service.jobs.service import summary
+from tilesmith.app.service.jobs.states import FINISHED, State
+from tilesmith.app.service.paging import Paging, next_page
+from tilesmith.app.service.schedules import repository as schedule_rows
+from tilesmith.scheduler.frontends.document import document as documents
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import TYPES
+
+router = APIRouter(tags=["jobs"])
+
+KIND = "jobs"
+MAX_FILES = 300
+JsonRequest = dict[str, Any]
+
+
+def _json_or_form() -> JsonRequest:
+    """The OpenAPI description of the two ways to ask for a run."""
+    reference = {"$ref": "#/components/schemas/RunRequest"}
+    form = {
+        "type": "object",
+        "properties": {"request": {"type": "string", "description": "A RunRequest as JSON"}},
+        "additionalProperties": {
+            "type": "string",
+            "contentMediaType": "application/octet-stream",
+            "description": "A .npy, PNG, TIFF or JPEG file, in a field of the name of the input",
+        },
+    }
+    content = {"application/json": {"schema": reference}, "multipart/form-data": {"schema": form}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+@router.post("/v1/schedules/{schedule_id}/builds", dependencies=[Submit], status_code=202, summary="Build a schedule")
+def build(schedule_id: str, services: Services, response: Response, request: BuildRequest | None = None) -> Job:
+    """Starts a job that compiles the C. Libraries are kept by content: a second build takes no time."""
+    job = services.jobs.submit_build(schedule_id, request or BuildRequest())
+    response.headers["Location"] = job.links["self"]
+    return job
+
+
+@router.post(
+    "/v1/schedules/{schedule_id}/runs",
+    dependencies=[Submit],
+    status_code=202,
+    response_model=Job,
+    openapi_extra=_json_or_form(),
+    summary="Run a schedule",
+)
+async def run(schedule_id: str, request: Request, services: Services) -> Response:
+    """Starts a job that compiles the C and runs it: on uploaded images (multipart/form-data) or, with
+    `estimates`, on random ones (JSON). The job measures; with `outputs` its results can be fetched."""
+    if media_type(request) == "multipart/form-data":
+        job = await _run_with_images(schedule_id, request, services)
+    else:
+        asked = await asyncio.to_thread(_run_request, await json_body(request))
+        job = await asyncio.to_thread(_submit, services, schedule_id, asked, {})
+    return JSONResponse(job.model_dump(mode="json"), 202, {"Location": job.links["self"]})
+
+
+async def _run_with_images(schedule_id: str, request: Request, services: Context) -> Job:
+    try:
+        async with request.form(max_files=MAX_FILES, max_fields=1, max_part_size=1 << 20) as form:
+            text = form.get("request", "{}")
+            if not isinstance(text, str):
+                raise ApiError("bad_form", "the field `request` is a RunRequest as JSON, not a file")
+            files = {name: value for name, value in form.multi_items() if isinstance(value, UploadFile)}
+            if len(files) + ("request" in form) != len(form.multi_items()):
+                raise ApiError("bad_form", "a field is there twice, or has text where a file is expected")
+            asked = await asyncio.to_thread(_run_request, text.encode())
+            return await asyncio.to_thread(_submit, services, schedule_id, asked, files)
+    except HTTPException as error:
+        if isinstance(error, ApiError):
+            raise
+        raise ApiError("bad_form", str(error.detail)) from None
+
+
+def _run_request(body: bytes) -> RunRequest:
+    try:
+        return RunRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise from_pydantic(error.errors(include_url=False, include_input=False), RunRequest) from None
+
+
+def _submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
+    """Checks names, keeps the files under names of ours, queues the job."""
+    pipeline = _pipeline(services, schedule_id)
+    _check_names(pipeline, asked, set(files))
+    job_id = services.jobs.new_id()
+    kept: dict[str, FilePath] = {}
+    try:
+        if files:
+            services.jobs.files.make(job_id)
+        for number, wanted in enumerate(pipeline.inputs):
+            if wanted.name in files:
+                kept[wanted.name] = services.jobs.files.upload(job_id, number)
+                with kept[wanted.name].open("wb") as file:
+                    shutil.copyfileobj(files[wanted.name].file, file)
+        return services.jobs.submit_run(schedule_id, asked, kept, job_id)
+    except BaseException:
+        services.jobs.files.remove(job_id)
+        raise
+
+
+def _pipeline(services: Context, schedule_id: str) -> Pipeline:
+    form = services.schedules.form(schedule_id, "pipeline.json")
+    return documents.load_text(form.content, services.settings.limits)
+
+
+def _check_names(pipeline: Pipeline, asked: RunRequest, files: set[str]) -> None:
+    """ApiError `bad_request` where names are not the pipeline's, or inputs are missing."""
+    inputs = {i.name for i in pipeline.inputs}
+    wanted = set() if asked.estimates else inputs
+    groups = (
+        ("input", files, inputs),
+        ("input", set(asked.mins), inputs),
+        ("param", set(asked.params), {p.name for p in pipeline.params}),
+        ("output", set(asked.regions or {}), set(pipeline.outputs)),
+    )
+    complaints = [
+        f"there is no {what} {name!r}"[:200] for what, given, known in groups for name in sorted(given - known)
+    ]
+    complaints += [f"the image of input {name!r} is missing" for name in sorted(wanted - files)]
+    if asked.estimates and files:
+        complaints.append("give either estimates or images")
+    if complaints:
+        raise ApiError("bad_request", "; ".join(complaints[:20]))
+
+
+@router.get("/v1/jobs", dependencies=[Read], summary="List jobs")
+def every(
+    services: Services,
+    paging: Paging,
+    schedule: Annotated[str | None, Query(max_length=64, description="Id of a schedule")] = None,
+    state: State | None = None,
+    kind: Kind | None = None,
+) -> JobList:
+    """The newest first."""
+    after = paging.key(KIND, (int, str))
+    rows = repository.page(services.db, schedule, state, kind, after, paging.limit + 1)
+    page = next_page(rows, [(row.created_us, row.id) for row in rows], KIND, paging.limit)
+    return JobList(items=[summary(row) for row in page.items], next_cursor=page.next_cursor)
+
+
+@router.get("/v1/jobs/{job_id}", dependencies=[Read], summary="One job")
+def one(job_id: str, services: Services, response: Response) -> Job:
+    response.headers["Cache-Control"] = "no-store"
+    return services.jobs.get(job_id)
+
+
+@router.delete("/v1/jobs/{job_id}", dependencies=[Submit], summary="Cancel a job")
+def cancel(job_id: str, services: Services, response: Response) -> Job:
+    """A queued job is cancelled at once (200); a running one is asked to stop (202) and soon is `cancelled`."""
+    job = services.jobs.cancel(job_id)
+    response.status_code = 200 if job.state == "cancelled" else 202
+    return job
+
+
+@router.get(
+    "/v1/jobs/{job_id}/events",
+    dependencies=[Read],
+    response_class=EventSourceResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+    summary="Follow a job",
+)
+async def follow(job_id: str, request: Request, services: Services) -> Response:
+    """Server-sent events: `state` and `progress`, numbered, from the first or after `Last-Event-ID`; the stream
+    ends when the job does. Comments are sent as heartbeats."""
+    await asyncio.to_thread(services.jobs.get, job_id)
+    text = request.headers.get("last-event-id", "0")
+    after = int(text) if text.isdecimal() and len(text) < 10 else 0
+    return EventSourceResponse(_events(services, job_id, after), ping=services.settings.event_heartbeat_s)
+
+
+async def _events(services: Context, job_id: str, after: int) -> AsyncIterator[dict[str, str]]:
+    while True:
+        found = await asyncio.to_thread(repository.events, services.db, job_id, after)
+        for event in found:
+            after = event.number
+            yield {"id": str(event.number), "event": event.type, "data": event.data.decode()}
+        row = await asyncio.to_thread(repository.find, services.db, job_id)
+        if row is None or (row.state in FINISHED and not await _more(services, job_id, after)):
+            return
+        if not found:
+            await asyncio.sleep(services.settings.event_poll_s)
+
+
+async def _more(services: Context, job_id: str, after: int) -> bool:
+    return bool(await asyncio.to_thread(repository.events, services.db, job_id, after))
+
+
+OutputName = Annotated[str, Path(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+
+
+@router.get("/v1/jobs/{job_id}/outputs/{name}.npy", dependencies=[Read], summary="A result as an array")
+def output_npy(job_id: str, name: OutputName, services: Services) -> FileResponse:
+    """NumPy's format, axes the reverse of the dims."""
+    return _npy(services, job_id, name, 0)
+
+
+@router.get("/v1/jobs/{job_id}/outputs/{name}.png", dependencies=[Read], summary="A result as a picture")
+def output_png(job_id: str, name: OutputName, services: Services, stretch: bool = False) -> Response:
+    """Floats are clipped to 0..1, or with `stretch` mapped from the 1st to the 99th percentile. ApiError
+    `bad_image` where the result is not a picture."""
+    return _png(services, job_id, name, 0, stretch)
+
+
+@router.get("/v1/jobs/{job_id}/outputs/{name}/{component}.npy", dependencies=[Read], summary="A component as an array")
+def component_npy(job_id: str, name: OutputName, component: int, services: Services) -> FileResponse:
+    """One component of a tuple."""
+    return _npy(services, job_id, name, component)
+
+
+@router.get("/v1/jobs/{job_id}/outputs/{name}/{component}.png", dependencies=[Read], summary="A component as a picture")
+def component_png(job_id: str, name: OutputName, component: int, services: Services, stretch: bool = False) -> Response:
+    """One component of a tuple."""
+    return _png(services, job_id, name, component, stretch)
+
+
+def _npy(services: Context, job_id: str, name: str, component: int) -> FileResponse:
+    path, _ = services.jobs.output(job_id, name, component)
+    return FileResponse(path, media_type="application/x-npy", filename=f"{name}-{component}.npy")
+
+
+def _png(services: Context, job_id: str, name: str, component: int, stretch: bool) -> Response:
+    path, dims = services.jobs.output(job_id, name, component)
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    with tempfile.TemporaryDirectory(prefix="tilesmith-") as folder:
+        picture = FilePath(folder) / "output.png"
+        try:
+            images.check_writable(picture, tuple(dims), TYPES[str(array.dtype)])
+            images.write(picture, array, tuple(dims), stretch)
+        except images.ImageError as error:
+            raise ApiError("bad_image", f"output {name}: {error}".replace(f"{picture}: ", "")) from None
+        return Response(picture.read_bytes(), media_type="image/png")
+
+
+__all__ = ["router", "schedule_rows"]

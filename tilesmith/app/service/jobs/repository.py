@@ -1,0 +1,217 @@
+"""Rows of jobs and their events. Every change of state is one conditional UPDATE with its event, so that any
+number of services can work on one store: of two that want the same job, one gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
+
+from tilesmith.app.service.db import Database
+from tilesmith.app.service.jobs.states import FINISHED, State, check
+from tilesmith.app.service.paging import Key
+from tilesmith.app.service.schedules.answers import compact
+from tilesmith.app.service.tables import job_events, jobs, libraries, schedules
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that a worker has taken."""
+
+    id: str
+    kind: str
+    schedule_id: str
+    request: bytes
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a job; numbers count from 1 within it."""
+
+    number: int
+    type: str
+    data: bytes
+
+
+def add(db: Database, row: dict[str, Any], limit: int, now_us: int) -> bool:
+    """Queues a job; False where `limit` are waiting already."""
+    with db.write() as connection:
+        waiting = select(func.count()).select_from(jobs).where(jobs.c.state == "queued")
+        if connection.execute(waiting).scalar_one() >= limit:
+            return False
+        connection.execute(
+            insert(jobs).values(**row, state="queued", attempts=0, cancel_requested=False, created_us=now_us)
+        )
+        _event(connection, row["id"], "state", {"state": "queued"}, now_us)
+    return True
+
+
+def find(db: Database, job_id: str) -> Any | None:
+    with db.read() as connection:
+        return connection.execute(select(jobs).where(jobs.c.id == job_id)).first()
+
+
+def unfinished(db: Database, schedule_id: str, kind: str, request: bytes) -> str | None:
+    """The id of a job that does just this and has not come to an end."""
+    c = jobs.c
+    mine = (c.schedule_id == schedule_id, c.kind == kind, c.request == request, c.state.not_in(sorted(FINISHED)))
+    with db.read() as connection:
+        return connection.execute(select(c.id).where(*mine).order_by(c.created_us).limit(1)).scalar_one_or_none()
+
+
+def page(
+    db: Database, schedule_id: str | None, state: State | None, kind: str | None, after: Key | None, count: int
+) -> Sequence[Any]:
+    """Up to `count` jobs, the newest first, after the key (created_us, id)."""
+    c = jobs.c
+    query = select(c.id, c.kind, c.schedule_id, c.state, c.created_us).order_by(c.created_us.desc(), c.id.desc())
+    for column, value in ((c.schedule_id, schedule_id), (c.state, state), (c.kind, kind)):
+        if value is not None:
+            query = query.where(column == value)
+    if after is not None:
+        query = query.where(tuple_(c.created_us, c.id) < tuple_(*after))
+    with db.read() as connection:
+        return connection.execute(query.limit(count)).all()
+
+
+def claim(db: Database, worker: str, lease_us: int, now_us: int) -> Claim | None:
+    """The oldest queued job, now running for `worker`; None where none waits or another was quicker."""
+    c = jobs.c
+    oldest = select(c.id).where(c.state == "queued").order_by(c.created_us, c.id).limit(1).scalar_subquery()
+    with db.read() as connection:  # the common answer, none, needs no write lock
+        if connection.execute(select(oldest)).scalar_one() is None:
+            return None
+    with db.write() as connection:
+        row = connection.execute(
+            update(jobs)
+            .where(c.id == oldest, c.state == "queued")
+            .values(state="running", worker=worker, lease_us=lease_us, started_us=now_us, attempts=c.attempts + 1)
+            .returning(c.id, c.kind, c.schedule_id, c.request, c.attempts)
+        ).first()
+        if row is None:
+            return None
+        _event(connection, row.id, "state", {"state": "running", "attempt": row.attempts}, now_us)
+    return Claim(row.id, row.kind, row.schedule_id, row.request, row.attempts)
+
+
+def move(
+    db: Database,
+    job_id: str,
+    before: State,
+    after: State,
+    now_us: int,
+    worker: str | None = None,
+    **values: Any,
+) -> bool:
+    """Takes a job from one state to another (only its own worker's, where one is named); False where it is not
+    in that state any more. Raises WrongTransition where there is no such way."""
+    check(before, after)
+    where = [jobs.c.id == job_id, jobs.c.state == before]
+    if worker is not None:
+        where.append(jobs.c.worker == worker)
+    changed: dict[str, Any] = {"state": after, "phase": None, "worker": None, "lease_us": None, **values}
+    if after in FINISHED:
+        changed["finished_us"] = now_us
+    with db.write() as connection:
+        if connection.execute(update(jobs).where(*where).values(**changed)).rowcount != 1:
+            return False
+        _event(connection, job_id, "state", {"state": after}, now_us)
+    return True
+
+
+def progress(db: Database, job_id: str, worker: str, phase: str, now_us: int) -> None:
+    """Record the step that a running job is at."""
+    mine = (jobs.c.id == job_id, jobs.c.state == "running", jobs.c.worker == worker)
+    with db.write() as connection:
+        if connection.execute(update(jobs).where(*mine).values(phase=phase)).rowcount == 1:
+            _event(connection, job_id, "progress", {"state": "running", "phase": phase}, now_us)
+
+
+def renew(db: Database, job_id: str, worker: str, lease_us: int) -> bool | None:
+    """Prolongs the lease. True where the job shall be cancelled, None where it is not the worker's any more."""
+    mine = (jobs.c.id == job_id, jobs.c.state == "running", jobs.c.worker == worker)
+    with db.write() as connection:
+        query = update(jobs).where(*mine).values(lease_us=lease_us).returning(jobs.c.cancel_requested)
+        return connection.execute(query).scalar_one_or_none()
+
+
+def request_cancel(db: Database, job_id: str) -> bool:
+    """Request that the worker of a running job stops; False where it is not running."""
+    with db.write() as connection:
+        query = update(jobs).where(jobs.c.id == job_id, jobs.c.state == "running").values(cancel_requested=True)
+        return connection.execute(query).rowcount == 1
+
+
+def stale(db: Database, now_us: int) -> Sequence[Any]:
+    """Running jobs whose worker has been silent for longer than its lease."""
+    c = jobs.c
+    with db.read() as connection:
+        query = select(c.id, c.worker, c.attempts, c.cancel_requested).where(c.state == "running", c.lease_us < now_us)
+        return connection.execute(query).all()
+
+
+def queued_before(db: Database, time_us: int) -> Sequence[str]:
+    """Jobs that have waited since before that time."""
+    with db.read() as connection:
+        query = select(jobs.c.id).where(jobs.c.state == "queued", jobs.c.created_us < time_us)
+        return connection.execute(query).scalars().all()
+
+
+def finished_before(db: Database, time_us: int) -> Sequence[str]:
+    """Jobs that came to an end before that time."""
+    with db.read() as connection:
+        query = select(jobs.c.id).where(jobs.c.state.in_(sorted(FINISHED)), jobs.c.finished_us < time_us)
+        return connection.execute(query).scalars().all()
+
+
+def forget(db: Database, job_id: str) -> None:
+    """Removes a job and its events."""
+    with db.write() as connection:
+        connection.execute(delete(job_events).where(job_events.c.job_id == job_id))
+        connection.execute(delete(jobs).where(jobs.c.id == job_id))
+
+
+def queued(db: Database) -> int:
+    """The number of jobs that wait."""
+    with db.read() as connection:
+        query = select(func.count()).select_from(jobs).where(jobs.c.state == "queued")
+        return int(connection.execute(query).scalar_one())
+
+
+def events(db: Database, job_id: str, after: int) -> list[Event]:
+    """The events of a job after number `after`."""
+    c = job_events.c
+    query = select(c.number, c.type, c.data).where(c.job_id == job_id, c.number > after).order_by(c.number)
+    with db.read() as connection:
+        return [Event(row.number, row.type, row.data) for row in connection.execute(query)]
+
+
+def keep_library(db: Database, schedule_id: str, key: str, path: str, now_us: int) -> None:
+    """Remembers where the compiled code of a schedule is."""
+    row = {"schedule_id": schedule_id, "key": key, "path": path, "built_us": now_us}
+    with db.write() as connection:
+        connection.execute(delete(libraries).where(libraries.c.schedule_id == schedule_id))
+        connection.execute(insert(libraries).values(**row))
+
+
+def library(db: Database, schedule_id: str) -> str | None:
+    """The compiled code of a schedule."""
+    with db.read() as connection:
+        query = select(libraries.c.path).where(libraries.c.schedule_id == schedule_id)
+        return connection.execute(query).scalar_one_or_none()
+
+
+def has_schedule(db: Database, schedule_id: str) -> bool:
+    with db.read() as connection:
+        return connection.execute(select(schedules.c.id).where(schedules.c.id == schedule_id)).first() is not None
+
+
+def _event(connection: Connection, job_id: str, kind: str, data: dict[str, Any], now_us: int) -> None:
+    """Appends an event. The transaction holds the job's row, so that numbers have no gaps."""
+    number = select(func.coalesce(func.max(job_events.c.number), 0) + 1).where(job_events.c.job_id == job_id)
+    content = compact(data | {"at_us": now_us}).encode()
+    row = {"job_id": job_id, "number": number.scalar_subquery(), "at_us": now_us, "type": kind, "data": content}
+    connection.execute(insert(job_events).values(**row))

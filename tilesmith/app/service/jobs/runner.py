@@ -1,0 +1,370 @@
+"""The embedded pool of a service, which takes jobs from the database and has them done.
+
+A job is leased: while it runs, its lease is prolonged; a job whose service is gone is started again by whoever
+notices. Stopping puts running jobs back into the queue. Cancelling kills what the job runs.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Protocol
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from tilesmith.app.runtime.errors import Cancelled
+from tilesmith.app.service.db import Database, now_us
+from tilesmith.app.service.errors import ApiError, from_core, from_os, from_platform, problem_document
+from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.repository import Claim
+from tilesmith.app.service.jobs.schemas import RunRequest, TuneRequest
+from tilesmith.app.service.jobs.service import Jobs
+from tilesmith.app.service.jobs.states import State
+from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, tune_candidates
+from tilesmith.app.service.jobs.work import Task, compile_library, describe_build, run_library
+from tilesmith.app.service.metrics import Metrics
+from tilesmith.app.service.schedules import repository as schedule_rows
+from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Generated, compact
+from tilesmith.app.service.schedules.service import store
+from tilesmith.app.service.settings import Settings
+from tilesmith.platforms import PlatformError
+from tilesmith.scheduler.errors import TilesmithError
+
+log = structlog.get_logger("tilesmith.jobs")
+
+IDLE_S = 1.0  # how often the queue is looked at when nobody says that there is something in it
+MAINTENANCE_S = 5.0
+WATCH_S = 0.1
+KILL_S = 10.0  # that what a cancelled job runs may take to be gone
+
+
+class Pool(Protocol):
+    """The pool that does the work: concurrent.futures, and `cancel`, which also stops what a running future runs."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]: ...
+
+    def cancel(self, future: Future[Any]) -> bool: ...
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
+
+
+class Stopped(Exception):
+    """The job was taken from the worker: `why` is "cancel", "stop" (the service ends) or "lost" (the lease)."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class JobRunner:
+    """Threads that take jobs and watch over them. `work` replaces what a job does in tests; `generate` makes the C of
+    a candidate."""
+
+    def __init__(
+        self,
+        db: Database,
+        settings: Settings,
+        jobs: Jobs,
+        metrics: Metrics,
+        new_pool: Callable[[int], Pool],
+        work: Callable[[Task, Claim, Watch], dict[str, Any]] | None = None,
+        generate: Generate | None = None,
+    ) -> None:
+        self._db = db
+        self._settings = settings
+        self._jobs = jobs
+        self._metrics = metrics
+        self._new_pool = new_pool
+        self._work = work or do
+        self._generate = generate
+        self._pool: Pool | None = None
+        self.name = uuid.uuid4().hex
+        self._threads: list[threading.Thread] = []
+        self._stopping = threading.Event()
+        self._wake = threading.Condition()
+        self._watches: dict[str, Watch] = {}
+
+    def start(self) -> None:
+        """Begins to take jobs. What an earlier service left behind is put right first."""
+        self._jobs.wake = self.wake
+        self._jobs.cancelled = self.cancelled
+        self.maintain(now_us())
+        self._start(self._maintain_forever, "maintenance")
+        if self._settings.job_workers:
+            self._pool = self._new_pool(self._settings.job_workers)
+        for number in range(self._settings.job_workers):
+            self._start(self._work_forever, str(number))
+
+    def _start(self, target: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=target, name=f"tilesmith-jobs-{name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        """Puts running jobs back into the queue and ends the threads."""
+        self._stopping.set()
+        self.wake()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    @property
+    def alive(self) -> bool:
+        """True if every thread still runs."""
+        return bool(self._threads) and all(t.is_alive() for t in self._threads)
+
+    def wake(self) -> None:
+        """There is something to do."""
+        with self._wake:
+            self._wake.notify_all()
+
+    def cancelled(self, job_id: str) -> None:
+        """A running job shall stop, if it is one of ours."""
+        watch = self._watches.get(job_id)
+        if watch is not None:
+            watch.cancel()
+
+    def _wait(self, seconds: float) -> None:
+        with self._wake:
+            if not self._stopping.is_set():
+                self._wake.wait(seconds)
+
+    def _work_forever(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                busy = self.work_once()
+            except SQLAlchemyError as error:
+                log.warning("the store failed; jobs wait", error=str(error))
+                busy = False
+            if not busy:
+                self._wait(IDLE_S)
+
+    def _maintain_forever(self) -> None:
+        while not self._stopping.is_set():
+            self._stopping.wait(MAINTENANCE_S)
+            try:
+                self.maintain(now_us())
+            except SQLAlchemyError as error:
+                log.warning("the store failed; jobs wait", error=str(error))
+
+    def work_once(self) -> bool:
+        """Takes one job and does it to its end; False where none waits."""
+        claim = repository.claim(self._db, self.name, self._lease(), now_us())
+        if claim is None:
+            return False
+        watch = Watch(self, claim)
+        self._watches[claim.id] = watch
+        with structlog.contextvars.bound_contextvars(job=claim.id, schedule=claim.schedule_id):
+            try:
+                self._do(claim, watch)
+            finally:
+                del self._watches[claim.id]
+        return True
+
+    def _do(self, claim: Claim, watch: Watch) -> None:
+        started = time.perf_counter()
+        log.info("job started", kind=claim.kind, attempt=claim.attempts)
+        try:
+            result = self._work(self._task(claim), claim, watch)
+        except Stopped as stopped:
+            self._stopped(claim, stopped.why)
+        except Exception as error:  # the boundary of a job: whatever it was, it costs this job and no other
+            self._fail(claim, _as_problem(error))
+        else:
+            self._end(claim, "succeeded", result=compact(result).encode())
+        self._metrics.job_seconds.labels(claim.kind).observe(time.perf_counter() - started)
+
+    def _task(self, claim: Claim) -> Task:
+        forms = {}
+        for name in ("pipeline.json", "platform.json", SOURCE_FORM):
+            form = schedule_rows.find_form(self._db, claim.schedule_id, name)
+            if form is None:
+                raise ApiError("schedule_not_found", "the schedule is gone")
+            forms[name] = form.content
+        settings = self._settings
+        return Task(
+            job_id=claim.id,
+            pipeline=forms["pipeline.json"],
+            platform=forms["platform.json"],
+            source=forms[SOURCE_FORM],
+            data_dir=settings.data_dir.absolute(),
+            build_timeout_s=settings.build_timeout_s,
+            build_cache_bytes=settings.build_cache_bytes,
+            run_timeout_s=settings.run_timeout_s,
+            run_memory_bytes=settings.run_memory_bytes,
+            limits=settings.limits,
+        )
+
+    def _stopped(self, claim: Claim, why: str) -> None:
+        if why == "cancel":
+            self._end(claim, "cancelled")
+        elif why == "stop":
+            repository.move(self._db, claim.id, "running", "queued", now_us(), self.name, attempts=claim.attempts - 1)
+            log.info("job put back into the queue")
+
+    def _fail(self, claim: Claim, error: ApiError) -> None:
+        self._end(claim, "failed", error=compact(problem_document(error, f"/v1/jobs/{claim.id}")).encode())
+
+    def _end(self, claim: Claim, state: State, **values: bytes) -> None:
+        if repository.move(self._db, claim.id, "running", state, now_us(), self.name, **values):
+            self._jobs.files.remove_uploads(claim.id)
+            self._metrics.jobs.labels(claim.kind, state).inc()
+            log.info("job ended", state=state)
+
+    def _lease(self) -> int:
+        return now_us() + int(1e6 * self._settings.job_lease_s)
+
+    def maintain(self, now: int) -> None:
+        """Requeues jobs of lost services, expires those that waited too long, forgets old ones. `now` in µs."""
+        settings = self._settings
+        for row in repository.stale(self._db, now):
+            if row.worker != self.name or row.id not in self._watches:  # ours are late, not lost: the machine is busy
+                self._recover(row, now)
+        for job_id in repository.queued_before(self._db, now - int(1e6 * settings.job_queue_ttl_s)):
+            if repository.move(self._db, job_id, "queued", "expired", now):
+                self._jobs.files.remove(job_id)
+                log.warning("job expired", job=job_id)
+        for job_id in repository.finished_before(self._db, now - int(1e6 * settings.job_retention_s)):
+            self._jobs.files.remove(job_id)
+            repository.forget(self._db, job_id)
+        self._metrics.queued.set(repository.queued(self._db))
+
+    def _recover(self, row: Any, now: int) -> None:
+        """A running job whose service is silent: cancelled where that was asked for, tried again, or given up."""
+        if row.cancel_requested:
+            repository.move(self._db, row.id, "running", "cancelled", now, row.worker)
+        elif row.attempts < self._settings.job_attempts:
+            repository.move(self._db, row.id, "running", "queued", now, row.worker)
+            self.wake()
+        else:
+            error = ApiError("worker_lost", f"the service that ran the job was lost {row.attempts} times")
+            document = compact(problem_document(error, f"/v1/jobs/{row.id}")).encode()
+            repository.move(self._db, row.id, "running", "failed", now, row.worker, error=document)
+        log.warning("job of a lost service", job=row.id, attempts=row.attempts)
+
+
+class Watch:
+    """The runner as a job sees it: it runs something, and records the step that the job is at."""
+
+    def __init__(self, runner: JobRunner, claim: Claim) -> None:
+        self._runner = runner
+        self._claim = claim
+        self._cancel = threading.Event()
+        self._renewed = time.monotonic()
+
+    def cancel(self) -> None:
+        self._cancel.set()
+
+    def keep_library(self, key: str, path: str) -> None:
+        repository.keep_library(self._runner._db, self._claim.schedule_id, key, path, now_us())
+
+    def say(self, phase: str) -> None:
+        """Record the step that the job is at."""
+        repository.progress(self._runner._db, self._claim.id, self._runner.name, phase, now_us())
+
+    def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
+        """The C of a candidate."""
+        if self._runner._generate is None:
+            raise ApiError("internal", "nothing makes code here")
+        return self._runner._generate(pipeline, platform, schedule)
+
+    def schedule(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The document of the job's schedule, and its forms."""
+        found = schedule_rows.find(self._runner._db, self._claim.schedule_id)
+        if found is None:
+            raise ApiError("schedule_not_found", "the schedule is gone")
+        return json.loads(found.content), schedule_rows.forms(self._runner._db, self._claim.schedule_id)
+
+    def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
+        store(self._runner._db, answer)
+        schedule_rows.add_measurements(self._runner._db, answer.id, outcome.tuned.samples, now_us())
+
+    def run(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The function's result, made in the pool; raises Stopped where the job has to end before."""
+        runner = self._runner
+        self.say(phase)
+        if runner._pool is None:
+            return function(*arguments)
+        future = runner._pool.submit(function, *arguments)
+        while True:
+            try:
+                return future.result(WATCH_S)
+            except FutureTimeout:
+                if future.done():
+                    raise  # the job's own
+            except (CancelledError, Cancelled):
+                raise Stopped("cancel") from None
+            why = self._reason_to_stop()
+            if why is not None:
+                runner._pool.cancel(future)
+                wait([future], KILL_S)
+                raise Stopped(why)
+
+    def _reason_to_stop(self) -> str | None:
+        runner = self._runner
+        if self._cancel.is_set():
+            return "cancel"
+        if runner._stopping.is_set():
+            return "stop"
+        if time.monotonic() - self._renewed < runner._settings.job_lease_s / 5:
+            return None
+        self._renewed = time.monotonic()
+        cancelled = repository.renew(runner._db, self._claim.id, runner.name, runner._lease())
+        return "lost" if cancelled is None else "cancel" if cancelled else None
+
+
+def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
+    """A job of any kind: the build, then the run; or tuning."""
+    if claim.kind == "tune":
+        return _tune(task, claim, watch)
+    library = watch.run("building", compile_library, task)
+    watch.keep_library(library.key, str(library.path))
+    if claim.kind == "build":
+        return describe_build(library)
+    request = RunRequest.model_validate(json.loads(claim.request))
+    result: dict[str, Any] = watch.run("running", run_library, task, library, request)
+    return result
+
+
+def _tune(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
+    """Keeps the tuned schedule; the samples, and where it is."""
+    request = TuneRequest.model_validate(json.loads(claim.request))
+    base, forms = watch.schedule()
+    outcome: Outcome = watch.run(
+        "building", tune_candidates, task, request.candidates, forms, watch.generate, watch.say
+    )
+    watch.keep_tuned(answer(request, base, forms, outcome), outcome)
+    return outcome.tuned.to_document() | {
+        "schedule_id": request.schedule_id,
+        "href": f"/v1/schedules/{request.schedule_id}",
+    }
+
+
+def _as_problem(error: Exception) -> ApiError:
+    """Why a job failed, as a problem document says it."""
+    found: ApiError
+    match error:
+        case ApiError():
+            found = error
+        case TilesmithError():
+            found = from_core(error)
+        case PlatformError():
+            found = from_platform(error)
+        case MemoryError():
+            found = ApiError("out_of_memory", "the images do not fit the memory")
+        case OSError():
+            found = from_os(error)
+        case _:
+            found = ApiError("internal", "the fault has been logged")
+    if found.code == "internal":
+        log.error("fault", exc_info=error)
+    return found

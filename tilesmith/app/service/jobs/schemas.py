@@ -1,0 +1,107 @@
+"""Documents about jobs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tilesmith.app.service.jobs.states import State
+from tilesmith.app.service.schedules.examples import JOB
+
+Kind = Literal["build", "run", "tune"]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+Coordinate = Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+Extent = Annotated[int, Field(ge=1, lt=1 << 31)]
+
+
+class BuildRequest(BaseModel):
+    """Compile the C of a schedule with its platform's compiler."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RunRequest(BaseModel):
+    """Run a schedule on images, or on random ones of the estimated sizes."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"estimates": True, "repeat": 5, "outputs": False}]},
+    )
+
+    estimates: bool = Field(default=False, description="Make deterministic random inputs of the estimated sizes")
+    params: dict[Identifier, bool | int | float] = Field(
+        default={}, max_length=256, description="Values of params by name"
+    )
+    regions: dict[Identifier, tuple[tuple[Coordinate, Extent], ...]] | None = Field(
+        default=None,
+        description="(min, extent) per dim of each output; the largest that the inputs allow when not given",
+    )
+    mins: dict[Identifier, tuple[Coordinate, ...]] = Field(
+        default={}, description="Where an input's image begins; 0 by default"
+    )
+    threads: int | None = Field(default=None, ge=1, description="All of the platform's when not given")
+    repeat: int = Field(default=1, ge=1, description="Timed calls, after one that is not timed")
+    outputs: bool = Field(default=True, description="Keep the results as artefacts")
+    convert: bool = Field(
+        default=False, description="Convert depth and channels of uploaded images instead of refusing"
+    )
+
+
+class TuneRequest(BaseModel):
+    """Time the best candidates of a schedule, and keep the fastest as the schedule of that id."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schedule_id: str
+    candidates: int = Field(ge=2, le=16)
+
+
+class Output(BaseModel):
+    """A result that can be fetched."""
+
+    name: str
+    component: int
+    type: str
+    region: list[tuple[int, int]]
+    links: dict[str, str]
+
+
+class Job(BaseModel):
+    """Work on a schedule: `result` once it succeeded, `error` (a problem document) once it failed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [JOB]})
+
+    id: str
+    kind: Kind
+    schedule_id: str
+    state: State
+    phase: str | None = Field(default=None, description="What a running job is at")
+    attempts: int
+    request: dict[str, Any]
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    links: dict[str, str]
+
+
+class JobSummary(BaseModel):
+    """An entry of a list."""
+
+    id: str
+    kind: Kind
+    schedule_id: str
+    state: State
+    created_at: datetime
+    href: str
+
+
+class JobList(BaseModel):
+    """A page of jobs, the newest first."""
+
+    items: list[JobSummary]
+    next_cursor: str | None

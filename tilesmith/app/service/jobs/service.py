@@ -1,0 +1,145 @@
+"""Jobs: submitted, looked at, cancelled; their results. The rows of the database are the truth."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pydantic import BaseModel
+
+from tilesmith.app.service.db import Database, now_us
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.files import JobFiles
+from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobSummary, Kind, RunRequest, TuneRequest
+from tilesmith.app.service.jobs.states import FINISHED
+from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.times import instant, maybe_instant
+from tilesmith.scheduler.errors import Problem
+
+log = structlog.get_logger("tilesmith.jobs")
+
+
+class Jobs:
+    """Submits jobs and answers questions about them. `wake` is called when there is something to do."""
+
+    def __init__(self, db: Database, settings: Settings) -> None:
+        self._db = db
+        self._settings = settings
+        self.files = JobFiles(settings.data_dir)
+        self.wake: Callable[[], None] = lambda: None
+        self.cancelled: Callable[[str], None] = lambda job_id: None
+
+    def submit_build(self, schedule_id: str, request: BuildRequest) -> Job:
+        """A job that compiles the schedule; ApiError `schedule_not_found`, `queue_full`."""
+        return self._submit(self.new_id(), "build", schedule_id, request)
+
+    def submit_run(self, schedule_id: str, request: RunRequest, uploads: Mapping[str, Path], job_id: str = "") -> Job:
+        """A job that compiles and runs the schedule on `uploads` (by input, in the job's own folder already)
+        or on estimates; ApiError `schedule_not_found`, `queue_full`, `bad_request`."""
+        for name, limit in (("repeat", self._settings.run_repeats), ("threads", self._settings.run_threads)):
+            if (getattr(request, name) or 0) > limit:
+                problem = Problem("less_than_equal", f"/{name}", f"Input should be at most {limit}")
+                raise ApiError("bad_request", f"{name} is at most {limit}", (problem,))
+        if request.estimates and uploads:
+            raise ApiError("bad_request", "either estimates or images, not both")
+        return self._submit(job_id or self.new_id(), "run", schedule_id, request)
+
+    def submit_tune(self, schedule_id: str, request: TuneRequest) -> Job:
+        """A job that times the candidates of the schedule; the one that is at it already, where there is one. ApiError
+        `schedule_not_found`, `queue_full`."""
+        content = request.model_dump_json(exclude_defaults=True).encode()
+        running = repository.unfinished(self._db, schedule_id, "tune", content)
+        return self.get(running) if running is not None else self._submit(self.new_id(), "tune", schedule_id, request)
+
+    @staticmethod
+    def new_id() -> str:
+        return str(uuid.uuid4())
+
+    def _submit(self, job_id: str, kind: Kind, schedule_id: str, request: BaseModel) -> Job:
+        if not repository.has_schedule(self._db, schedule_id):
+            raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
+        content = request.model_dump_json(exclude_defaults=True).encode()
+        row = {"id": job_id, "kind": kind, "schedule_id": schedule_id, "request": content}
+        if not repository.add(self._db, row, self._settings.job_queue_limit, now_us()):
+            raise ApiError("queue_full", f"{self._settings.job_queue_limit} jobs are waiting; try again later")
+        log.info("job queued", job=job_id, kind=kind, schedule=schedule_id)
+        self.wake()
+        return self.get(job_id)
+
+    def get(self, job_id: str) -> Job:
+        """ApiError `job_not_found`."""
+        row = repository.find(self._db, job_id)
+        if row is None:
+            raise ApiError("job_not_found", f"there is no job {job_id[:64]!r}")
+        return _job(row)
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancels a queued job now, asks the worker of a running one to stop. ApiError `job_finished` where it is
+        too late; cancelling twice is no error."""
+        if not repository.move(self._db, job_id, "queued", "cancelled", now_us()) and repository.request_cancel(
+            self._db, job_id
+        ):
+            self.cancelled(job_id)
+        job = self.get(job_id)
+        if job.state in FINISHED and job.state != "cancelled":
+            raise ApiError("job_finished", f"the job has {job.state} already")
+        if job.state == "cancelled":
+            self.files.remove_uploads(job_id)
+        return job
+
+    def output(self, job_id: str, name: str, component: int) -> tuple[Path, list[str]]:
+        """The .npy of a result, and the output's dims; ApiError `artefact_not_found`."""
+        job = self.get(job_id)
+        numbers = {n: i for i, n in enumerate(dict.fromkeys(o["name"] for o in (job.result or {}).get("outputs", [])))}
+        for output in (job.result or {}).get("outputs", []):
+            if (output["name"], output["component"]) == (name, component):
+                path = self.files.output(job_id, numbers[name], component)
+                if path.is_file():
+                    return path, output["dims"]
+        raise ApiError("artefact_not_found", "the job has no such result, or it has not succeeded (yet)")
+
+    def library(self, schedule_id: str) -> bytes:
+        """The compiled code of a schedule; ApiError `not_built`."""
+        path = repository.library(self._db, schedule_id)
+        try:
+            if path is not None:
+                return Path(path).read_bytes()
+        except FileNotFoundError:
+            pass
+        raise ApiError("not_built", f"POST /v1/schedules/{schedule_id}/builds first, and wait for the job")
+
+
+def _job(row: Any) -> Job:
+    base = f"/v1/jobs/{row.id}"
+    return Job(
+        id=row.id,
+        kind=row.kind,
+        schedule_id=row.schedule_id,
+        state=row.state,
+        phase=row.phase,
+        attempts=row.attempts,
+        request=json.loads(row.request),
+        result=json.loads(row.result) if row.result is not None else None,
+        error=json.loads(row.error) if row.error is not None else None,
+        created_at=instant(row.created_us),
+        started_at=maybe_instant(row.started_us),
+        finished_at=maybe_instant(row.finished_us),
+        links={"self": base, "events": f"{base}/events", "schedule": f"/v1/schedules/{row.schedule_id}"},
+    )
+
+
+def summary(row: Any) -> JobSummary:
+    """An entry of a list from its row."""
+    return JobSummary(
+        id=row.id,
+        kind=row.kind,
+        schedule_id=row.schedule_id,
+        state=row.state,
+        created_at=instant(row.created_us),
+        href=f"/v1/jobs/{row.id}",
+    )

@@ -1,0 +1,132 @@
+"""A job that tunes: the best candidates of a schedule timed, the fastest kept as a schedule of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from tilesmith import platforms
+from tilesmith.app.profiler.tuning import Arguments, Contender, Tuned, tune
+from tilesmith.app.runtime import estimates
+from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.errors import WorkerError
+from tilesmith.app.runtime.run import RUN_LIMITS, cpus
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs.files import JobFiles
+from tilesmith.app.service.jobs.schemas import RunRequest, TuneRequest
+from tilesmith.app.service.jobs.work import Task, check_memory
+from tilesmith.app.service.schedules.answers import (
+    SOURCE_FORM,
+    Answer,
+    Generated,
+    PipelineIdentity,
+    candidate_form,
+    compact,
+    plain,
+)
+from tilesmith.app.service.schedules.service import DOCUMENTS
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document import document as documents
+from tilesmith.scheduler.ir.schedule.document import decisions, from_document
+
+Generate = Callable[[bytes, bytes, bytes], Generated]
+Forms = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of tuning, and the C of the candidate that was chosen."""
+
+    tuned: Tuned
+    generated: Generated
+
+
+def tune_candidates(task: Task, count: int, forms: Forms, generate: Generate, say: Callable[[str], None]) -> Outcome:
+    """Times the first `count` candidates of the schedule that has these forms."""
+    pipeline = documents.load(json.loads(task.pipeline), task.limits)
+    platform = platforms.parse(json.loads(task.platform))
+    regions = estimates.output_regions(pipeline)
+    check_memory(task, pipeline, RunRequest(estimates=True), regions)
+    made: dict[int, Generated] = {}
+
+    def source(rank: int) -> CSource:
+        try:
+            made[rank] = generate(task.pipeline, task.platform, forms[candidate_form(rank, "schedule.json")])
+        except ApiError as error:
+            raise WorkerError(error.code, str(error.detail)) from None
+        return made[rank].source
+
+    if "candidates" not in forms:
+        raise ApiError("candidate_not_found", "the schedule was made when no candidates were kept")
+    items = json.loads(forms["candidates"])["items"][:count]
+    contenders = [Contender(c["rank"], c["predicted"], partial(source, c["rank"])) for c in items]
+    limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
+    inputs, threads = estimates.images(pipeline, {}), min(platform.threads, cpus())
+    cache = JobFiles(task.data_dir).cache
+    tuned = tune(
+        contenders,
+        Arguments(pipeline, inputs, {}, regions, threads, limits),
+        lambda code: build(code, platform, cache, task.build_timeout_s, task.build_cache_bytes),
+        say,
+    )
+    return Outcome(tuned, made[tuned.chosen])
+
+
+def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Outcome) -> Answer:
+    """The tuned schedule, from the document and the forms of the one that was not."""
+    tuned, source = outcome.tuned, outcome.generated.source
+    chosen = tuned.chosen
+    kept = {k: v for k, v in base.items() if k not in ("version", "created_at", "links", *decided_keys(base))}
+    schedule = forms[candidate_form(chosen, "schedule.json")]
+    body = kept | {
+        "id": request.schedule_id,
+        "options": base["options"] | {"tune": request.candidates},
+        **decisions(from_document(json.loads(schedule))),
+        "predicted": json.loads(forms[candidate_form(chosen, "predicted.json")]),
+        "buffers": [{"name": name, "bytes": count} for name, count in source.buffers],
+        "entry": source.entry,
+        "tuning": tuned.to_document(),
+        "timings_ms": base["timings_ms"] | {"tune": round(1000 * tuned.seconds, 3)},
+    }
+    texts = {
+        "code.c": source.code,
+        "code.h": source.header,
+        "loopnest.txt": outcome.generated.loopnest,
+        "explain.txt": f"{tuned.in_words()}\n\n{forms['explain.txt'].decode()}",
+        "explain": compact(json.loads(forms["explain"]) | {"tuning": tuned.to_document()}),
+        "candidates": _candidates(request, forms, tuned),
+        SOURCE_FORM: compact(plain(source)),
+    }
+    copied = {n: c for n, c in forms.items() if n in DOCUMENTS or (n.startswith("candidates/") and n.endswith(".json"))}
+    return Answer(
+        id=request.schedule_id,
+        pipeline=PipelineIdentity(base["pipeline_id"], base["pipeline"], 0, b""),
+        platform=base["platform"],
+        method=base["method"],
+        strict=base["options"]["strict"],
+        degraded=base["degraded"],
+        version=base["version"],
+        body=body,
+        forms={**copied, **{name: text.encode() for name, text in texts.items()}, "schedule.json": schedule},
+    )
+
+
+def decided_keys(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys of a schedule's document that say what was decided."""
+    return tuple(k for k in ("factors", "separations", "joinings", "groups") if k in body)
+
+
+def _candidates(request: TuneRequest, forms: Forms, tuned: Tuned) -> str:
+    """The table of the candidates with what was measured, and links to the forms of the tuned schedule."""
+    table = json.loads(forms["candidates"])
+    samples = {s.rank: s for s in tuned.samples}
+    for item in table["items"]:
+        sample, base = samples.get(item["rank"]), f"/v1/schedules/{request.schedule_id}"
+        item["links"] = {n: f"{base}/{candidate_form(item['rank'], n)}" for n in item["links"]}
+        item["chosen"] = item["rank"] == tuned.chosen
+        if sample is not None:
+            item |= {"measured_ms": sample.minimum_ms, "error": sample.error}
+    return compact(table)

@@ -1,0 +1,196 @@
+"""The work of jobs: compile a schedule's C; load or make images, run the library, keep results and the measurement.
+
+Plain functions of plain data, in a worker of the pool. They raise the errors of the core and of app.runtime.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from tilesmith import platforms
+from tilesmith.app.runtime import estimates, images
+from tilesmith.app.runtime.build import BuiltLibrary, build
+from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, cpus, run
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs.files import JobFiles
+from tilesmith.app.service.jobs.schemas import RunRequest
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document import document as documents
+from tilesmith.scheduler.frontends.document.limits import Limits as DocumentLimits
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A job with all that it needs: documents as they are stored, where files are, limits."""
+
+    job_id: str
+    pipeline: bytes
+    platform: bytes
+    source: bytes
+    data_dir: Path
+    build_timeout_s: float
+    build_cache_bytes: int
+    run_timeout_s: float
+    run_memory_bytes: int
+    limits: DocumentLimits
+
+
+def compile_library(task: Task) -> BuiltLibrary:
+    """The library of the schedule, compiled or from the cache; CompileError."""
+    fields = json.loads(task.source)
+    source = CSource(
+        code=fields["code"],
+        header=fields["header"],
+        header_name=fields["header_name"],
+        entry=fields["entry"],
+        flags=tuple(fields["flags"]),
+        buffers=tuple((name, count) for name, count in fields["buffers"]),
+    )
+    platform = platforms.parse(json.loads(task.platform))
+    return build(source, platform, JobFiles(task.data_dir).cache, task.build_timeout_s, task.build_cache_bytes)
+
+
+def describe_build(library: BuiltLibrary) -> dict[str, Any]:
+    """The result of a build job. Of the log, the last 20,000 characters."""
+    return {
+        "key": library.key,
+        "entry": library.entry,
+        "compiler": library.compiler,
+        "flags": list(library.flags),
+        "seconds": round(library.seconds, 3),
+        "cached": library.cached,
+        "bytes": library.path.stat().st_size,
+        "log": library.log[-20_000:],
+    }
+
+
+def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[str, Any]:
+    """Runs the library as the request says; the result of a run job. Results are written to the job's folder."""
+    pipeline = documents.load(json.loads(task.pipeline), task.limits)
+    platform = platforms.parse(json.loads(task.platform))
+    params = dict(request.params)
+    regions: dict[str, Region] = dict(request.regions or {})
+    if request.estimates:
+        regions = estimates.output_regions(pipeline) | regions
+    check_memory(task, pipeline, request, regions)
+    inputs = estimates.images(pipeline, params) if request.estimates else _read(task, pipeline, request)
+    limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
+    threads = request.threads or min(platform.threads, cpus())
+    before, measured_at = os.getloadavg(), datetime.now(UTC)
+    result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
+    measurement = {
+        "machine": _machine(),
+        "compiler": library.compiler,
+        "flags": list(library.flags),
+        "sizes": {
+            "inputs": {name: _sizes(image) for name, image in sorted(inputs.items())},
+            "outputs": {name: [list(r) for r in region] for name, region in sorted(result.regions.items())},
+        },
+        "clock": "CLOCK_MONOTONIC",
+        "measured_at": measured_at.isoformat().replace("+00:00", "Z"),
+        "load_before": [round(v, 2) for v in before],
+        "load_after": [round(v, 2) for v in os.getloadavg()],
+    }
+    return _timings(result) | {
+        "library": library.key,
+        "measurement": measurement,
+        "outputs": _keep(task, pipeline, result) if request.outputs else [],
+    }
+
+
+def check_memory(task: Task, pipeline: Pipeline, request: RunRequest, regions: Mapping[str, Region]) -> None:
+    """ApiError `out_of_memory` where the images alone would pass the limit: found before they are made."""
+    needed = 0
+    if request.estimates:
+        sizes = estimates.input_regions(pipeline, request.params)
+        needed += sum(prod(e for _, e in sizes[i.name]) * i.type.bytes for i in pipeline.inputs)
+    for name, region in regions.items():
+        if name in pipeline.outputs:
+            needed += prod(e for _, e in region) * sum(t.bytes for t in pipeline.stage(name).types)
+    if needed > task.run_memory_bytes:
+        limit = f"{task.run_memory_bytes / 2**20:,.0f} MiB"
+        raise ApiError("out_of_memory", f"the images need {needed / 2**20:,.0f} MiB; a run may have {limit}")
+
+
+def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Image]:
+    """The uploaded images as the pipeline wants them; ApiError `bad_image`."""
+    files = JobFiles(task.data_dir)
+    found = {}
+    for number, wanted in enumerate(pipeline.inputs):
+        path = files.upload(task.job_id, number)
+        try:
+            channels = estimates.channels(pipeline, wanted, request.params)
+            array = images.read(path, wanted, channels, request.convert)
+        except images.ImageError as error:
+            message = str(error).replace(str(path), f"the file of input {wanted.name}")
+            raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
+        mins = request.mins.get(wanted.name, (0,) * len(wanted.dims))
+        if len(mins) != len(wanted.dims):
+            raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")
+        found[wanted.name] = Image(array, mins)
+    return found
+
+
+def _keep(task: Task, pipeline: Pipeline, result: RunResult) -> list[dict[str, Any]]:
+    """Writes every output; what there is, with links."""
+    files = JobFiles(task.data_dir)
+    files.make(task.job_id)
+    kept = []
+    for number, name in enumerate(pipeline.outputs):
+        for component, array in enumerate(result.outputs[name]):
+            with files.output(task.job_id, number, component).open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+            base = f"/v1/jobs/{task.job_id}/outputs/{name}" + (f"/{component}" if component else "")
+            kept.append(
+                {
+                    "name": name,
+                    "component": component,
+                    "type": str(array.dtype),
+                    "dims": list(pipeline.stage(name).dims),
+                    "region": [list(r) for r in result.regions[name]],
+                    "links": {"npy": f"{base}.npy", "png": f"{base}.png"},
+                }
+            )
+    return kept
+
+
+def _timings(result: RunResult) -> dict[str, Any]:
+    times = [round(ms, 6) for ms in result.times_ms]
+    return {
+        "threads": result.threads,
+        "times_ms": times,
+        "minimum_ms": min(times),
+        "median_ms": statistics.median(times),
+        "peak_rss_bytes": result.peak_rss_bytes,
+    }
+
+
+def _machine() -> dict[str, Any]:
+    """Description of the machine that the run was made on."""
+    machine = host()
+    frequency = psutil.cpu_freq()
+    return {
+        "description": machine.description,
+        "triple": machine.triple,
+        "threads": machine.threads,
+        "clock_mhz": round(frequency.current, 1) if frequency else None,
+        "memory_bytes": psutil.virtual_memory().total,
+    }
+
+
+def _sizes(image: Image) -> list[list[int]]:
+    return [[low, extent] for low, extent in zip(image.min, image.extent, strict=True)]

@@ -1,0 +1,252 @@
+"""The service: create_app() puts its parts together, serve() runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from tilesmith.app.plugins import load_plugins
+from tilesmith.app.runtime.pool import WorkerPool
+from tilesmith.app.service import db as store
+from tilesmith.app.service import errors, logs
+from tilesmith.app.service.context import Context
+from tilesmith.app.service.dashboard.endpoints import error_page
+from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
+from tilesmith.app.service.db import Database
+from tilesmith.app.service.http import Requests
+from tilesmith.app.service.jobs.endpoints import router as jobs_router
+from tilesmith.app.service.jobs.runner import JobRunner, Pool
+from tilesmith.app.service.jobs.schemas import RunRequest
+from tilesmith.app.service.jobs.service import Jobs
+from tilesmith.app.service.meta.endpoints import router as meta_router
+from tilesmith.app.service.metrics import Metrics
+from tilesmith.app.service.pipelines.endpoints import router as pipelines_router
+from tilesmith.app.service.pipelines.service import Pipelines
+from tilesmith.app.service.platforms.endpoints import router as platforms_router
+from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.schedules import work
+from tilesmith.app.service.schedules.endpoints import router as schedules_router
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.schemas import ScheduleRequest
+from tilesmith.app.service.schedules.service import Schedules
+from tilesmith.app.service.settings import RefusedAddress, Settings, check_address
+from tilesmith.app.service.strategies.endpoints import router as strategies_router
+from tilesmith.app.service.strategies.service import Strategies
+from tilesmith.app.service.tokens.endpoints import router as tokens_router
+from tilesmith.app.service.tokens.service import Tokens
+from tilesmith.platforms.documents import json_schema
+
+__all__ = ["RefusedAddress", "create_app", "serve"]
+
+log = structlog.get_logger("tilesmith")
+
+DESCRIPTION = """
+Image-processing pipelines in, schedules and fast C out.
+
+Errors are RFC 9457 problem documents with a stable `code`; `/v1/errors` lists them.
+"""
+
+
+def create_app(
+    settings: Settings | None = None,
+    functions: Any = work,
+    job: Callable[..., dict[str, Any]] | None = None,
+) -> FastAPI:
+    """The application. `functions` and `job` replace the scheduling and what a job does, for tests."""
+    settings = settings or Settings()
+    load_plugins(settings.plugins)
+    context = _context(settings, functions, job)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(_start, context)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(_stop, context)
+
+    app = FastAPI(
+        title="tilesmith",
+        version=version("tilesmith"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,  # their pages load scripts from elsewhere, which the content security policy forbids
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={
+            "default": {"description": "A problem document", "content": {errors.PROBLEM_JSON: {"schema": PROBLEM}}}
+        },
+    )
+    app.state.context = context
+    app.state.error_page = error_page
+    routers = (
+        schedules_router,
+        jobs_router,
+        pipelines_router,
+        platforms_router,
+        strategies_router,
+        tokens_router,
+        meta_router,
+        dashboard_router,
+    )
+    for router in routers:
+        app.include_router(router)
+    errors.install(app)
+    app.add_middleware(Requests, settings=settings, metrics=context.metrics, tokens=context.tokens.known_in_force)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    return app
+
+
+def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, Any]] | None) -> Context:
+    db = Database(settings.store_url, settings.database_busy_ms)
+    metrics = Metrics()
+    engine = Engine(settings, functions)
+    pipelines, platforms = Pipelines(db), Platforms(db, settings.host_platform, settings.calibrate)
+    strategies = Strategies(db)
+    jobs = Jobs(db, settings)
+    return Context(
+        settings=settings,
+        db=db,
+        metrics=metrics,
+        tokens=Tokens(db, settings),
+        engine=engine,
+        pipelines=pipelines,
+        platforms=platforms,
+        strategies=strategies,
+        schedules=Schedules(db, settings, engine, pipelines, platforms, strategies, metrics),
+        jobs=jobs,
+        runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
+    )
+
+
+def _new_pool(workers: int) -> Pool:
+    return WorkerPool(workers)
+
+
+def _start(context: Context) -> None:
+    store.upgrade(context.db)
+    context.tokens.in_force()
+    _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
+    context.runner.start()
+    threading.Thread(target=_warm_up, args=(context,), name="tilesmith-warm-up", daemon=True).start()
+
+
+def _warm_up(context: Context) -> None:
+    """Warm-up: starts and loads what the first request would otherwise wait for."""
+    context.engine.warm_up()
+    _ = context.pipelines.shipped
+
+
+def _stop(context: Context) -> None:
+    context.runner.stop()
+    context.engine.close()
+    context.db.close()
+
+
+PROBLEM: dict[str, Any] = {"$ref": "#/components/schemas/Problem"}
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "title": "Problem",
+    "description": "RFC 9457. `errors` lists every problem of a document, with JSON Pointers into the request body.",
+    "required": ["type", "title", "status", "code", "detail"],
+    "properties": {
+        "type": {"type": "string", "format": "uri-reference"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "enum": list(errors.CODES)},
+        "detail": {"type": "string"},
+        "instance": {"type": "string"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["code", "pointer", "message"],
+                "properties": {
+                    "code": {"type": "string"},
+                    "pointer": {"type": "string", "format": "json-pointer"},
+                    "column": {"type": "integer", "description": "1-based, inside the expression at the pointer"},
+                    "message": {"type": "string"},
+                    "hint": {"type": "string"},
+                },
+            },
+        },
+    },
+    "examples": [
+        {
+            "type": "/v1/errors#bad_document",
+            "title": "The document is not valid",
+            "status": 422,
+            "code": "bad_document",
+            "detail": "1 problem was found",
+            "instance": "/v1/schedules",
+            "request_id": "5f0c8f3b1d0f4d1c9a44c4f6f7a4f1de",
+            "errors": [
+                {
+                    "code": "unknown_name",
+                    "pointer": "/pipeline/stages/0/value",
+                    "column": 7,
+                    "message": "nothing is called inptu",
+                    "hint": "did you mean input?",
+                }
+            ],
+        }
+    ],
+}
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document: FastAPI's, with the schemas of bodies that endpoints read themselves."""
+    if app.openapi_schema is None:
+        found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schemas = found.setdefault("components", {}).setdefault("schemas", {})
+        schemas["Problem"] = PROBLEM_SCHEMA
+        references = "#/components/schemas/{model}"
+        bodies = {m.__name__: m.model_json_schema(ref_template=references) for m in (ScheduleRequest, RunRequest)}
+        for name, schema in (bodies | {"PlatformDocument": json_schema(references)}).items():
+            schemas |= schema.pop("$defs", {})
+            schemas[name] = schema
+        for path in found["paths"].values():
+            for operation in path.values():
+                operation["responses"].pop("422", None)  # FastAPI's own shape, which is never sent
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        app.openapi_schema = found
+    return app.openapi_schema
+
+
+def serve(
+    host: str | None = None,
+    port: int | None = None,
+    database: str | None = None,
+    settings: Settings | None = None,
+) -> None:
+    """Runs the service until it is told to stop; what is not given comes from the settings.
+
+    Raises RefusedAddress where others could reach the service and no token is set up.
+    """
+    given = {"host": host, "port": port, "database_url": database}
+    chosen = settings or Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    logs.configure(chosen.log_format, chosen.log_level)
+    db = Database(chosen.store_url, chosen.database_busy_ms)
+    store.upgrade(db)
+    check_address(chosen.host, Tokens(db, chosen).in_force())
+    db.close()
+    uvicorn.run(
+        create_app(chosen),
+        host=chosen.host,
+        port=chosen.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )

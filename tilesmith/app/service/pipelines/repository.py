@@ -1,0 +1,46 @@
+"""Rows of pipelines that users have stored; by content, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import select, tuple_
+
+from tilesmith.app.service.db import Database, now_us
+from tilesmith.app.service.paging import Key
+from tilesmith.app.service.schedules.answers import PipelineIdentity
+from tilesmith.app.service.tables import pipelines
+
+SUMMARY = (pipelines.c.id, pipelines.c.name, pipelines.c.stages, pipelines.c.created_us)
+
+
+def add(db: Database, found: PipelineIdentity) -> bool:
+    """Add a pipeline; True if it was new."""
+    row = {
+        "id": found.id,
+        "name": found.name,
+        "stages": found.stages,
+        "document": found.document,
+        "created_us": now_us(),
+    }
+    with db.write() as connection:
+        return db.insert_new(connection, pipelines, row)
+
+
+def find(db: Database, pipeline_id: str) -> PipelineIdentity | None:
+    c = pipelines.c
+    with db.read() as connection:
+        row = connection.execute(select(c.id, c.name, c.stages, c.document).where(c.id == pipeline_id)).first()
+    return PipelineIdentity(row.id, row.name, row.stages, row.document) if row else None
+
+
+def page(db: Database, name: str | None, after: Key | None, count: int) -> Sequence[Any]:
+    """Up to `count` summaries by (name, id), after that key."""
+    query = select(*SUMMARY).order_by(pipelines.c.name, pipelines.c.id).limit(count)
+    if name is not None:
+        query = query.where(pipelines.c.name == name)
+    if after is not None:
+        query = query.where(tuple_(pipelines.c.name, pipelines.c.id) > tuple_(*after))
+    with db.read() as connection:
+        return connection.execute(query).all()

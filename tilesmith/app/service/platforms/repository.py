@@ -1,0 +1,37 @@
+"""Rows of platforms that users have stored; by name, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import select
+
+from tilesmith.app.service.db import Database, now_us
+from tilesmith.app.service.paging import Key
+from tilesmith.app.service.tables import platforms
+
+SUMMARY = (platforms.c.name, platforms.c.kind, platforms.c.created_us)
+
+
+def add(db: Database, name: str, content_id: str, kind: str, document: bytes) -> bool:
+    """True if it was new."""
+    row = {"name": name, "id": content_id, "kind": kind, "document": document, "created_us": now_us()}
+    with db.write() as connection:
+        return db.insert_new(connection, platforms, row)
+
+
+def find(db: Database, name: str) -> tuple[str, bytes] | None:
+    """Content hash and document."""
+    with db.read() as connection:
+        row = connection.execute(select(platforms.c.id, platforms.c.document).where(platforms.c.name == name)).first()
+    return (row.id, row.document) if row else None
+
+
+def page(db: Database, after: Key | None, count: int) -> Sequence[Any]:
+    """Up to `count` summaries by name, after that one."""
+    query = select(*SUMMARY).order_by(platforms.c.name).limit(count)
+    if after is not None:
+        query = query.where(platforms.c.name > after[0])
+    with db.read() as connection:
+        return connection.execute(query).all()

@@ -1,0 +1,99 @@
+"""Platforms as resources: the host, the catalog, and those that users store. A name means one machine for ever."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import structlog
+
+from tilesmith import platforms as machines
+from tilesmith.app.profiler.host import host
+from tilesmith.app.service.db import Database
+from tilesmith.app.service.errors import ApiError, from_core, from_platform
+from tilesmith.app.service.platforms import repository
+from tilesmith.app.service.schedules.answers import compact, content_hash
+from tilesmith.platforms.documents import DOCUMENT_BYTES
+from tilesmith.scheduler.errors import DocumentError, Problem
+
+log = structlog.get_logger("tilesmith.platforms")
+
+HOST = "host"
+Source = Literal["host", "catalog", "stored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A platform's document and where it is from."""
+
+    name: str
+    source: Source
+    document: dict[str, Any]
+
+
+class Platforms:
+    """The host, the catalog's and the stored platforms."""
+
+    def __init__(self, db: Database, host_document: Path | None = None, calibrate: bool = False) -> None:
+        self._db = db
+        self._host_document = host_document
+        self._calibrate = calibrate
+
+    @cached_property
+    def built_in(self) -> dict[str, Known]:
+        """The host, which is measured on first use, to calibrate, and the catalog, by name."""
+        found = {name: Known(name, "catalog", _document(machines.get(name))) for name in machines.catalog_names()}
+        machine = host(self._host_document, self._calibrate, log.info, log.warning)
+        found[HOST] = Known(HOST, "host", _document(machine))
+        return found
+
+    def find(self, name: str) -> Known:
+        """ApiError `platform_not_found`."""
+        known = self.built_in.get(name)
+        if known is not None:
+            return known
+        stored = repository.find(self._db, name)
+        if stored is None:
+            raise ApiError("platform_not_found", f"there is no platform {name[:64]!r}")
+        return Known(name, "stored", json.loads(stored[1]))
+
+    def document(self, name: str) -> dict[str, Any]:
+        """Its document; ApiError `platform_not_found`."""
+        return self.find(name).document
+
+    def check(self, document: object, prefix: str = "") -> dict[str, Any]:
+        """The document with defaults filled in; ApiError `bad_document` with pointers that start with `prefix`."""
+        size = len(json.dumps(document))
+        if size > DOCUMENT_BYTES:
+            message = f"a platform has at most {DOCUMENT_BYTES} bytes, this has {size}"
+            raise from_core(DocumentError((Problem("limit_exceeded", prefix, message),)))
+        try:
+            return _document(machines.parse(document))
+        except machines.PlatformError as error:
+            raise from_platform(error, prefix) from None
+
+    def add(self, document: object) -> tuple[Known, bool]:
+        """Stores a platform; whether it was new. ApiError `platform_name_taken` where the name means another."""
+        checked = self.check(document)
+        name = str(checked["name"])
+        content = json.dumps(checked, sort_keys=True, separators=(",", ":")).encode()
+        built_in = self.built_in.get(name)
+        if built_in is not None:
+            return self._same(built_in, checked), False
+        if repository.add(self._db, name, content_hash(content), str(checked["kind"]), content):
+            return Known(name, "stored", checked), True
+        return self._same(self.find(name), checked), False
+
+    def _same(self, known: Known, checked: dict[str, Any]) -> Known:
+        if compact(known.document) != compact(checked):
+            raise ApiError("platform_name_taken", f"the name {known.name!r} means another platform; choose a new one")
+        return known
+
+
+def _document(platform: machines.Platform) -> dict[str, Any]:
+    """As JSON has it, keys sorted, so that equal platforms are equal texts."""
+    document: dict[str, Any] = json.loads(json.dumps(machines.to_document(platform), sort_keys=True))
+    return document

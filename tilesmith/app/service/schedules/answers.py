@@ -1,0 +1,148 @@
+"""Questions and answers of schedule requests: plain data that crosses processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.strategies.document import StrategyDocument
+
+SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
+
+MEDIA_TYPES = {
+    "code.c": "text/x-c; charset=utf-8",
+    "code.h": "text/x-c; charset=utf-8",
+    "loopnest.txt": "text/plain; charset=utf-8",
+    "schedule.json": "application/json",
+    "schedule.h": "text/x-c++; charset=utf-8",
+    "schedule.py": "text/x-python; charset=utf-8",
+    "candidates": "application/json",
+    "explain": "application/json",
+    "explain.txt": "text/plain; charset=utf-8",
+    "predicted.json": "application/json",
+    "pipeline.json": "application/json",
+    "platform.json": "application/json",
+    SOURCE_FORM: "application/json",
+}
+
+
+DERIVED_FORMS = ("schedule.h", "schedule.py")
+"""Made when first asked for, from the pipeline and the schedule: they take time that most answers need not."""
+
+KEPT = 16
+"""Candidates of a search that an answer has, at most."""
+
+
+def candidate_form(rank: int, name: str) -> str:
+    """The name of a form of a candidate: `schedule.json`, `loopnest.txt`, which is made when it is asked for, or
+    `predicted.json`, which is not served."""
+    return f"candidates/{rank}/{name}"
+
+
+def media_type(form: str) -> str:
+    """The media type of a form."""
+    return MEDIA_TYPES[form.rpartition("/")[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed, and
+    `strategy` that of a strategy."""
+
+    pipeline: Mapping[str, Any]
+    platform: Mapping[str, Any]
+    method: str
+    strict: bool
+    deadline_ms: int | None
+    limits: Limits = field(default_factory=Limits)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    tune: int | None = None
+    cost_model: str | None = None
+    strategy: Mapping[str, Any] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The options as they are answered: those that are not set are left out."""
+        always = {"method": self.method, "strict": self.strict, "deadline_ms": self.deadline_ms}
+        given = {"fixed": self.fixed, "tune": self.tune, "cost_model": self.cost_model, "strategy": self.strategy}
+        return always | {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineIdentity:
+    """A pipeline that was found valid: its content hash and its canonical form."""
+
+    id: str
+    name: str
+    stages: int
+    document: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyIdentity:
+    """A strategy that was found valid: its content hash and its canonical form."""
+
+    id: str
+    name: str
+    document: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A schedule in every form that is kept. `body` lacks only what the store adds: the time and the links."""
+
+    id: str
+    pipeline: PipelineIdentity
+    platform: str
+    method: str
+    strict: bool
+    degraded: str | None
+    version: str
+    body: dict[str, Any]
+    forms: dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """The C of a schedule, and its loop nest."""
+
+    source: CSource
+    loopnest: str
+
+
+def compact(value: object) -> str:
+    """JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def content_hash(content: bytes) -> str:
+    """The name of a content: 32 hex digits of its SHA-256."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def strategy_identity(strategy: StrategyDocument) -> StrategyIdentity:
+    """A strategy by its content."""
+    content = json.dumps(strategy.to_document(), sort_keys=True, separators=(",", ":")).encode()
+    return StrategyIdentity(content_hash(content), strategy.name, content)
+
+
+def plain(value: object) -> Any:
+    """Frozen data as JSON has it: a dataclass is an object, a tuple an array, an infinity is null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [plain(v) for v in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    item = getattr(value, "item", None)  # a NumPy scalar
+    return plain(item()) if callable(item) else str(value)

@@ -1,0 +1,221 @@
+"""/v1/schedules: ask for one, list them, read one in its forms."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from tilesmith.app.service.bodies import json_body
+from tilesmith.app.service.caching import immutable
+from tilesmith.app.service.context import Context, Read, Services, Submit
+from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
+from tilesmith.app.service.paging import Paging, next_page
+from tilesmith.app.service.schedules import repository
+from tilesmith.app.service.schedules.answers import DERIVED_FORMS, KEPT
+from tilesmith.app.service.schedules.repository import Content, Filters, Order
+from tilesmith.app.service.schedules.schemas import (
+    Measurement,
+    MeasurementList,
+    Schedule,
+    ScheduleList,
+    ScheduleRequest,
+    ScheduleSummary,
+)
+from tilesmith.app.service.schedules.service import Asked
+from tilesmith.app.service.times import instant
+
+MEASURED_REPEATS = 10
+
+router = APIRouter(prefix="/v1/schedules", tags=["schedules"])
+
+Name = Annotated[str | None, Query(max_length=64)]
+
+
+@router.post(
+    "",
+    dependencies=[Submit],
+    status_code=201,
+    response_model=Schedule,
+    responses={
+        200: {"model": Schedule, "description": "The store had it already"},
+        202: {"model": Schedule, "description": "The schedule as it is before tuning, which is a job"},
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ScheduleRequest"}}},
+        }
+    },
+    summary="Schedule a pipeline",
+)
+async def ask(request: Request, services: Services) -> Response:
+    """The schedule itself, made now (201) or answered from the store (200). Where it is to be tuned, the untuned one
+    with the job that tunes (202); asked again when that has succeeded, the tuned one."""
+    asked = await services.schedules.ask(await json_body(request))
+    content, location = asked.content.content, f"/v1/schedules/{asked.id}"
+    if asked.options.build or asked.options.measure or asked.tuned is not None:
+        content, tuning = await asyncio.to_thread(_with_jobs, asked, services)
+        location = tuning or location
+    status = 202 if asked.tuned is not None else 201 if asked.new else 200
+    return Response(content, status, {"Location": location}, media_type="application/json")
+
+
+def _with_jobs(asked: Asked, services: Context) -> tuple[bytes, str | None]:
+    """The schedule with links to the jobs that the request asks for; the address of the one that tunes."""
+    jobs, tuning = [], None
+    if asked.tuned is not None:
+        count = asked.options.tune or 0
+        jobs.append(services.jobs.submit_tune(asked.id, TuneRequest(schedule_id=asked.tuned, candidates=count)))
+        tuning = f"/v1/jobs/{jobs[0].id}"
+    if asked.options.build:
+        jobs.append(services.jobs.submit_build(asked.id, BuildRequest()))
+    if asked.options.measure:
+        jobs.append(
+            services.jobs.submit_run(asked.id, RunRequest(estimates=True, outputs=False, repeat=MEASURED_REPEATS), {})
+        )
+    document = json.loads(asked.content.content)
+    document["jobs"] = [{"id": job.id, "kind": job.kind, "href": f"/v1/jobs/{job.id}"} for job in jobs]
+    return json.dumps(document, separators=(",", ":")).encode(), tuning
+
+
+@router.get("", dependencies=[Read], summary="List schedules")
+def every(
+    services: Services,
+    paging: Paging,
+    pipeline: Annotated[str | None, Query(max_length=64, description="Name or id of the pipeline")] = None,
+    platform: Name = None,
+    method: Name = None,
+    degraded: bool | None = None,
+    q: Annotated[str | None, Query(max_length=64, description="Found in the names of pipeline or platform")] = None,
+    order: Order = "newest",
+) -> ScheduleList:
+    filters = Filters(pipeline, platform, method, degraded, q)
+    kind = f"schedules:{order}"
+    after = paging.key(kind, repository.KEY_TYPES[order])
+    rows = repository.page(services.db, filters, order, after, paging.limit + 1)
+    page = next_page(rows, [repository.key_of(row, order) for row in rows], kind, paging.limit)
+    return ScheduleList(items=[summary(row) for row in page.items], next_cursor=page.next_cursor)
+
+
+def summary(row: Any) -> ScheduleSummary:
+    """An entry of a list from its row."""
+    return ScheduleSummary(
+        id=row.id,
+        pipeline=row.pipeline,
+        pipeline_id=row.pipeline_id,
+        platform=row.platform,
+        method=row.method,
+        strict=row.strict,
+        degraded=row.degraded,
+        groups=row.groups,
+        created_at=instant(row.created_us),
+        href=f"/v1/schedules/{row.id}",
+    )
+
+
+@router.get("/{schedule_id}", dependencies=[Read], response_model=Schedule, summary="One schedule")
+def one(schedule_id: str, request: Request, services: Services) -> Response:
+    """Immutable: strong ETag, long cache."""
+    return immutable(request, services.schedules.get(schedule_id))
+
+
+def _add_form(name: str, media_type: str, title: str) -> None:
+    """A route for one form of a schedule."""
+
+    def form(schedule_id: str, request: Request, services: Services) -> Response:
+        return immutable(request, services.schedules.form(schedule_id, name))
+
+    async def derived(schedule_id: str, request: Request, services: Services) -> Response:
+        return immutable(request, await services.schedules.derived(schedule_id, name))
+
+    router.add_api_route(
+        f"/{{schedule_id}}/{name}",
+        derived if name in DERIVED_FORMS else form,
+        dependencies=[Read],
+        summary=title,
+        description="Immutable: strong ETag, long cache.",
+        operation_id="schedule_" + name.replace(".", "_"),
+        response_class=Response,
+        responses={200: {"content": {media_type: {}}}},
+    )
+
+
+for _name, _type, _title in (
+    ("code.c", "text/x-c", "The C file"),
+    ("code.h", "text/x-c", "Its header"),
+    ("loopnest.txt", "text/plain", "The loop nest, to read"),
+    ("schedule.json", "application/json", "The schedule as data, as the command line reads it"),
+    ("schedule.h", "text/x-c++", "The schedule in Halide C++"),
+    ("schedule.py", "text/x-python", "The schedule in Halide Python"),
+    ("candidates", "application/json", "The best schedules that the search found"),
+    ("explain", "application/json", "Every decision: chosen, rejected, cost, reason"),
+    ("explain.txt", "text/plain", "The decisions, to read"),
+    ("pipeline.json", "application/json", "The pipeline in canonical form"),
+    ("platform.json", "application/json", "The platform"),
+):
+    _add_form(_name, _type, _title)
+
+
+@router.get("/{schedule_id}/measurements", dependencies=[Read], summary="The candidates of a tuned schedule, timed")
+def measurements(schedule_id: str, services: Services) -> MeasurementList:
+    """Empty where the schedule was not tuned."""
+    services.schedules.get(schedule_id)
+    return MeasurementList(
+        items=[
+            Measurement(
+                rank=row.candidate,
+                predicted=row.predicted,
+                minimum_ms=row.minimum_ms,
+                median_ms=row.median_ms,
+                times_ms=json.loads(row.times_ms),
+                compile_s=row.compile_s,
+                error=row.error,
+                measured_at=instant(row.measured_us),
+            )
+            for row in repository.measured(services.db, schedule_id)
+        ]
+    )
+
+
+Rank = Annotated[int, Path(ge=1, le=KEPT)]
+
+
+@router.get("/{schedule_id}/candidates/{rank}/schedule.json", dependencies=[Read], summary="A candidate as data")
+async def candidate_schedule(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
+    """The candidate's schedule as the command line reads it. Immutable: strong ETag, long cache."""
+    return immutable(request, await services.schedules.candidate(schedule_id, rank, "schedule.json"))
+
+
+@router.get(
+    "/{schedule_id}/candidates/{rank}/loopnest.txt",
+    dependencies=[Read],
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+    summary="The loop nest of a candidate",
+)
+async def candidate_loopnest(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
+    """Immutable: strong ETag, long cache."""
+    return immutable(request, await services.schedules.candidate(schedule_id, rank, "loopnest.txt"))
+
+
+@router.get(
+    "/{schedule_id}/library.so",
+    dependencies=[Read],
+    response_class=Response,
+    responses={200: {"content": {"application/x-sharedlib": {}}}},
+    summary="The shared library, once built",
+)
+def library(schedule_id: str, request: Request, services: Services) -> Response:
+    """`not_built` before a build job has succeeded."""
+    services.schedules.get(schedule_id)
+    content = services.jobs.library(schedule_id)
+    etag = repository.etag(content)
+    answer = immutable(request, Content("application/x-sharedlib", etag, content))
+    answer.headers["Cache-Control"] = "private, no-cache"  # another compiler may build it anew
+    return answer
+
+
+__all__ = ["ScheduleRequest", "router", "summary"]

@@ -1,0 +1,263 @@
+"""Documents about schedules."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tilesmith.app.service.schedules.examples import BLUR, SCHEDULE
+from tilesmith.cost_models.registry import names as cost_models
+from tilesmith.scheduler.search.registry import method, methods
+
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
+
+
+class Options(BaseModel):
+    """Options of scheduling. Unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str = Field(default="default", description="The search: `/v1/capabilities` lists them")
+    strict: bool = Field(
+        default=False, description="Floating point in the order written: the same bits under every schedule"
+    )
+    deadline_ms: int | None = Field(
+        default=None, ge=1, le=600_000, description="Bounds the search; the best so far is taken"
+    )
+    fixed: dict[str, Any] = Field(
+        default={}, description="Decisions that are the caller's, by stage; the method `default` searches the rest"
+    )
+    tune: int | None = Field(
+        default=None, ge=2, le=16, description="Time so many of the best candidates, by a job, and keep the fastest"
+    )
+    cost_model: str | None = Field(
+        default=None,
+        description="The cost model that decides: `/v1/capabilities` lists them; default: the method's own",
+    )
+    build: bool = Field(default=False, description="Also start a job that compiles the C")
+    measure: bool = Field(
+        default=False, description="Also start a job that compiles, runs on random inputs and measures"
+    )
+
+    @field_validator("method")
+    @classmethod
+    def _known_method(cls, name: str) -> str:
+        if name not in methods():
+            raise ValueError(f"there is no such method; methods: {', '.join(methods())}")
+        return name
+
+    @field_validator("cost_model")
+    @classmethod
+    def _known_cost_model(cls, name: str | None) -> str | None:
+        if name is not None and name not in cost_models():
+            raise ValueError(f"there is no such cost model; cost models: {', '.join(cost_models())}")
+        return name
+
+    @model_validator(mode="after")
+    def _who_takes_decisions(self) -> Self:
+        chosen = method(self.method)
+        if self.fixed and not chosen.takes_fixed:
+            raise ValueError(f"the method {chosen.name} takes no fixed decisions; default does")
+        if self.cost_model and not chosen.takes_model:
+            raise ValueError(f"the method {chosen.name} takes no cost model; default does")
+        return self
+
+
+class ScheduleRequest(BaseModel):
+    """A pipeline, a platform, options."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"pipeline": BLUR, "platform_name": "host", "options": {"method": "default"}},
+                {"pipeline_id": "harris", "platform_name": "i7-6700", "options": {"strict": True, "build": True}},
+                {"pipeline_id": "harris", "platform_name": "i7-6700", "strategy_id": "cbuf+rrot"},
+            ]
+        },
+    )
+
+    pipeline: dict[str, Any] | None = Field(default=None, description="A pipeline document, format 1")
+    pipeline_id: str | None = Field(
+        default=None, max_length=64, description="Instead: id of a stored one, or name of a shipped one"
+    )
+    platform: dict[str, Any] | None = Field(default=None, description="A platform document")
+    platform_name: str | None = Field(
+        default=None,
+        max_length=64,
+        description="Instead: name of a stored one, of one in the catalog, or `host` (the default)",
+    )
+    strategy: dict[str, Any] | None = Field(
+        default=None, description="A strategy document: decides instead of a method"
+    )
+    strategy_id: str | None = Field(
+        default=None, max_length=64, description="Instead: id of a stored one, or name of a shipped one"
+    )
+    options: Options = Options()
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        if (self.pipeline is None) == (self.pipeline_id is None):
+            raise ValueError("give either pipeline or pipeline_id")
+        if self.platform is not None and self.platform_name is not None:
+            raise ValueError("give either platform or platform_name")
+        if self.strategy is not None and self.strategy_id is not None:
+            raise ValueError("give either strategy or strategy_id")
+        decided = self.options.fixed or self.options.tune or self.options.method != "default"
+        if decided and (self.strategy is not None or self.strategy_id is not None):
+            raise ValueError("a strategy decides: method, fixed and tune do not go with it; end it with `search`")
+        return self
+
+
+class Group(BaseModel):
+    """One loop nest of the schedule."""
+
+    model_config = ConfigDict(extra="allow")
+
+    output: str
+
+
+class Factor(BaseModel):
+    """A reduction that is cut into partial results, which a stage of its own holds."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stage: str
+    partial: str
+
+
+class Separation(BaseModel):
+    """A window of a stage that is computed in two steps; a stage of its own holds the first."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stage: str
+    partial: str
+
+
+class Joining(BaseModel):
+    """Outputs that one group computes together, as the values of one stage."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stages: list[str]
+    joint: str
+
+
+class Buffer(BaseModel):
+    """A scratch buffer that the schedule declares."""
+
+    name: str
+    bytes: int
+
+
+class Step(BaseModel):
+    """A step of the strategy that made the schedule: the lines of definitions and loop nests that it changed."""
+
+    rule: str
+    where: str
+    arguments: str
+    before: list[str]
+    after: list[str]
+
+
+class JobLink(BaseModel):
+    """A job that was started."""
+
+    id: str
+    kind: str
+    href: str
+
+
+class Schedule(BaseModel):
+    """A schedule: the decisions, their predicted cost, and links to its forms."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SCHEDULE]})
+
+    id: str = Field(description="Content hash of pipeline, platform, options and scheduler version")
+    pipeline: str
+    pipeline_id: str
+    platform: str
+    method: str
+    options: dict[str, Any]
+    degraded: str | None = Field(description="Why the method had to fall back, if it did")
+    factors: list[Factor] = Field(default=[], description="Reductions cut into parts, before anything else")
+    separations: list[Separation] = Field(default=[], description="Windows computed in two steps, after the factors")
+    joinings: list[Joining] = Field(default=[], description="Outputs computed together, after the separations")
+    groups: list[Group]
+    predicted: dict[str, Any] = Field(description="The cost model's breakdown, with units in the names")
+    buffers: list[Buffer]
+    entry: str = Field(description="The exported C function")
+    steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
+    tuning: dict[str, Any] | None = Field(
+        default=None, description="Of a tuned schedule: the candidate that was chosen, and a sample for each"
+    )
+    timings_ms: dict[str, float] = Field(description="Of the making of this schedule, not of this request")
+    version: str
+    created_at: datetime
+    links: dict[str, str]
+    jobs: list[JobLink] | None = Field(default=None, description="Jobs that this request started")
+
+
+class Candidate(BaseModel):
+    """A schedule that the search could have answered with."""
+
+    rank: int = Field(description="From 1, which is the schedule itself, unless it was tuned")
+    predicted: float = Field(description="By the cost model, in the unit of the list")
+    memory_bytes: int = Field(description="The most bytes of scratch buffers alive at once, of all threads")
+    recompute: float = Field(description="Points computed over points that must be, weighted by operations")
+    parallelism: float = Field(description="Independent iterations of the parallel loops, the fewest of all groups")
+    pareto: bool = Field(description="No other is at least as good in all of these, and better in one")
+    differs: str = Field(description="What it decides otherwise than the first")
+    links: dict[str, str]
+
+
+class CandidateList(BaseModel):
+    """The best schedules that the search found, the best first."""
+
+    model: str
+    unit: str
+    items: list[Candidate]
+
+
+class Measurement(BaseModel):
+    """The measurement of a candidate of a tuned schedule: its times, or what went wrong."""
+
+    rank: int
+    predicted: float
+    minimum_ms: float | None
+    median_ms: float | None
+    times_ms: list[float] = Field(description="Of every timed call")
+    compile_s: float | None
+    error: str | None
+    measured_at: datetime
+
+
+class MeasurementList(BaseModel):
+    """A sample for every candidate that was tried."""
+
+    items: list[Measurement]
+
+
+class ScheduleSummary(BaseModel):
+    """An entry of a list."""
+
+    id: str
+    pipeline: str
+    pipeline_id: str
+    platform: str
+    method: str
+    strict: bool
+    degraded: str | None
+    groups: int
+    created_at: datetime
+    href: str
+
+
+class ScheduleList(BaseModel):
+    """A page of schedules."""
+
+    items: list[ScheduleSummary]
+    next_cursor: str | None

@@ -1,0 +1,243 @@
+"""Answers to questions: from the store where it has them, by scheduling where not. The same question has one answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import structlog
+from pydantic import ValidationError
+
+from tilesmith.app.service.db import Database, now_us
+from tilesmith.app.service.errors import ApiError, from_pydantic
+from tilesmith.app.service.metrics import Metrics
+from tilesmith.app.service.pipelines.service import Pipelines
+from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.schedules import repository
+from tilesmith.app.service.schedules.answers import Answer, Question, candidate_form
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.repository import Content
+from tilesmith.app.service.schedules.schemas import Options, ScheduleRequest
+from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.strategies.service import Strategies
+
+log = structlog.get_logger("tilesmith.schedules")
+
+FORMS = (
+    "code.c",
+    "code.h",
+    "loopnest.txt",
+    "schedule.json",
+    "schedule.h",
+    "schedule.py",
+    "candidates",
+    "explain",
+    "explain.txt",
+)
+DOCUMENTS = ("pipeline.json", "platform.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The answer to a question: the document as it is stored, and whether it was made just now. `tuned` is the id that
+    the answer will have once it is tuned, where that is still to be done: this one is the untuned."""
+
+    id: str
+    content: Content
+    new: bool
+    options: Options
+    tuned: str | None = None
+
+
+class Schedules:
+    """The store's answers and the way to new ones."""
+
+    def __init__(
+        self,
+        db: Database,
+        settings: Settings,
+        engine: Engine,
+        pipelines: Pipelines,
+        platforms: Platforms,
+        strategies: Strategies,
+        metrics: Metrics,
+    ) -> None:
+        self._db = db
+        self._settings = settings
+        self._engine = engine
+        self._pipelines = pipelines
+        self._platforms = platforms
+        self._strategies = strategies
+        self._metrics = metrics
+        self._known = Remembered(settings.schedule_cache)
+        self._flights: dict[str, asyncio.Task[bool]] = {}
+
+    async def ask(self, body: bytes) -> Asked:
+        """The answer to a ScheduleRequest as JSON; ApiError says what is wrong with it.
+
+        A body seen before leads straight to its answer: whatever it names (a stored pipeline, a platform)
+        never changes while the process lives.
+        """
+        digest = hashlib.sha256(body).digest()
+        known = self._known.get(digest)
+        if known is not None:
+            content = await asyncio.to_thread(repository.find, self._db, known[0])
+            if content is not None:
+                self._metrics.schedules.labels("stored").inc()
+                return Asked(known[0], content, False, known[1])
+        try:
+            asked = await self._ask(body)
+        except ApiError as error:
+            self._metrics.schedules.labels(error.code).inc()
+            raise
+        self._metrics.schedules.labels("new" if asked.new else "stored").inc()
+        if asked.tuned is None:
+            self._known.put(digest, (asked.id, asked.options))
+        return asked
+
+    async def _ask(self, body: bytes) -> Asked:
+        options, question = await asyncio.to_thread(self._question, body)
+        schedule_id = await self._engine.key(question)
+        content = await asyncio.to_thread(repository.find, self._db, schedule_id)
+        tuned = None
+        if content is None and question.tune is not None:
+            tuned, question = schedule_id, replace(question, tune=None)
+            schedule_id = await self._engine.key(question)
+            content = await asyncio.to_thread(repository.find, self._db, schedule_id)
+        new = False
+        if content is None:
+            new = await self._make(schedule_id, question)
+            content = await asyncio.to_thread(repository.find, self._db, schedule_id)
+            if content is None:
+                raise ApiError("schedule_not_found", "the schedule was removed as soon as it was made")
+        return Asked(schedule_id, content, new, options, tuned)
+
+    def _question(self, body: bytes) -> tuple[Options, Question]:
+        try:
+            request = ScheduleRequest.model_validate_json(body)
+        except ValidationError as error:
+            raise from_pydantic(error.errors(include_url=False, include_input=False), ScheduleRequest) from None
+        pipeline = request.pipeline
+        if pipeline is None:
+            pipeline = self._pipelines.document(request.pipeline_id or "")
+        if request.platform is not None:
+            platform = self._platforms.check(request.platform, "/platform")
+        else:
+            platform = self._platforms.document(request.platform_name or "host")
+        options = request.options
+        return options, Question(
+            pipeline,
+            platform,
+            options.method,
+            options.strict,
+            options.deadline_ms,
+            self._settings.limits,
+            options.fixed,
+            options.tune,
+            options.cost_model,
+            self._strategies.document(request.strategy_id) if request.strategy_id else request.strategy,
+        )
+
+    async def _make(self, schedule_id: str, question: Question) -> bool:
+        """Makes and stores the schedule; requests for one that is being made wait for it. Whether it was new."""
+        flight = self._flights.get(schedule_id)
+        if flight is not None:
+            await asyncio.shield(flight)
+            return False
+        flight = asyncio.create_task(self._make_first(schedule_id, question))
+        self._flights[schedule_id] = flight
+        flight.add_done_callback(lambda _: self._flights.pop(schedule_id, None))
+        return await asyncio.shield(flight)
+
+    async def _make_first(self, schedule_id: str, question: Question) -> bool:
+        if await asyncio.to_thread(repository.find, self._db, schedule_id) is not None:
+            return False  # made since it was looked for
+        started = time.perf_counter()
+        answer = await self._engine.answer(question)
+        new = await asyncio.to_thread(store, self._db, answer)
+        seconds = time.perf_counter() - started
+        self._metrics.schedule_seconds.observe(seconds)
+        log.info("scheduled", schedule=answer.id, pipeline=answer.pipeline.name, ms=round(1000 * seconds, 3))
+        return new
+
+    def get(self, schedule_id: str) -> Content:
+        """The document of a schedule; ApiError `schedule_not_found`."""
+        return _found(repository.find(self._db, schedule_id), schedule_id)
+
+    async def derived(self, schedule_id: str, name: str) -> Content:
+        """A form of DERIVED_FORMS, made now where nobody has asked for it; ApiError `schedule_not_found`."""
+        found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
+        if found is None:
+            pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
+            schedule = await asyncio.to_thread(self.form, schedule_id, "schedule.json")
+            content = await self._engine.derive(name, pipeline.content, schedule.content)
+            await asyncio.to_thread(repository.add_form, self._db, schedule_id, name, content)
+            found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
+        return _found(found, schedule_id)
+
+    async def candidate(self, schedule_id: str, rank: int, name: str) -> Content:
+        """`schedule.json` or `loopnest.txt` of a candidate; ApiError `candidate_not_found`, `schedule_not_found`."""
+        found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, candidate_form(rank, name))
+        if found is None and name == "loopnest.txt":
+            schedule = await self.candidate(schedule_id, rank, "schedule.json")
+            pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
+            content = await self._engine.derive(name, pipeline.content, schedule.content)
+            form = candidate_form(rank, name)
+            await asyncio.to_thread(repository.add_form, self._db, schedule_id, form, content)
+            found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, form)
+        if found is None:
+            await asyncio.to_thread(self.get, schedule_id)
+            raise ApiError("candidate_not_found", f"the schedule has no candidate {rank}")
+        return found
+
+    def form(self, schedule_id: str, name: str) -> Content:
+        """One of its forms that are not derived; ApiError `schedule_not_found`."""
+        return _found(repository.find_form(self._db, schedule_id, name), schedule_id)
+
+
+def store(db: Database, answer: Answer) -> bool:
+    """Keeps an answer; whether it was new."""
+    created_us = now_us()
+    created_at = datetime.fromtimestamp(created_us / 1e6, UTC).isoformat().replace("+00:00", "Z")
+    return repository.add(db, answer, created_us, links(answer.id), created_at)
+
+
+def _found(content: Content | None, schedule_id: str) -> Content:
+    if content is None:
+        raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
+    return content
+
+
+def links(schedule_id: str) -> dict[str, str]:
+    """Links to a schedule and to all that belongs to it."""
+    base = f"/v1/schedules/{schedule_id}"
+    forms = {name: f"{base}/{name}" for name in (*FORMS, *DOCUMENTS, "library.so", "builds", "runs", "measurements")}
+    return {"self": base, **forms, "jobs": f"/v1/jobs?schedule={schedule_id}", "page": f"/schedules/{schedule_id}"}
+
+
+class Remembered:
+    """The ids of answers by the hash of the request body, the least recently used forgotten first."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: OrderedDict[bytes, tuple[str, Options]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digest: bytes) -> tuple[str, Options] | None:
+        with self._lock:
+            found = self._entries.get(digest)
+            if found is not None:
+                self._entries.move_to_end(digest)
+            return found
+
+    def put(self, digest: bytes, entry: tuple[str, Options]) -> None:
+        with self._lock:
+            self._entries[digest] = entry
+            self._entries.move_to_end(digest)
+            while len(self._entries) > self._size:
+                self._entries.popitem(last=False)

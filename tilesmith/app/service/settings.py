@@ -1,0 +1,172 @@
+"""Every setting of the service, read from the environment (`TILESMITH_<NAME>`); docs/api.md lists them all."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from tilesmith.app.profiler.host import host
+from tilesmith.platforms import PlatformError
+from tilesmith.scheduler.frontends.document.limits import Limits
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+DAY_S = 86_400
+
+
+class RefusedAddress(Exception):
+    """The service would be reachable by others while nobody has to show a token."""
+
+
+class Settings(BaseSettings):
+    """Frozen. Every field has a default that suits one person on one machine."""
+
+    model_config = SettingsConfigDict(env_prefix="TILESMITH_", env_nested_delimiter="__", frozen=True, extra="forbid")
+
+    host: str = Field(default="127.0.0.1", description="Address to listen on; without tokens only loopback is accepted")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one")
+    data_dir: Path = Field(
+        default_factory=lambda: platformdirs.user_data_path("tilesmith", appauthor=False),
+        description="Folder of the default database, built libraries, uploads and artefacts of jobs",
+    )
+    database_url: str | None = Field(
+        default=None, description="SQLAlchemy URL of the store; SQLite in the data folder when not given"
+    )
+    database_busy_ms: int = Field(default=5000, ge=0, description="How long to wait for a locked SQLite file, ms")
+
+    admin_token: SecretStr | None = Field(
+        default=None,
+        description="A token with every scope that needs no row in the store: the first one, for containers",
+    )
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Host names that requests may be for (JSON list); empty: loopback, or any once tokens are used",
+    )
+
+    host_platform: Path | None = Field(
+        default=None,
+        description="Document that the platform `host` means, as calibration writes it; detected if not given",
+    )
+    calibrate: bool = Field(
+        default=True, description="Whether the platform `host` is measured when the service starts for the first time"
+    )
+    plugins: tuple[str, ...] = Field(
+        default=(),
+        description="Python files and modules that add cost models, importers, ... (JSON list)",
+    )
+    limits: Limits = Field(
+        default=Limits(),
+        description="Limits of a pipeline document (JSON object), one by one as TILESMITH_LIMITS__<NAME>",
+    )
+    body_bytes: int = Field(default=4 * MIB, gt=0, description="Largest request body, bytes")
+    upload_bytes: int = Field(
+        default=512 * MIB, gt=0, description="Largest body of a request that uploads images, bytes"
+    )
+    page_limit: int = Field(default=200, ge=1, description="Largest `limit` of a list")
+    page_default: int = Field(default=50, ge=1, description="`limit` of a list when the request has none")
+
+    schedule_workers: int = Field(
+        default=2, ge=0, description="Processes that parse and schedule; 0 does it in threads of the service itself"
+    )
+    schedule_timeout_s: float = Field(default=30.0, gt=0, description="Longest time for one schedule, s")
+    schedule_memory_bytes: int = Field(
+        default=4 * GIB, gt=0, description="Address space of one scheduling process, bytes"
+    )
+    schedule_queue: int = Field(default=64, ge=1, description="Schedule requests at work or waiting before 503")
+    schedule_cache: int = Field(default=4096, ge=0, description="Request bodies remembered with their answer's id")
+
+    job_workers: int = Field(
+        default=1, ge=0, description="Jobs at once; 0 leaves them to other services on the same store"
+    )
+    job_queue_limit: int = Field(default=1000, ge=1, description="Queued jobs before 429")
+    job_queue_ttl_s: float = Field(default=DAY_S, gt=0, description="A job not started after this is `expired`, s")
+    job_retention_s: float = Field(default=7 * DAY_S, gt=0, description="A finished job is forgotten after this, s")
+    job_lease_s: float = Field(
+        default=15.0, gt=0, description="A running job whose service is silent this long is requeued, s"
+    )
+    job_attempts: int = Field(default=3, ge=1, description="Times a job is started before a lost service fails it")
+    build_timeout_s: float = Field(default=120.0, gt=0, description="Longest C compilation, s")
+    build_cache_bytes: int = Field(
+        default=4 * GIB, gt=0, description="Libraries that are kept, bytes; the least recently used leave first"
+    )
+    run_timeout_s: float = Field(default=120.0, gt=0, description="Longest run of compiled code, s")
+    run_memory_bytes: int = Field(default=4 * GIB, gt=0, description="Memory of a run, bytes")
+    run_repeats: int = Field(default=1000, ge=1, description="Largest `repeat` of a run")
+    run_threads: int = Field(default=256, ge=1, description="Largest `threads` of a run")
+
+    event_poll_s: float = Field(default=0.2, gt=0, description="How often an event stream looks at its job, s")
+    event_heartbeat_s: float = Field(default=15.0, gt=0, description="Time between heartbeats of an event stream, s")
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="`auto` writes JSON when standard error is not a terminal"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least level that is logged"
+    )
+
+    @field_validator("host_platform")
+    @classmethod
+    def _readable_platform(cls, document: Path | None) -> Path | None:
+        """The file is there and describes a machine."""
+        if document is not None:
+            try:
+                host(document)
+            except OSError as error:
+                raise ValueError(f"{document} cannot be read: {error.strerror}") from None
+            except PlatformError as error:
+                raise ValueError(f"{document} is no platform: {error.problems[0]}") from None
+        return document
+
+    @field_validator("limits")
+    @classmethod
+    def _possible_limits(cls, limits: Limits) -> Limits:
+        """More dims than the C interface has are never possible."""
+        if limits.dims > Limits().dims:
+            raise ValueError(f"dims may be at most {Limits().dims}")
+        return limits
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, url: str | None) -> str | None:
+        """SQLite in memory is refused: its threads would not share one store."""
+        if url is None:
+            return None
+        if not url.startswith(("sqlite:///", "postgresql")):
+            raise ValueError("is not an SQLite file (sqlite:///...) or PostgreSQL (postgresql+psycopg://...) URL")
+        if url.startswith("sqlite") and (":memory:" in url or "mode=memory" in url or url == "sqlite:///"):
+            raise ValueError("an SQLite store must be a file")
+        return url
+
+    @property
+    def store_url(self) -> str:
+        """The URL of the store, with the default filled in."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'tilesmith.db'}"
+
+
+def is_loopback(host: str) -> bool:
+    """True if every address that `host` stands for is reachable from this machine only."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError:
+        return False
+    return bool(found) and all(ipaddress.ip_address(str(a[4][0]).partition("%")[0]).is_loopback for a in found)
+
+
+def check_address(host: str, tokens: bool) -> None:
+    """Raises RefusedAddress where `host` can be reached from elsewhere and no token has to be shown."""
+    if tokens or is_loopback(host):
+        return
+    raise RefusedAddress(
+        f"{host} can be reached from other machines and no token is set up: "
+        "set TILESMITH_ADMIN_TOKEN, or listen on 127.0.0.1"
+    )

@@ -1,0 +1,41 @@
+"""/v1/tokens: made, listed and revoked by those who hold the scope admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from tilesmith.app.service.context import Admin, Services
+from tilesmith.app.service.times import instant, maybe_instant
+from tilesmith.app.service.tokens import repository, schemas
+
+router = APIRouter(prefix="/v1/tokens", tags=["tokens"], dependencies=[Admin])
+
+
+@router.post("", status_code=201, summary="Make a token")
+def create(request: schemas.TokenRequest, services: Services) -> schemas.NewTokenDocument:
+    """The text of the token is in this answer and nowhere else. From the first token on, every request needs one."""
+    made = services.tokens.create(request.name, request.scopes)
+    return schemas.NewTokenDocument(id=made.id, name=made.name, scopes=made.scopes, token=made.token)
+
+
+@router.get("", summary="List tokens")
+def every(services: Services) -> schemas.TokenList:
+    return schemas.TokenList(items=[_token(row) for row in repository.every(services.db)])
+
+
+@router.delete("/{token_id}", status_code=204, summary="Revoke a token")
+def revoke(token_id: str, services: Services) -> Response:
+    services.tokens.revoke(token_id)
+    return Response(status_code=204)
+
+
+def _token(row: Any) -> schemas.Token:
+    return schemas.Token(
+        id=row.id,
+        name=row.name,
+        scopes=tuple(row.scopes.split()),
+        created_at=instant(row.created_us),
+        revoked_at=maybe_instant(row.revoked_us),
+    )

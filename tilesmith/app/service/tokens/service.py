@@ -1,0 +1,95 @@
+"""Bearer tokens: made once, shown once, kept as a hash, with scopes, revocable.
+
+A token has 256 random bits, so a plain SHA-256 of it cannot be reversed by guessing.
+Tokens are in force from the moment that the first is made (or TILESMITH_ADMIN_TOKEN is set), and stay so when
+the last one is revoked: revoking must never open the service.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import uuid
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tilesmith.app.service.db import Database
+from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.tokens import repository
+
+Scope = Literal["read", "submit", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+PREFIX = "tsm_"
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token just made; `token` is the only copy of its text."""
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    token: str
+
+
+class Tokens:
+    """Tokens and their scopes."""
+
+    def __init__(self, db: Database, settings: Settings) -> None:
+        self._db = db
+        secret = settings.admin_token.get_secret_value() if settings.admin_token else ""
+        self._admin = _digest(secret) if secret else None
+        self._seen = self._admin is not None
+
+    def in_force(self) -> bool:
+        """True if requests need a token. Looks into the store until the answer is yes."""
+        if not self._seen:
+            self._seen = repository.exists(self._db)
+        return self._seen
+
+    def known_in_force(self) -> bool:
+        """True if requests need a token, by what was last seen in the store: never waits."""
+        return self._seen
+
+    def create(self, name: str, scopes: tuple[Scope, ...]) -> NewToken:
+        """A new token. `admin` includes `submit`, `submit` includes `read`."""
+        made = NewToken(str(uuid.uuid4()), name, scopes, PREFIX + secrets.token_urlsafe(32))
+        repository.add(self._db, made.id, name, _digest(made.token), " ".join(scopes))
+        self._seen = True
+        return made
+
+    def revoke(self, token_id: str) -> None:
+        """The token is refused from now on. ApiError `token_not_found`."""
+        if not repository.revoke(self._db, token_id):
+            raise ApiError("token_not_found", "there is no token of this id")
+
+    def check(self, token: str | None, scope: Scope) -> None:
+        """Nothing where the request may go on; ApiError `unauthorized` or `forbidden` otherwise."""
+        if token is None:
+            if self.in_force():
+                raise unauthorized("send the header Authorization: Bearer <token>")
+            return
+        if not self.in_force():
+            return
+        digest = _digest(token)
+        if self._admin is not None and hmac.compare_digest(digest, self._admin):
+            return
+        held = repository.scopes_of(self._db, digest)
+        if held is None:
+            raise unauthorized("the token is not known or was revoked")
+        if max(_rank(s) for s in held.split()) < _rank(scope):
+            raise ApiError("forbidden", f"the token has no scope {scope}")
+
+
+def unauthorized(detail: str, challenge: str = "Bearer") -> ApiError:
+    return ApiError("unauthorized", detail, headers={"WWW-Authenticate": challenge})
+
+
+def _rank(scope: str) -> int:
+    return [str(s) for s in SCOPES].index(scope)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()

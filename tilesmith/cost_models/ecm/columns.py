@@ -1,0 +1,50 @@
+"""Columns in caches and pages: what the walk across rows of an image costs beyond the bytes of its lines.
+
+Lines whose addresses differ by a multiple of the bytes of a way share a set, so that rows a power of two apart reach
+few sets: a column of them stays in a cache as in a smaller one. Rows of a page or more are each in another page, and
+the processor finds a page at once only if it is among the entries of its TLB.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from tilesmith.cost_models.amounts import Amount, chosen, smallest
+from tilesmith.cost_models.ecm.machine import Machine
+from tilesmith.cost_models.work import Column
+from tilesmith.platforms import Cache
+from tilesmith.platforms.cpu.pages import PAGE_BYTES, TLB
+
+
+def reached(column: Column, cache: Cache) -> Amount:
+    """The share of the sets of a cache that the lines of a column are in, at most."""
+    sets = max(1, cache.size_bytes // (cache.ways * cache.line_bytes))
+    period, drift = _period(column.apart, sets, cache.line_bytes)
+    return smallest(1.0, (period + column.rows * drift) / sets)
+
+
+@lru_cache(maxsize=4096)
+def _period(apart: float, sets: int, line: int) -> tuple[int, float]:
+    """After how many rows a line is in a set again that one before is in, or next to it, and by how many sets a row
+    moves on in this way."""
+    way = sets * line
+    rows = np.arange(1, sets + 1)
+    beyond = (rows * apart + line) % way
+    period = int(np.argmax(beyond < 2 * line)) + 1 if (beyond < 2 * line).any() else sets
+    moved = abs(float(beyond[period - 1]) - line)
+    return period, moved / line / period
+
+
+def translation(columns: tuple[Column, ...], m: Machine) -> Amount:
+    """Time of one thread to find the pages of the elements of columns, of which more are touched by turns than the TLB
+    has entries."""
+    total: Amount = 0.0
+    for column in columns:
+        pages = column.rows * min(1.0, column.apart / PAGE_BYTES)
+        cycles: Amount = 0.0
+        for entries, missed in TLB:
+            cycles = chosen(pages > entries, missed, cycles)
+        total = total + column.touched * (cycles * m.cycle)
+    return total

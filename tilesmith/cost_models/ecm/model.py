@@ -1,0 +1,361 @@
+"""An execution-cache-memory model: the time of a schedule, from what its stages compute and what they move.
+
+A stage takes, of one thread,
+
+    in-core     = max(arithmetic, loads and stores of the first level) + starting rows, with their indices, and loops
+    L2, L3, ... = bytes that layer conditions let through a level, over the level's bandwidth, and what lines wait
+                  that no prefetcher has asked for
+    memory      = the same beyond the last level, over what memory gives a thread
+
+and these overlap: the longer of two counts whole, of the other what prefetching does not hide. Threads divide the work
+by iterations of the parallel loop, rounded up; what they share (bandwidth) does not grow with them beyond its limit. A
+group adds forks and tiles.
+
+After the ECM model of Treibig and Hager (PPAM 2009) and Stengel et al. (ICS 2015), and their layer conditions; overlap
+as on cores whose prefetchers run ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import isinf
+from typing import NamedTuple
+
+import numpy as np
+
+from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
+from tilesmith.cost_models.counts import GroupCounts
+from tilesmith.cost_models.ecm.columns import reached, translation
+from tilesmith.cost_models.ecm.machine import Machine, machine_of
+from tilesmith.cost_models.ecm.steps import Step, step
+from tilesmith.cost_models.interface import Breakdown, StageCost, Term
+from tilesmith.cost_models.work import GroupWork, Work
+from tilesmith.platforms import Platform
+from tilesmith.platforms.cpu.pages import PAGE_BYTES
+
+HIDDEN = 0.95
+"""Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect
+prefetcher. Of memory, which is further away than prefetchers run ahead, it is a figure of the machine."""
+AHEAD_BYTES = float(PAGE_BYTES)
+"""Distance at which a program that asks ahead for what it reads gains half of what asking can: to the end of the page,
+where prefetchers stop."""
+STREAMS = 32.0
+"""Rows that prefetchers can follow side by side; of more, in proportion less hides."""
+WORKING_REGISTERS = 8
+"""Registers that expressions need beside what is held."""
+RUN_BYTES = 2048.0
+"""Bytes of a row of which half as much hides: prefetchers begin anew at every row."""
+LATE_BYTES = 256.0
+"""Bytes of a row of which half are lines that no prefetcher has asked for: some misses come before it follows."""
+LATE_STORE_BYTES = float(PAGE_BYTES)
+"""Bytes of a row of which half are stored late: stores leave a core in order and so wait for each other, and
+prefetchers stop where a page ends."""
+USABLE = 0.7
+"""Share of a cache that one working set has to itself: the rest are other programs', and lines in its way."""
+SHARP = 0.3
+"""A working set that is this much smaller than a cache, relative to it, stays in it; one as much larger does not: in
+between, part of it does."""
+KEPT = 4096
+"""Ways to compute a point whose cycles are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ecm:
+    """The model; see the module. `known` are cycles that were found before."""
+
+    name: str = "ecm"
+    unit: str = "microseconds"
+    known: dict[Hashable, tuple[Work, Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
+        """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
+        group's output, `start`. `counts` must have been made with work."""
+        machine = machine_of(platform)
+        found, start = self._priced(counts, machine, platform.threads)
+        names = ("in core", *machine.names, "memory")
+        run = (s.stage for s in counts.stages if s.work is not None)
+        terms = {stage: tuple(map(Term, names, amounts)) for stage, amounts in zip(run, found, strict=True)}
+        stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
+        last = stages[-1]
+        ended = StageCost(last.stage, last.group, (*last.terms, Term("start", start)))
+        return Breakdown(self.name, self.unit, (*stages[:-1], ended))
+
+    def total(self, counts: GroupCounts, platform: Platform) -> Amount:
+        """The same, all of it together."""
+        found, start = self._priced(counts, machine_of(platform), platform.threads)
+        return sum((sum(terms, 0.0) for terms in found), 0.0) + start
+
+    def _priced(self, counts: GroupCounts, m: Machine, threads: int) -> tuple[list[tuple[Amount, ...]], Amount]:
+        """The terms of every stage, and the start of the group."""
+        assert counts.work is not None
+        works = [s.work for s in counts.stages if s.work is not None]
+        share = _share(counts.work, threads)
+        found = _terms(works, [self._step(w, m) for w in works], counts.work, m, share)
+        return found, _start(counts.work, m, share, threads)
+
+    def _step(self, work: Work, m: Machine) -> Step:
+        """By identity, since hashing all the parts would cost more."""
+        parts = (work.operations, work.loads, work.stores, work.before)
+        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked)
+        found = self.known.get(key)
+        if found is None:
+            if len(self.known) >= KEPT:
+                self.known.clear()
+            found = self.known[key] = (work, step(work, m))
+        return found[1]
+
+
+def _share(work: GroupWork, threads: int) -> Amount:
+    """The part of the group's time that the thread with the most iterations takes."""
+    if not isinstance(work.parallel, np.ndarray) and isinf(work.parallel):
+        return 1.0 / threads
+    return ceiling(work.parallel / threads) / work.parallel
+
+
+def _terms(
+    works: list[Work], steps: list[Step], group: GroupWork, m: Machine, share: Amount
+) -> list[tuple[Amount, ...]]:
+    """Of every stage the time in the core, and what each level adds to it."""
+    times = [_times(w, works) for w in works]
+    core = [amount * share for amount in _in_core(works, steps, times, group.chain, m)]
+    lines = _lines(works, times, group, m)
+    caches = _caches(works, group, m)
+    transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
+    each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
+    together = [sum(amounts, 0.0) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
+    p, asked = m.parameters, group.prefetch / (group.prefetch + AHEAD_BYTES)
+    ahead = p.memory_hidden_share + asked * (p.memory_hidden_share_prefetched - p.memory_hidden_share)
+    found = []
+    for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
+        own, *levels, memory, _ = together if w.in_output else (alone, *moved)
+        inside = sum(levels, 0.0)
+        long = of.followed * p.prefetch_share
+        added = _beside(_beside(own, inside, HIDDEN * long), memory, ahead * long) - own
+        scale = added / largest(inside + memory, 1e-30)
+        *levels, memory, waits = moved
+        found.append((alone, *(time * scale for time in levels), memory * scale + waits))
+    return found
+
+
+class _Lines(NamedTuple):
+    """Shares of a stage's lines: that prefetchers can follow, that are loaded and stored late since none has asked for
+    them, that the program asks for ahead beyond the end of a row, and of these that are gone before the tile that they
+    are of comes."""
+
+    followed: Amount
+    late_loads: Amount
+    late_stores: Amount
+    wasted: Amount
+    lost: Amount
+
+
+def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
+    """Lines of every stage. What comes beyond the end of a row is of use where the next tile goes on with it, and what
+    is touched before that stays in the cache that prefetchers fill; or in the last level, which is nearer than memory.
+    Of stages that share the loop of the output its rows are followed."""
+    streams = [w.streams * t for w, t in zip(works, times, strict=True)]
+    shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
+    several = len(m.inside) > 1
+    next_tiles = {w.next: group.working[w.next] for w in works if w.next is not None} if several else {}
+    gone = {level: largest(1.0 - _fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
+    found: list[_Lines] = []
+    for w, own in zip(reversed(works), reversed(streams), strict=True):
+        loads = w.run_bytes / gone[w.next] if w.next in gone else w.run_bytes
+        late_stores = 1.0 / (1.0 + w.run_bytes / LATE_STORE_BYTES)
+        if w.in_output and found:
+            followed = found[0].followed
+        else:
+            many = shared if w.in_output else own
+            followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * smallest(1.0, STREAMS / largest(many, 1.0))
+        wasted = lost = smallest(1.0, group.prefetch / loads)
+        if group.prefetch and w.next in next_tiles:
+            lost = wasted * (1.0 - _fits(next_tiles[w.next], m.inside[-1]))
+        late_loads = 1.0 / (1.0 + loads / LATE_BYTES)
+        for column in w.columns:  # of rows that are too many to be followed all others are late
+            late_loads = largest(late_loads, 1.0 - STREAMS / largest(column.rows, STREAMS))
+        found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
+    return found[::-1]
+
+
+def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
+    """The time of two things at once, of which this share of the shorter one hides behind the longer one."""
+    return largest(a, b) + (1.0 - hidden) * smallest(a, b)
+
+
+class _Cache(NamedTuple):
+    """One cache while a group runs, as what stays in it: the part of each of its working sets that does, as far as any
+    stage has them as states, and the parts that do not of what comes from outside and of what goes there."""
+
+    size: float
+    stays: list[Amount]
+    comes: Amount
+    goes: Amount
+
+
+def _caches(works: list[Work], group: GroupWork, m: Machine) -> list[_Cache]:
+    first = min(w.level for w in works)
+    stay = [_stays(working, m.inside) for working in group.working[first:]]
+    found = []
+    for n, (size, of_all) in enumerate(zip(m.inside, m.of_all, strict=True)):
+        goes = 1.0 - _fits(group.circulating_bytes, of_all)
+        stays: list[Amount] = [*(0.0,) * first, *(parts[n] for parts in stay)]
+        found.append(_Cache(size, stays, goes + group.past * (1.0 - goes), goes))
+    return found
+
+
+def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
+    """The part of a working set that stays in each cache: a number where it is the same for all candidates."""
+    if not isinstance(working, np.ndarray):
+        return [_fits(working, size) for size in sizes]
+    least, most = float(working.min()), float(working.max())
+    ends = [(_fits(most, size), _fits(least, size)) for size in sizes]
+    return [a if a == b else _fits(working, size) for (a, b), size in zip(ends, sizes, strict=True)]
+
+
+def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
+    """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
+    memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
+    loaded, stored = list(accumulate(w.loaded, smallest)), list(accumulate(w.stored, smallest))
+    loads, stores, places = [], [], []
+    looked_up = list(accumulate(w.looked_up, smallest))
+    own = [_stays(working, m.inside) for working in w.working]
+    columns = _columns(w, m) if w.columns else []
+    for n, cache in enumerate(caches):
+        if looked_up:
+            places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
+        stays = [*(parts[n] for parts in own), *cache.stays[w.level :]]
+        crowded = [smallest(s, columns[n]) for s in stays] if columns else stays
+        passed = _passed(loaded, crowded) * cache.comes
+        if w.again is not None:
+            again, between = w.again
+            passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
+        loads.append(passed)
+        stores.append(_passed(stored, stays) * cache.goes)
+    found = []
+    for n, (load, store, together, late) in enumerate(m.outer):
+        served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
+        rate = load + lines.late_loads * max(late - load, 0.0)
+        alone = served * rate + taken * (store + lines.late_stores * late)
+        if looked_up:
+            alone = alone + largest(places[n] - places[n + 1], 0.0) * max(late, load)
+        found.append(largest(alone * share, (served + taken) * together))
+    p, (one, all_threads, late) = m.parameters, m.memory
+    read, written = loads[-1], stores[-1]
+    beyond = read * (1.0 + lines.lost) + written * p.write_allocate_factor
+    waiting = read * (1.0 - lines.wasted + lines.lost) * lines.late_loads * max(late - one, 0.0)
+    waiting = waiting + written * lines.late_stores * late
+    if w.streamed_bytes:
+        beyond = beyond + w.streamed_bytes * p.streaming_store_factor
+        waiting = waiting + w.streamed_bytes * lines.late_stores * late * caches[-1].goes + w.torn * 2 * m.latency
+    waits: Amount = 0.0
+    if looked_up:
+        waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)
+    memory = largest((beyond * one + waiting) * share, beyond * all_threads)
+    if w.columns:  # pages are found while lines are on their way
+        waits = waits + largest(translation(w.columns, m) * share - sum(found, memory), 0.0)
+    return [*found, memory, waits]
+
+
+def _columns(w: Work, m: Machine) -> list[Amount]:
+    """The part of the lines of a stage's columns that stays in each cache, in which they share some of the sets."""
+    found = []
+    for size, cache in zip(m.inside, m.caches, strict=True):
+        stays: Amount = 1.0
+        for column in w.columns:
+            stays = smallest(stays, _fits(column.rows * cache.line_bytes, size * reached(column, cache)))
+        found.append(stays)
+    return found
+
+
+def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:
+    """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
+    its own parts."""
+    passed = moved[-1]
+    if not isinstance(moved[0], np.ndarray) and not moved[0]:
+        return moved[0]  # the largest of them is nothing
+    for n in range(len(moved) - 2, -1, -1):
+        inside, stay = moved[n], stays[n]
+        if isinstance(stay, np.ndarray) or 0.0 < stay < 1.0:
+            passed = inside + stay * (passed - inside)
+        elif stay == 0.0:
+            passed = inside
+    return passed
+
+
+def _fits(working: Amount, cache: Amount) -> Amount:
+    """The part of a working set that stays in a cache: 1 well inside of it, 0 well beyond."""
+    inside = (1 + SHARP) / (2 * SHARP) - working / (cache * (USABLE * 2 * SHARP))
+    return clipped(inside, 0.0, 1.0)
+
+
+def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> list[Amount]:
+    """Time of one thread for all of each stage, were all data in the first level. Arithmetic of one stage runs beside
+    loads and stores of another in the same loop: of these the same limits all, or how long the `chain` through all of
+    them takes."""
+    held = sum(s.held * t for s, t in zip(steps, times, strict=True))
+    spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
+    one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
+    ends = _ends(works)
+    computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
+    waits = _waits_of_loop(works, steps, times, chain, m)
+    found: list[Amount] = []
+    for w, of in zip(works, steps, strict=True):
+        cycles = max(of.arithmetic, of.transfers)
+        if w.in_output and len(one_loop) > 1 and w.lanes > 1:
+            cycles = (of.arithmetic if computes else of.transfers) * waits
+        else:
+            cycles = _in_window(cycles, w.chain.whole, of.instructions, m)
+        cycles += spilled / held * of.spills if of.held else 0.0
+        # the loop is begun by the output
+        row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
+        if w.in_output and len(one_loop) > 1:
+            row = row + ends * of.near * m.cycle
+        found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
+    return found
+
+
+def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
+    """Factor by which the steps of the stages that share a loop are longer for waiting for one another."""
+    arithmetic = transfers = instructions = 0.0
+    for w, s, n in zip(works, steps, times, strict=True):
+        if w.in_output and w.lanes > 1:
+            arithmetic += s.arithmetic * n
+            transfers += s.transfers * n
+            instructions += s.instructions * n
+    cycles = max(arithmetic, transfers)
+    return _in_window(cycles, chain, instructions, m) / cycles if cycles else 1.0
+
+
+def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
+    """Cycles of a step of so many `instructions`, which take `cycles` where none waits for another, and of which those
+    that do take `chain` cycles one after the other. An instruction begins no earlier than the one leaves that is as far
+    ahead as a core looks: each step as much later than the one before as that is of the chain. Of two limits that are
+    alike neither is reached."""
+    waits = chain * instructions / (instructions + m.parameters.window_instructions)
+    return float((cycles**3 + waits**3) ** (1 / 3))
+
+
+def _ends(works: list[Work]) -> Amount:
+    """Steps of a row with stages in registers in which vectors may leave it: the first, the last, and those in which
+    windows fill."""
+    steps = [w.steps / largest(w.rows, 1.0) for w in works if w.in_output]
+    most = steps[0]
+    for n in steps[1:]:
+        most = largest(most, n)
+    return 2.0 + most - steps[-1]
+
+
+def _times(work: Work, works: list[Work]) -> float:
+    """Number of times that a stage is computed in one step of the loop that it shares with the output."""
+    if not work.in_output or work is works[-1]:
+        return 1.0
+    times = work.steps / largest(works[-1].steps, 1.0)
+    return max(1.0, float(times.min() if isinstance(times, np.ndarray) else times))
+
+
+def _start(work: GroupWork, m: Machine, share: Amount, threads: int) -> Amount:
+    """Time to begin a group and its tiles."""
+    forked = chosen(work.parallel > 1, m.parameters.fork_join_ns, 0.0) if threads > 1 else 0.0
+    return forked * 1e-3 + work.tiles * share * m.parameters.tile_start_ns * 1e-3

@@ -1,0 +1,197 @@
+"""Cycles of one step of the innermost loop of a stage in the core, were all data in the first level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilesmith.cost_models.ecm.machine import Machine
+from tilesmith.cost_models.operations import Operations
+from tilesmith.cost_models.work import Before, Transfer, Work
+from tilesmith.platforms.ecm import EcmParameters, TypeCycles
+
+ASKS = 4
+"""Loads that a software prefetch takes the time of, at most: itself, and the line's way through each level. It pays
+where it gains more than that."""
+NEAR = 10
+"""Operations of scalar code that a vector takes to be loaded where it may leave its row: two clamps, two comparisons,
+and what they decide."""
+ROWS = ("aligned", "unaligned", "strided", "shared")
+"""Ways of vectors in the order of a row."""
+SHUFFLED = ("shuffled", "shared")
+"""Ways of vectors that a permutation makes."""
+GATHERED_BYTES = 4
+"""Bytes of the shortest elements that instructions gather."""
+CALLED = 50
+"""Instructions of a function of the C library."""
+BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
+    point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that
+    were in registers. `row`: the time that a row takes to begin, in microseconds. `near`: the cycles more of
+    a step at the ends of a row with stages in registers, where vectors may leave it. `instructions`: their number."""
+
+    arithmetic: float
+    transfers: float
+    single: float
+    held: float
+    spills: float
+    row: float
+    near: float
+    instructions: float
+
+
+def step(work: Work, m: Machine) -> Step:
+    """A step of a stage."""
+    if work.before is not None:
+        return _after(work._replace(before=None), work.before, m)
+    single = m.parameters.scalar_cycles * (
+        sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
+    )
+    row = m.row + _indices(work, m)
+    held, spills = _held(work, m), _spills(work, m)
+    if work.lanes == 1:
+        return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
+    near = NEAR * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
+    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
+
+
+def _after(work: Work, before: Before, m: Machine) -> Step:
+    """A step of updates, with what has been computed before for as many points."""
+    own, first = step(work, m), step(work._replace(**before._asdict()), m)
+    share = work.lanes / before.lanes
+    return replace(
+        own,
+        arithmetic=own.arithmetic + share * max(first.arithmetic, first.transfers),
+        row=own.row + first.row - m.row,
+        instructions=own.instructions + share * first.instructions,
+    )
+
+
+def _vectors(t: Transfer, work: Work, m: Machine) -> float:
+    """Registers that a step transfers."""
+    return t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes)
+
+
+def _instructions(work: Work, m: Machine) -> float:
+    """Instructions of a step: of what is done lane by lane so many a lane."""
+    found = sum(_vectors(t, work, m) * (1.0 if t.way in ROWS else 2.0) for t in (*work.loads, *work.stores))
+    for name, o in work.operations:
+        each = o.add + o.multiply - (min(o.add, o.multiply) if name.startswith("f") else 0.0)
+        each += 2 * o.divide_by_constant + o.divide + o.select + 1.5 * o.convert
+        found += each * max(1.0, work.lanes * BYTES[name] / m.vector_bytes) + CALLED * o.function * work.lanes
+    return found
+
+
+def _held(work: Work, m: Machine) -> float:
+    """Registers that a step leaves to the next: a vector may take several."""
+    return sum(n * max(1.0, work.lanes * size / m.vector_bytes) for size, n in work.held)
+
+
+def _spills(work: Work, m: Machine) -> float:
+    """Cycles of a step if nothing that is held were in registers: moved on to where the next step looks for it, and
+    loaded at each use."""
+    p = m.parameters
+    uses = sum(2 * t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes) for t in work.loads if t.way == "shuffled")
+    return _held(work, m) * (p.load_cycles + p.store_cycles) + uses * p.load_cycles
+
+
+def _indices(work: Work, m: Machine) -> float:
+    """Time that a row of vectors takes to work out where it reads: the same for all of its points."""
+    return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle if work.lanes > 1 else 0.0
+
+
+def _arithmetic(work: Work, m: Machine) -> float:
+    """Cycles of the arithmetic of one step, permutations included: they use the same units."""
+    p = m.parameters
+    cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
+    if m.looks_up:  # every part looks up all lanes, and of two parts one is right
+        tables = (t for t in work.loads if t.way == "table")
+        each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
+        cycles += sum(n * (parts * p.shuffle_cycles + (parts - 1) * p.i8.select) for n, parts in each)
+    for name, operations in work.operations:
+        instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
+        cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
+    return cycles
+
+
+def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
+    """Cycles of the operations of one point, were it a vector. Products are fused with sums, of floats."""
+    add = o.add - min(o.add, o.multiply) if fused else o.add
+    return (
+        add * t.add
+        + o.multiply * t.multiply
+        + o.divide * t.divide
+        + o.divide_by_constant * t.divide_by_constant
+        + o.select * t.select
+        + o.convert * t.convert
+        + o.function * t.function
+    )
+
+
+def _count(o: Operations) -> float:
+    """Operations of scalar code; divisions and functions for what they take."""
+    return (
+        o.add
+        + o.multiply
+        + o.select
+        + o.convert
+        + o.index
+        + 4 * o.divide_by_constant
+        + 20 * (o.divide + 2 * o.function)
+    )
+
+
+def _transfers(work: Work, m: Machine) -> float:
+    """Cycles of the loads, stores and prefetches of one step."""
+    asks = work.asked * ASKS * m.parameters.load_cycles
+    return asks + sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
+
+
+def _load(t: Transfer, lanes: int, m: Machine) -> float:
+    p = m.parameters
+    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
+    match t.way:
+        case "aligned":
+            return t.times * vectors * p.load_cycles
+        case "unaligned":
+            return t.times * vectors * p.unaligned_load_cycles
+        case "shared":
+            # lines are crossed by as many as there are bytes
+            crossing = (p.unaligned_load_cycles - p.load_cycles) / t.stride
+            return t.times * vectors * (p.load_cycles + crossing)
+        case "strided":
+            # whole vectors, from which lanes are picked two by two, or each lane alone
+            loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
+            each = min(loaded, lanes)
+            return t.times * (each * p.load_cycles + max(each - 1, vectors) * p.shuffle_cycles)
+        case "table" if m.looks_up:
+            return t.times * vectors * 2 * t.stride * p.load_cycles
+        case "table":  # by way of memory, where loads and stores take turns
+            return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)
+        case "gathered":
+            return t.times * lanes * _gathered(t.bytes, p)
+        case "pairs":
+            return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
+        case "pixels":
+            return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
+    return 0.0
+
+
+def _store(t: Transfer, lanes: int, m: Machine) -> float:
+    p = m.parameters
+    vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
+    match t.way:
+        case "strided":
+            return t.times * vectors * (p.store_cycles + t.stride * p.shuffle_cycles)
+        case "gathered":
+            return t.times * lanes * _gathered(t.bytes, p)
+    return t.times * vectors * p.store_cycles
+
+
+def _gathered(size: int, p: EcmParameters) -> float:
+    """Cycles of an element at a place of its own. No instruction gathers short ones: the place is taken out of one
+    vector, and the element is put into another."""
+    return p.gather_cycles_per_lane if size >= GATHERED_BYTES else max(p.gather_cycles_per_lane, p.lane_cycles)

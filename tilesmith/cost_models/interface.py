@@ -1,0 +1,115 @@
+"""The interface of a cost model, and what it returns: a breakdown with units, not one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from tilesmith.cost_models.amounts import Amount
+from tilesmith.cost_models.counts import GroupCounts, pick
+from tilesmith.platforms import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One part of a stage's cost, in the breakdown's unit."""
+
+    name: str
+    value: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """The cost of one stage: its terms, which add up to `total`."""
+
+    stage: str
+    group: str
+    terms: tuple[Term, ...]
+
+    @property
+    def total(self) -> Amount:
+        return sum((t.value for t in self.terms), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The predicted cost of a schedule, per stage and in all. `unit` says what the numbers are.
+
+    The values are arrays over candidates where the counts were.
+    """
+
+    model: str
+    unit: str
+    stages: tuple[StageCost, ...]
+
+    @property
+    def total(self) -> Amount:
+        return sum((s.total for s in self.stages), 0.0)
+
+    def at(self, index: tuple[int, ...]) -> Breakdown:
+        """The breakdown of one candidate: plain numbers."""
+        return replace(
+            self,
+            stages=tuple(
+                replace(s, terms=tuple(replace(t, value=pick(t.value, index)) for t in s.terms)) for s in self.stages
+            ),
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """The breakdown as plain data, for JSON; of plain numbers only."""
+        return {
+            "model": self.model,
+            "unit": self.unit,
+            "total": _plain(self.total),
+            "stages": [
+                {
+                    "stage": s.stage,
+                    "group": s.group,
+                    "total": _plain(s.total),
+                    "terms": {t.name: _plain(t.value) for t in s.terms},
+                }
+                for s in self.stages
+            ],
+        }
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> Breakdown:
+        """The breakdown that `to_document` wrote."""
+        return Breakdown(
+            document["model"],
+            document["unit"],
+            tuple(
+                StageCost(s["stage"], s["group"], tuple(Term(n, float(v)) for n, v in s["terms"].items()))
+                for s in document["stages"]
+            ),
+        )
+
+
+def _plain(value: Amount) -> float:
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def combined(parts: Iterable[Breakdown]) -> Breakdown:
+    """One breakdown of several groups' priced by the same model."""
+    found = tuple(parts)
+    return replace(found[0], stages=tuple(s for part in found for s in part.stages))
+
+
+class CostModel(Protocol):
+    """Prices counts for a platform. Pure: the same counts and platform give the same breakdown."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as in documents."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of the model's numbers."""
+
+    def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
+        """The cost of a group, per stage."""
+
+    def total(self, counts: GroupCounts, platform: Platform) -> Amount:
+        """The total of what `price` returns."""

@@ -1,0 +1,129 @@
+"""Work of stages for models of time, beside their points: execution modes, and transfers between memory levels.
+
+Counted for one way to run a group: vectors, loops, registers. Amounts are of all tiles together, and of all threads.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from tilesmith.cost_models.amounts import Amount
+from tilesmith.cost_models.operations import Operations
+
+Way = Literal[
+    "aligned", "unaligned", "uniform", "strided", "gathered", "pairs", "pixels", "table", "shuffled", "shared"
+]
+"""The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all
+lanes; every second one or so; each at a place of its own, or two neighbours of such a place at once, or all channels
+of it; in a table of bytes that vectors look up all at once; from registers, by a permutation; each the element of
+several lanes side by side, by a load of fewer and a permutation."""
+
+
+class Transfer(NamedTuple):
+    """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
+    `stride`th; `shared` ones are each of `stride` lanes; `pixels` have `stride` channels; a `table` has `stride` parts,
+    each of as many bytes as two vectors."""
+
+    way: Way
+    bytes: int
+    times: float
+    stride: int = 1
+
+
+class Chain(NamedTuple):
+    """Cycles of the operations that wait for one another: of the `whole` from loads on, and of those `after` the last
+    part that is computed in the same step has come."""
+
+    whole: float
+    after: float
+
+
+class Before(NamedTuple):
+    """The operations, loads and stores of the values of a point before updates, which are computed by so many lanes."""
+
+    lanes: int
+    operations: tuple[tuple[str, Operations], ...]
+    loads: tuple[Transfer, ...]
+    stores: tuple[Transfer, ...]
+
+
+class Column(NamedTuple):
+    """Rows of an image, so many bytes `apart`, of each of which the innermost loop of a stage touches an element before
+    it touches their next ones; `touched`: elements in all."""
+
+    apart: float
+    rows: Amount
+    touched: Amount
+
+
+class Work(NamedTuple):
+    """The work of one stage, what is inline in it included.
+
+    Its innermost loop is begun `rows` times and takes `steps` steps of `lanes` points; `singles` are points that are
+    computed one by one: rows shorter than a vector, edges. `operations` are those of a point by element type, `loads`
+    and `stores` what it transfers between registers and the first level.
+
+    Layer conditions: states from the innermost out. What is touched in one iteration of a loop around state j are
+    `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all that
+    comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]` leave it; `loaded[0]`, `stored[0]` if not even the first
+    do. The last state is the whole group. What comes from places that data says is in `looked_up` instead, if there is
+    any: of those states that are the group's, after one where not even the `table` stays, what a point may look up.
+
+    Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
+    `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
+    the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before. `held`
+    in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
+    `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
+    by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
+    many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
+    cycles of `chain` from its loads to its value, all else aside. Where updates run by other lanes than what comes
+    `before` them, this is apart from the other operations, loads and stores.
+
+    `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
+    of all of these overlaps.
+    """
+
+    in_output: bool
+    lanes: int
+    operations: tuple[tuple[str, Operations], ...]
+    loads: tuple[Transfer, ...]
+    stores: tuple[Transfer, ...]
+    rows: Amount
+    steps: Amount
+    singles: Amount
+    working: tuple[Amount, ...]
+    loaded: tuple[Amount, ...]
+    stored: tuple[Amount, ...]
+    run_bytes: Amount
+    next: int | None = None
+    streamed_bytes: float = 0.0
+    torn: Amount = 0.0
+    held: tuple[tuple[int, float], ...] = ()
+    streams: Amount = 1.0
+    level: int = 0
+    looked_up: tuple[Amount, ...] = ()
+    table: Amount = 0.0
+    again: tuple[Amount, Amount] | None = None
+    asked: float = 0.0
+    columns: tuple[Column, ...] = ()
+    chain: Chain = Chain(0.0, 0.0)
+    before: Before | None = None
+
+
+class GroupWork(NamedTuple):
+    """The work of a group as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
+    `tiles` those of all inter-tile loops. `circulating_bytes` are touched between two uses of what comes from outside
+    of the group, if nothing of it is used before: at least all inputs and outputs of the pipeline. `prefetch`: how many
+    bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
+    stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
+    no state of any stage. `past`: the share of what it reads from outside that others have written past the caches.
+    `chain`: cycles from the first load of a step to its last value through all stages of the loop that the output's
+    is shared by; 0 if it is not."""
+
+    parallel: Amount
+    tiles: Amount
+    circulating_bytes: float
+    prefetch: int = 0
+    working: tuple[Amount, ...] = ()
+    past: float = 0.0
+    chain: float = 0.0

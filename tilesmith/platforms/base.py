@@ -1,0 +1,200 @@
+"""The base of all kinds of platforms: what schedules, cost models and backends ask of a machine; its document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Any, Protocol, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from tilesmith.platforms.ecm import EcmParameters, Figures
+from tilesmith.platforms.toolchain import Compiler
+
+Text = Annotated[str, Field(strict=True, max_length=2000)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Triple = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9_]{1,32}(-[a-z0-9_.]{1,32}){1,3}$")]
+
+
+def _pairs(sources: object) -> object:
+    return tuple(sorted(sources.items(), key=str)) if isinstance(sources, Mapping) else sources
+
+
+Sources = Annotated[
+    tuple[tuple[Text, Text], ...],
+    Field(max_length=64, description="where each figure is from, by its name"),
+    BeforeValidator(_pairs),
+    PlainSerializer(dict, return_type=dict[str, str]),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionLevel:
+    """A level at which a machine computes side by side: `width` at a time within one of the level outside."""
+
+    name: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorUnit:
+    """The vectors that one thread of code computes with: bytes of a register, of a vector of places that a table of
+    bytes is looked up at by an instruction (0: there is none), and whether one multiplies int16 and adds neighbours."""
+
+    register_bytes: int
+    table_lookup_bytes: int = 0
+    pairwise_products: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpace:
+    """Memory of a machine: `size_bytes` of one instance, None where no description says; `level`: the execution level
+    that has one instance. `managed`: programs say what is in it; else it is a cache of the space outside."""
+
+    name: str
+    size_bytes: int | None
+    level: str
+    managed: bool
+
+
+class Cache(BaseModel):
+    """One level of data cache: one instance of it, as the threads that share that instance see it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: Annotated[int, Field(strict=True, ge=1, le=4)]
+    size_bytes: Annotated[Count, Field(ge=1024, le=1 << 36)] = Field(description="bytes of one instance")
+    line_bytes: Annotated[Count, Field(ge=8, le=4096)] = Field(description="bytes of a line; a power of two")
+    ways: Annotated[Count, Field(le=65536)]
+    shared_by_threads: Annotated[Count, Field(le=4096)] = Field(description="hardware threads that share one instance")
+    latency_cycles: Annotated[Positive, Field(le=10_000)] = Field(description="cycles from load to use on a hit")
+    bandwidth_bytes_per_cycle: Annotated[Positive, Field(le=65_536)] = Field(
+        description="bytes a cycle that one core takes from this level"
+    )
+
+    @field_validator("line_bytes")
+    @classmethod
+    def _power_of_two(cls, line: int) -> int:
+        if line & (line - 1):
+            raise PydanticCustomError("not_a_power_of_two", "the line must be a power of two bytes")
+        return line
+
+    @model_validator(mode="after")
+    def _room_for_a_set(self) -> Self:
+        if self.size_bytes < self.line_bytes * self.ways:
+            raise PydanticCustomError("cache_smaller_than_a_set", "the cache is smaller than its ways times its line")
+        return self
+
+
+class Platform(Figures, Protocol):
+    """A machine of any kind, as schedules, cost models and backends see it: what computes side by side, its vector
+    unit, its memory, and the compiler of the C that runs on it or starts its work.
+
+    `threads` are what tiles are handed to, `vector_bytes` what one of them computes at once, `caches` the memory that
+    tiles should fit, innermost first, whether programs manage it or not. `work_items` share the vectors of a thread,
+    each with its lanes of them, and exchange them through memory; 1 where vectors are in registers.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def compiler(self) -> Compiler: ...
+    @property
+    def architecture(self) -> str: ...
+
+    @property
+    def execution_levels(self) -> tuple[ExecutionLevel, ...]: ...
+    @property
+    def clock_ghz(self) -> float: ...
+    @property
+    def vector_registers(self) -> int: ...
+    @property
+    def vector_unit(self) -> VectorUnit: ...
+    @property
+    def work_items(self) -> int: ...
+
+    @property
+    def memory_spaces(self) -> tuple[MemorySpace, ...]: ...
+    @property
+    def caches(self) -> tuple[Cache, ...]: ...
+    @property
+    def l2_bytes(self) -> int: ...
+    @property
+    def llc_bytes(self) -> int: ...
+
+    @property
+    def load_weight(self) -> float: ...
+    @property
+    def ecm_parameters(self) -> EcmParameters: ...
+
+    def __hash__(self) -> int: ...
+
+    def model_dump(self, *, mode: str = ..., exclude_none: bool = ...) -> dict[str, Any]: ...
+
+    def model_dump_json(self) -> str:
+        """The description as JSON, the same for equal platforms."""
+        ...
+
+    def figures(self) -> dict[str, int | float | bool]:
+        """Every figure of the machine by name."""
+        ...
+
+    def source_of(self, figure: str) -> str | None:
+        """The source of a figure, if the description names it."""
+        ...
+
+
+class PlatformDocument(BaseModel):
+    """The document of a machine: JSON or YAML, unknown keys refused; inside it is frozen and compared by value. One
+    subclass a kind, told apart by `kind`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    name: Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    description: Text = ""
+
+    def __hash__(self) -> int:
+        """The hash of the fields that tell most platforms apart."""
+        return hash(self.name)
+
+
+def source_of(sources: tuple[tuple[str, str], ...], figure: str) -> str | None:
+    """The source of `figure` (`threads`, `l2.ways`): its own entry, or that of its group."""
+    entries = dict(sources)
+    return entries.get(figure) or entries.get(figure.partition(".")[0])
+
+
+def check_sources(sources: tuple[tuple[str, str], ...], known: set[str]) -> None:
+    """Raises PydanticCustomError for the source of a figure that is not `known`."""
+    for figure, _ in sources:
+        if figure not in known:
+            raise PydanticCustomError(
+                "unknown_figure",
+                "a source for a figure that there is not",
+                {"at": ("sources", figure), "hint": nearest(figure, known)},
+            )
+
+
+def nearest(word: str, known: set[str]) -> str | None:
+    """The hint of an unknown word: the known one that is most like it."""
+    close = get_close_matches(word[:80], sorted(known), n=1)
+    return f"did you mean '{close[0]}'?" if close else None

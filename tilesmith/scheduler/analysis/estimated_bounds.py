@@ -1,0 +1,197 @@
+"""Estimated boxes: what every stage and input is computed or read on, at the sizes that the pipeline estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tilesmith.scheduler.analysis.access_functions import Span
+from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
+from tilesmith.scheduler.analysis.bounds_inference import (
+    Box,
+    Interval,
+    bound_symbol,
+    domain_intervals,
+    interval_of,
+    param_symbol,
+    settled_box,
+    told,
+    variables,
+)
+from tilesmith.scheduler.errors import ScheduleError
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
+from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, ParamRef, RVar, map_children
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.types import INT32
+
+Bounds = tuple[int, int]
+Region = tuple[Bounds, ...]
+WIDEST = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Estimated bounds: the `regions` of stages and inputs, (min, extent) per dim, and the runtime `symbols` that
+    bounds are made of. `dims` are those of every stage and input."""
+
+    regions: dict[str, Region]
+    symbols: dict[str, int]
+    dims: dict[str, tuple[str, ...]]
+
+    def range_of(self, r: RVar) -> Bounds:
+        """(min, extent) of a reduction variable; extent 1 where nothing says how many there are."""
+        if isinstance(r.lo, Const) and isinstance(r.extent, Const):
+            return int(r.lo.value), max(int(r.extent.value), 1)
+        try:
+            lo, extent = interval_of(r.lo, {})[0].value(self.symbols), interval_of(r.extent, {})[1].value(self.symbols)
+        except KeyError:
+            return 0, 1
+        return lo, max(extent, 1)
+
+    def trips(self, r: RVar) -> int:
+        """Iterations of a reduction variable."""
+        return self.range_of(r)[1]
+
+    def with_params(self, e: Expr) -> Expr:
+        """`e` with the values of its params, as far as they are estimated."""
+        if isinstance(e, ParamRef):
+            value = self.symbols.get(param_symbol(e.name))
+            return e if value is None else Const(value, e.type)
+        return map_children(e, self.with_params)
+
+
+def estimated_regions(
+    pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None
+) -> dict[str, Region]:
+    """The `regions` of `estimates`."""
+    return estimates(pipeline, stage_accesses).regions
+
+
+def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None) -> Estimates:
+    """The boxes of every live stage and every input that is read, at the estimated output sizes; stages with updates
+    are computed on their settled boxes.
+
+    `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
+    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred. Where
+    reductions run over an input whose size the document does not estimate, it is the size that other reads need.
+    Raises ScheduleError where a place is needed that no int32 names.
+    """
+    symbols = symbols_of(pipeline, dict(pipeline.estimates))
+    found, unknown = _boxes(pipeline, stage_accesses, symbols)
+    if unknown:
+        for image in pipeline.inputs:
+            for dim, (lo, hi) in zip(image.dims, found.get(image.name, ()), strict=False):
+                symbols.setdefault(bound_symbol(image.name, "min", dim), lo)
+                symbols.setdefault(bound_symbol(image.name, "extent", dim), hi - lo + 1)
+        found, _ = _boxes(pipeline, stage_accesses, symbols)
+    dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
+    _check_reach(found, dims)
+    return Estimates({name: tuple((lo, hi - lo + 1) for lo, hi in box) for name, box in found.items()}, symbols, dims)
+
+
+def _boxes(
+    pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None, symbols: Mapping[str, int]
+) -> tuple[dict[str, tuple[Bounds, ...]], bool]:
+    """(first, last) per dim of everything, and whether some range followed from nothing known."""
+    dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
+    known, numbers = dict(pipeline.estimates), told(symbols)
+    unknown = False
+    need: dict[str, list[Bounds | None]] = {
+        name: [(lo, lo + extent - 1) for lo, extent in known[name]] for name in pipeline.outputs
+    }
+    for stage in reversed(pipeline.stages):
+        if stage.name not in need:
+            continue
+        box = _settled(need[stage.name], known.get(stage.name))
+        if stage.updates:
+            box, open_ = _updated(stage, box, numbers)
+            unknown = unknown or open_
+        need[stage.name] = list(box)
+        found = accesses(stage) if stage_accesses is None else stage_accesses[stage.name]
+        env = {**numbers, **variables(stage, _constant(box))}
+        for a in found:
+            if a.producer != stage.name:
+                here = need.setdefault(a.producer, [None] * len(dims[a.producer]))
+                for d, bounds in enumerate(_footprint(a, env)):
+                    here[d] = _hull(here[d], bounds)
+                    unknown = unknown or bounds is None
+    return {name: _settled(box, known.get(name)) for name, box in need.items()}, unknown
+
+
+def _updated(stage: Stage, box: tuple[Bounds, ...], numbers: Mapping[str, Interval]) -> tuple[tuple[Bounds, ...], bool]:
+    """The settled box (`bounds.settled_box`) of a stage with updates, and whether a part of it is not known."""
+    result: list[Bounds] = []
+    unknown = False
+    settled = settled_box(stage, _constant(box), numbers)
+    for (lo, hi), (first, last) in zip(box, settled, strict=True):
+        unknown = unknown or not (first.is_const and last.is_const)
+        low, high = first.const if first.is_const else lo, last.const if last.is_const else hi
+        result.append((low, high) if high - low < WIDEST else (lo, hi))
+    return tuple(result), unknown
+
+
+def _constant(box: tuple[Bounds, ...]) -> Box:
+    return tuple((const(lo), const(hi)) for lo, hi in box)
+
+
+def _check_reach(boxes: Mapping[str, tuple[Bounds, ...]], dims: Mapping[str, tuple[str, ...]]) -> None:
+    """Places are int32: a pipeline that needs others at its estimates can never run."""
+    for name, box in boxes.items():
+        for dim, (lo, hi) in zip(dims[name], box, strict=True):
+            if lo < INT32.min or hi > INT32.max:
+                raise ScheduleError(
+                    f"'{name}' is needed from {lo} to {hi} in dim '{dim}' at the estimated sizes, and no image "
+                    "reaches that far; estimate smaller outputs, or scale by less"
+                )
+
+
+def symbols_of(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str, int]:
+    """Values of the runtime symbols that the estimates and the params' defaults give."""
+    symbols = {
+        param_symbol(p.name): int(p.default) for p in pipeline.params if p.default is not None and not p.type.is_float
+    }
+    for image in pipeline.inputs:
+        for dim, (lo, extent) in zip(image.dims, estimates.get(image.name, ()), strict=False):
+            symbols[bound_symbol(image.name, "min", dim)] = lo
+            symbols[bound_symbol(image.name, "extent", dim)] = extent
+    return symbols
+
+
+def _settled(box: list[Bounds | None], estimate: Region | None) -> tuple[Bounds, ...]:
+    result: list[Bounds] = []
+    for d, bounds in enumerate(box):
+        own = None if estimate is None else (estimate[d][0], estimate[d][0] + estimate[d][1] - 1)
+        result.append(_hull(own, bounds) or (0, 0))
+    return tuple(result)
+
+
+def _hull(a: Bounds | None, b: Bounds | None) -> Bounds | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _footprint(a: StageAccess, env: Mapping[str, Interval]) -> Iterator[Bounds | None]:
+    for d, span in enumerate(a.spans):
+        bounds = None
+        if not span.known or span.clamps:
+            bounds = _evaluated(a, a.access.indices[d], env)
+        if bounds is None:
+            bounds = _moved(span, env) if span.known else _evaluated(a, inside(a.access.indices[d], a.producer), env)
+        yield bounds
+
+
+def _moved(span: Span, env: Mapping[str, Interval]) -> Bounds:
+    lo, hi = (0, 0) if span.var is None else (end.const for end in env[span.var])
+    ends = (lo, hi) if span.rate >= 0 else (hi, lo)
+    return span.first(ends[0]), span.last(ends[1])
+
+
+def _evaluated(a: StageAccess, index: Expr, env: Mapping[str, Interval]) -> Bounds | None:
+    """Interval arithmetic over an index; None where a bound is not known or as wide as a type."""
+    inner = {**env, **domain_intervals(a.reductions, env)} if a.reductions else env
+    low, high = interval_of(index, inner)
+    bounds = low.const, high.const
+    known = low.is_const and high.is_const and bounds[1] - bounds[0] < WIDEST
+    return bounds if known else None

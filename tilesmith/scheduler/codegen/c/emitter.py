@@ -1,0 +1,187 @@
+"""Loop program to one self-contained C file and its header."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.entry import Entry, header_of, safe_comment, symbol_names, used_lines
+from tilesmith.scheduler.codegen.c.gathers import shared_places
+from tilesmith.scheduler.codegen.c.nesting import wrapped
+from tilesmith.scheduler.codegen.c.operands import Operands
+from tilesmith.scheduler.codegen.c.prelude import (
+    INCLUDES,
+    entry_name,
+    helpers_used,
+)
+from tilesmith.scheduler.codegen.c.statements import Statements
+from tilesmith.scheduler.codegen.c.types import Symbols, element
+from tilesmith.scheduler.codegen.c.wide_integers import for_architecture
+from tilesmith.scheduler.ir.loop.program import Argument, Define, Program
+from tilesmith.scheduler.ir.loop.traversal import used, walk
+
+FLAGS = ("-std=gnu11",)
+RELAXED = (
+    "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math",
+    "-freciprocal-math",
+)  # fmt: skip
+STRICT = ("-ffp-contract=off", "-fno-math-errno")
+SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize", "-ftree-slp-vectorize")
+"""Code that is worth vectors has them already; the rest (edges, tails) would only grow. But a function of every lane of
+a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that there is."""
+
+FLUSHING = "arm"
+VECTORS_THAT_FLUSH = """\
+/* Vectors of floats take subnormal numbers for 0 here: no compiler has any without leave. */
+#pragma GCC optimize("unsafe-math-optimizations")"""
+"""For the architecture FLUSHING. As an option of the compiler it would change that for all of the caller's program."""
+
+
+def emit_c(program: Program) -> CSource:
+    """The C of a loop program: the same bytes for the same program. What it needs beside the pipeline is in its header,
+    out of sight of those who call it."""
+    entry = entry_name(program.name)
+    header_name = f"{program.name}.h"
+    emitter = _Emitter(program, entry, header_name)
+    code = emitter.run()
+    header = header_of(program, entry) + emitter.support()
+    flags = FLAGS + (STRICT if program.strict else RELAXED) + SCALAR_STAYS_SCALAR
+    return CSource(code, header, header_name, entry, flags, program.estimates)
+
+
+SUPPORT = "TILESMITH_SUPPORT"
+"""Defined where the C file includes its header."""
+
+
+def _indented(text: str) -> str:
+    """Blocks by two columns each."""
+    return re.sub(r"^(?: {4})+", lambda m: m.group()[::2], text, flags=re.MULTILINE)
+
+
+class _Emitter:
+    def __init__(self, program: Program, entry: str, header_name: str) -> None:
+        self.program = program
+        self.entry = entry
+        self.header_name = header_name
+        self.text = ""
+        self.symbols = Symbols(symbol_names(program))
+        self.operands = Operands(self.symbols, program.strict, program.register_bytes, program.architecture)
+        self.opened = Entry(program, entry, self.symbols, self.operands)
+        self.statements = Statements(self.symbols, self.operands)
+        self.statements.outputs = frozenset(a.name for a in program.arguments if a.output)
+
+    def run(self) -> str:
+        p = self.program
+        self.operands.shared_places = shared_places(p.body)
+        uses = Counter(name for s in walk(p.body) for name in used(s))
+        definitions = Counter(s.result.name for s in walk(p.body) if isinstance(s, Define))
+        # a name that several blocks define is used in all of them
+        self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
+        bound_lines = self.opened.bound_lines()
+        body_lines = self.statements.block(p.body, 1)
+        main = [*self.opened.opening(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
+        lines = used_lines([*main, *self._argv_lines()])
+        text = "\n".join(part for line in lines for part in wrapped(line))
+        self.text = "\n".join([*self._opening(), text])
+        return self._finished(self.text)
+
+    def _opening(self) -> list[str]:
+        """What comes ahead of the functions."""
+        p = self.program
+        return [
+            f"/* {p.name}: scheduled by tilesmith with method {p.method}."
+            + (f"\n   {safe_comment(p.doc)}" if p.doc else ""),
+            "   Compile with OpenMP for threads. */",
+            *([VECTORS_THAT_FLUSH] if p.architecture == FLUSHING and not p.strict else []),
+            f"#define {SUPPORT}",
+            f'#include "{self.header_name}"',
+            "",
+        ]
+
+    def support(self) -> str:
+        """The part of the header that is the C file's own: what its text needs."""
+        declared = self.operands.declarations(self.text)
+        parts = [
+            f"\n#ifdef {SUPPORT} /* for {self.program.name}.c */",
+            INCLUDES.rstrip(),
+            "",
+            f"enum {{ LINE = {self.program.line_bytes} }}; /* bytes of a cache line */",
+            f"enum {{ BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
+            "",
+            helpers_used("\n".join([declared, self.text])),
+            f"{declared}\n#endif\n",
+        ]
+        return self._finished("\n".join(parts))
+
+    def _finished(self, text: str) -> str:
+        """The text for the architecture, blocks by two columns each."""
+        return for_architecture(_indented(text), self.program.architecture)
+
+    # the function ------------------------------------------------------------
+
+    def _run_lines(self, body_lines: list[str]) -> list[str]:
+        p = self.program
+        lines = [""]
+        if self._blocks:
+            lines += [
+                "    int32_t status = TILESMITH_E_MEMORY;",
+                "    ts_slot own[BLOCKS] = {{0}};",
+                "    ts_slot *const slots = __atomic_test_and_set(&ts_busy, __ATOMIC_ACQUIRE) ? own : ts_kept;",
+            ]
+        for a in p.arguments:
+            if a.dims:
+                lines += self._pack(a)
+        for a in p.arguments:
+            t = element(a.type)
+            const = "" if a.output else "const "
+            data = f"{a.c_name}_image.data" if a.dims else f"{a.c_name}->data"
+            lines.append(f"    {const}{t} *restrict const {a.c_name}_data = {data};")
+            for n in range(len(a.dims)):
+                lines.append(f"    const int64_t {a.c_name}_stride{n} = {a.c_name}_image.stride[{n}];")
+        return [*lines, *body_lines]
+
+    @property
+    def _blocks(self) -> int:
+        """Blocks of memory that a call has in use, at most: once the body is printed."""
+        return self.statements.blocks + sum(bool(a.dims) for a in self.program.arguments)
+
+    def _pack(self, a: Argument) -> list[str]:
+        """Images whose fastest dim is not contiguous are worked on in a dense copy."""
+        order = ", ".join(str(a.dims.index(d)) for d in a.storage)
+        image, size = f"{a.c_name}_image", f"sizeof({element(a.type)})"
+        return [
+            f"    tilesmith_buffer {image} = *{a.c_name};",
+            f"    if (!ts_dense(slots, &{image}, (const int[]){{{order}}}, {size}, {int(not a.output)})) goto finish;",
+        ]
+
+    def _finish_lines(self) -> list[str]:
+        p = self.program
+        lines = [""]
+        for a in p.arguments:
+            if a.output and a.dims:
+                image, size = f"{a.c_name}_image", f"sizeof({element(a.type)})"
+                lines.append(f"    ts_undense(&{image}, {a.c_name}, {size});")
+        if not self._blocks:
+            return [*lines, "    return TILESMITH_OK;"]
+        may_stay = "TILESMITH_KEEP && slots == ts_kept && status == TILESMITH_OK"
+        return [
+            *lines,
+            "    status = TILESMITH_OK;",
+            "finish:",
+            f"    ts_end(slots, {may_stay});",
+            "    return status;",
+        ]
+
+    def _argv_lines(self) -> list[str]:
+        lines = self.opened.argv_lines()
+        if not self._blocks:
+            return [*lines, f"void {self.entry}_release(void) {{}}", ""]
+        return [
+            *lines,
+            "/* Also when the library is unloaded. What a call has is that call's to give back. */",
+            f"__attribute__((destructor)) void {self.entry}_release(void) {{",
+            "    if (!__atomic_test_and_set(&ts_busy, __ATOMIC_ACQUIRE)) ts_end(ts_kept, 0);",
+            "}",
+            "",
+        ]

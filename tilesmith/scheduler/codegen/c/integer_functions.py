@@ -1,0 +1,225 @@
+"""Functions of vectors of integers, for most of which machines have an instruction that GCC does not find by itself.
+
+GCC 12 makes a comparison and a choice of an extreme, four instructions of a mean, and widens a vector by halves. Clang
+knows the plain text for one instruction, but for that of a mean. For what AArch64 has see `c_neon`.
+"""
+
+from __future__ import annotations
+
+from string import Template
+
+from tilesmith.scheduler.codegen.c import neon as c_neon
+from tilesmith.scheduler.codegen.c.types import short, vector
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+
+Kinds = list[tuple[str, int, int]]
+"""Vector types: kind, bits, lanes."""
+
+Instructions = list[tuple[str, str]]
+"""The conditions of the preprocessor under which there is an instruction, and statements with its value."""
+
+EXTREMES = ("min", "max")
+MEAN = "rounding_halving_add"
+SATURATING = ("sat_add", "sat_sub")
+BINARY = (*EXTREMES, MEAN, *SATURATING)
+"""Functions of two vectors of one type."""
+
+_LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+_OLDEST = ("pmaxub", "pminub", "pmaxsw", "pminsw", "pavgb", "pavgw", "paddsb", "paddsw", "paddusb", "paddusw",
+           "psubsb", "psubsw", "psubusb", "psubusw")  # fmt: skip
+"""Instructions for vectors of 16 bytes that SSE2 has; the others came with SSE4.1."""
+
+_EXTREME = """\
+    const $I first = a $sign b;
+    return ($T)((($I)a & first) | (($I)b & ~first));
+"""
+
+_MEAN = """\
+    return (a | b) - ((a ^ b) >> 1); /* what either has, less half of what differs */
+"""
+
+_SAT_ADD_UNSIGNED = """\
+    const $T room = ~b, fits = ($T)(a < room);
+    return ((a & fits) | (room & ~fits)) + b;
+"""
+
+_SAT_SUB_UNSIGNED = """\
+    const $T more = ($T)(a > b);
+    return ((a & more) | (b & ~more)) - b;
+"""
+
+_SAT_ADD_SIGNED = """\
+    const $T zero = {0}, sum = ($T)(($U)a + ($U)b), over = ((a ^ sum) & (b ^ sum)) < zero;
+    return (sum & ~over) | (((a < zero) ^ $most) & over);
+"""
+
+_SAT_SUB_SIGNED = """\
+    const $T zero = {0}, rest = ($T)(($U)a - ($U)b), over = ((a ^ b) & (a ^ rest)) < zero;
+    return (rest & ~over) | (((a < zero) ^ $most) & over);
+"""
+
+
+def widening(source: ScalarType) -> str:
+    """The name of the function that widens vectors of `source`, to the type that it is a function of."""
+    return f"from_{short(source)}"
+
+
+def is_integer_function(name: str) -> bool:
+    """Whether a function of that name is one of these, where its type is one of integers."""
+    return name in BINARY or name == "madd" or name.startswith("from_")
+
+
+def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
+    """The vector types that the function is written with, beside those of its own size."""
+    if name.startswith("from_"):
+        source = _source(name)
+        steps = [(kind, b, lanes) for b in _LETTERS if source.bits <= b < t.bits for kind in ("int", "uint")]
+        taken = ("int", source.bits, max(lanes, 16 // source.bytes))
+        return [*steps, *([taken] if _widening_instruction(source, t, lanes) else [])]
+    if name == "madd":
+        return [("int", 16, 2 * lanes)]
+    return []
+
+
+def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: str) -> str:
+    """The C function `c_name`, for machines of that architecture; of any other one it is right, too."""
+    neon = architecture == c_neon.ARCHITECTURE
+    own = vector(t.kind, t.bits, lanes)
+    if name.startswith("from_"):
+        source = _source(name)
+        head = f"INLINE {own} {c_name}({vector(source.kind, source.bits, lanes)} a) {{\n"
+        found = _widening_instruction(source, t, lanes)
+        found += _one(c_neon.widening(source, t, lanes)) if neon else []
+        steps = _instead(found, _by_steps(source, t, lanes))
+        return f"{head}{steps}}}\n"
+    if name == "madd":
+        return _madd(lanes, c_name)
+    words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
+    words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX"}
+    found = _instruction(name, t, lanes) + (_one(c_neon.binary(name, t, lanes)) if neon else [])
+    text = _instead(found, Template(_text(name, t)).substitute(words))
+    return f"INLINE {own} {c_name}({own} a, {own} b) {{\n{text}}}\n"
+
+
+def _text(name: str, t: ScalarType) -> str:
+    if name in EXTREMES:
+        return _EXTREME
+    if name == MEAN:
+        return _MEAN
+    signed = t.kind == "int"
+    if name == "sat_add":
+        return _SAT_ADD_SIGNED if signed else _SAT_ADD_UNSIGNED
+    return _SAT_SUB_SIGNED if signed else _SAT_SUB_UNSIGNED
+
+
+def _instead(instructions: Instructions, text: str) -> str:
+    """`text`, or the value of the first instruction that there is."""
+    if not instructions:
+        return text
+    tests = [f"#{'el' if n else ''}if {where}\n{value}" for n, (where, value) in enumerate(instructions)]
+    return f"{''.join(tests)}#else\n{text}#endif\n"
+
+
+def _one(instruction: tuple[str, str] | None) -> Instructions:
+    return [] if instruction is None else [instruction]
+
+
+def _madd(lanes: int, c_name: str) -> str:
+    """The sums of the products of neighbours."""
+    own, unsigned, pairs = vector("int", 32, lanes), vector("uint", 32, lanes), vector("int", 16, 2 * lanes)
+    size = 4 * lanes
+    instructions: Instructions = []
+    if size in (16, 32, 64):
+        where = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}[size]
+        call = f"512_mask(a, b, ({own}){{0}}, -1)" if size == 64 else f"{8 * size}(a, b)"
+        instructions.append((in_gcc(where), f"    return __builtin_ia32_pmaddwd{call};\n"))
+    text = (
+        f"    const {own} x = ({own})a, y = ({own})b;\n"
+        f"    const {own} low = ({own})(({unsigned})x << 16) >> 16, high = ({own})(({unsigned})y << 16) >> 16;\n"
+        f"    return ({own})(({unsigned})(low * high) + ({unsigned})((x >> 16) * (y >> 16)));\n"
+    )
+    return f"INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
+
+
+# instructions ------------------------------------------------------------
+
+
+def in_gcc(macro: str) -> str:
+    """The condition that GCC compiles for a machine that the macro tells of."""
+    return f"defined {macro} && !defined __clang__"
+
+
+def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
+    """The instruction of two vectors: statements with its value. Clang needs it for a mean alone."""
+    stem, size = _stem(name, t), t.bytes * lanes
+    if stem is None or size not in (16, 32, 64) or (t.bits == 64 and size < 64):
+        return []
+    declared, raw = _raw(t.bits, lanes)
+    args = f"({raw})a, ({raw})b"
+    call = f"{declared}    return ({vector(t.kind, t.bits, lanes)})__builtin_ia32_{stem}{8 * size}"
+    if size == 64:
+        where = "__AVX512BW__" if t.bits <= 16 else "__AVX512F__"
+        found = [(in_gcc(where), f"{call}_mask({args}, ({raw}){{0}}, -1);\n")]
+        return [*found, (f"defined {where}", f"{call}({args});\n")] if name == MEAN else found
+    where = "__AVX2__" if size == 32 else "__SSE2__" if stem in _OLDEST else "__SSE4_1__"
+    return [(f"defined {where}" if name == MEAN else in_gcc(where), f"{call}({args});\n")]
+
+
+def _stem(name: str, t: ScalarType) -> str | None:
+    letter, unsigned = _LETTERS[t.bits], t.kind == "uint"
+    if name in EXTREMES:
+        return f"p{name}{'u' if unsigned else 's'}{letter}"
+    if t.bits > 16:
+        return None
+    if name in SATURATING:
+        return f"p{name[4:]}{'us' if unsigned else 's'}{letter}"
+    return f"pavg{letter}" if unsigned else None
+
+
+def _raw(bits: int, lanes: int) -> tuple[str, str]:
+    """The type that GCC's functions take vectors of that size for, and its declaration where it is not declared."""
+    if bits == 8:
+        return f"    typedef char bytes __attribute__((vector_size({lanes})));\n", "bytes"
+    if bits == 64:
+        return f"    typedef long long longs __attribute__((vector_size({8 * lanes})));\n", "longs"
+    return "", vector("int", bits, lanes)
+
+
+# widening ------------------------------------------------------------
+
+
+def _source(name: str) -> ScalarType:
+    kind, bits = name[5], int(name[6:])
+    return ScalarType("int" if kind == "i" else "uint", bits)
+
+
+def _by_steps(source: ScalarType, t: ScalarType, lanes: int) -> str:
+    text, bits = "a", source.bits
+    while bits < t.bits:
+        bits *= 2
+        kind = t.kind if bits == t.bits else source.kind
+        text = f"__builtin_convertvector({text}, {vector(kind, bits, lanes)})"
+    return f"    return {text};\n"
+
+
+def _widening_instruction(source: ScalarType, t: ScalarType, lanes: int) -> Instructions:
+    size, taken = t.bytes * lanes, source.bytes * lanes
+    if size not in (16, 32, 64) or taken < 4:
+        return []
+    stem = f"pmov{'s' if source.kind == 'int' else 'z'}x{_LETTERS[source.bits]}{_LETTERS[t.bits]}"
+    declared, raw = _raw(source.bits, max(16, taken) // source.bytes)
+    operand = f"({raw})a"
+    if taken < 16:  # they take a whole register, of which the rest does not matter
+        kind, zeros = ("long long", "0") if taken == 8 else ("int", "0, 0, 0")
+        declared += f"    typedef {kind} whole __attribute__((vector_size(16)));\n"
+        operand = f"({raw})(whole){{({kind})a, {zeros}}}"
+    own = vector(t.kind, t.bits, lanes)
+    if size < 64:
+        where = "__AVX2__" if size == 32 else "__SSE4_1__"
+        return [(in_gcc(where), f"{declared}    return ({own})__builtin_ia32_{stem}{8 * size}({operand});\n")]
+    where = "__AVX512BW__" if t.bits == 16 else "__AVX512F__"
+    into, target = _raw(t.bits, lanes)
+    if into != declared:
+        declared += into
+    value = f"{declared}    return ({own})__builtin_ia32_{stem}512_mask({operand}, ({target}){{0}}, -1);\n"
+    return [(in_gcc(where), value)]

@@ -1,0 +1,205 @@
+"""One operation of the loop program as a C expression, scalar or vector (GCC and Clang vector extensions)."""
+
+from __future__ import annotations
+
+from tilesmith.scheduler.codegen.c.addresses import address, index, permutation
+from tilesmith.scheduler.codegen.c.conversions import cast, truncated
+from tilesmith.scheduler.codegen.c.functions import call
+from tilesmith.scheduler.codegen.c.operands import Operands
+from tilesmith.scheduler.codegen.c.types import scalar, short
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.program import Define
+from tilesmith.scheduler.ir.loop.values import Value
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, ScalarType
+
+
+def expression(o: Operands, d: Define) -> str:
+    """The C expression of a definition."""
+    r, op = d.result, d.op
+    match op:
+        case ops.Unary():
+            return _unary(o, r, op.op, op.a)
+        case ops.Binary(op=sign, a=a, b=b):
+            return _logical(o, r, sign, a, b) if r.type == BOOL else _binary(o, r, sign, a, b)
+        case ops.Compare():
+            return _compare(o, r, op.op, op.a, op.b)
+        case ops.Logical():
+            return _logical(o, r, "&" if op.op == "and" else "|", op.a, op.b)
+        case ops.Select():
+            return _select(o, r, op.condition, op.a, op.b)
+        case ops.Call(function="min" | "max", args=(a, b)) if r.type == BOOL:
+            return _logical(o, r, "&" if op.function == "min" else "|", a, b)
+        case ops.Call():
+            return call(o, r, op.function, op.args)
+        case ops.Cast():
+            return cast(o, r, op.a, op.saturate)
+        case ops.Truncate():
+            return truncated(o, r, op.a)
+        case ops.ResizeMask():
+            return o.mask(op.a, r.mask_bits, r.lanes)
+        case ops.Broadcast():
+            return o.mask(op.a, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(op.a, r.lanes)
+        case ops.Copy():
+            return op.a.name
+        case ops.DotPairs(a=a, b=b):
+            pairs = b.name if b.lanes > 1 else f"({o.of(INT16, 2 * r.lanes)})({o.wide(b, r.lanes)})"
+            return f"{o.function('madd', r.type, r.lanes)}({a.name}, {pairs})"
+        case ops.Narrow() | ops.Shuffle():
+            return permutation(o, r, op)
+        case ops.FromIndex() | ops.ToIndex() | ops.Lanes():
+            return index(o, r, op)
+        case _:
+            return address(o, r, op)
+
+
+# choices ------------------------------------------------------------
+
+
+def _compare(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    if r.lanes == 1:
+        return f"{o.name(a)} {op} {o.name(b)}"
+    if a.type == BOOL:
+        return f"{o.mask(a, r.mask_bits, r.lanes)} {op} {o.mask(b, r.mask_bits, r.lanes)}"
+    return f"{o.wide(a, r.lanes)} {op} {o.wide(b, r.lanes)}"
+
+
+def _logical(o: Operands, r: Value, sign: str, a: Value, b: Value) -> str:
+    """Bool results of operators on bools."""
+    x, y = (o.name(v) if r.lanes == 1 else o.mask(v, r.mask_bits, r.lanes) for v in (a, b))
+    return f"{x} {sign} {y}"
+
+
+def _select(o: Operands, r: Value, c: Value, a: Value, b: Value) -> str:
+    if r.lanes == 1:
+        return f"{o.name(c)} ? {o.name(a)} : {o.name(b)}"
+    if r.type == BOOL:
+        m, x, y = (o.mask(v, r.mask_bits, r.lanes) for v in (c, a, b))
+        return f"({x} & {m}) | ({y} & ~{m})"
+    x, y = o.wide(a, r.lanes), o.wide(b, r.lanes)
+    if c.lanes == 1:
+        return f"{o.name(c)} ? {x} : {y}"
+    return o.chosen(r.type, r.lanes, o.mask(c, r.type.bits, r.lanes), x, y)
+
+
+# arithmetic ------------------------------------------------------------
+
+
+def _binary(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    if op in ("<<", ">>"):
+        return _shift(o, r, op, a, b)
+    if op in ("//", "%", "**"):
+        return _divide(o, r, op, a, b)
+    return _arithmetic(o, r, op, a, b)
+
+
+def _arithmetic(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    if r.type.is_float or op in ("&", "|", "^"):
+        left = o.wide(a, r.lanes) if r.lanes > 1 and a.lanes == 1 and b.lanes == 1 else o.name(a)
+        return f"{left} {op} {o.name(b)}"
+    return _wrapping(o, r, op, a, b)
+
+
+def _wrapping(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    """+ - * of integers: through unsigned types, where wrapping is defined."""
+    t = r.type
+    if r.lanes == 1:
+        if t.kind == "uint" and (t.bits >= 32 or op != "*"):
+            return f"({scalar(t)})({o.name(a)} {op} {o.name(b)})"
+        u = f"uint{max(t.bits, 32)}_t"
+        return f"({scalar(t)})(({u}){o.name(a)} {op} ({u}){o.name(b)})"
+    if t.kind == "uint":
+        return f"{o.name(a)} {op} {o.name(b)}"
+    u = o.vector("uint", t.bits, r.lanes)
+    splat = a.lanes > 1 or b.lanes > 1
+    x, y = (
+        o.name(v) if splat and v.literal is not None and v.literal >= 0 else f"({u}){o.wide(v, r.lanes)}"
+        for v in (a, b)
+    )
+    return f"({o.of(t, r.lanes)})({x} {op} {y})"
+
+
+def _unary(o: Operands, r: Value, op: str, a: Value) -> str:
+    t = r.type
+    if op == "not":
+        return f"!{o.name(a)}" if r.lanes == 1 else f"~{o.mask(a, r.mask_bits, r.lanes)}"
+    if op == "~":
+        return f"({scalar(t)})~{o.name(a)}" if r.lanes == 1 else f"~{o.name(a)}"
+    if t.is_float:
+        return f"-{o.name(a)}"
+    if r.lanes == 1:
+        return f"({scalar(t)})(0 - (uint{max(t.bits, 32)}_t){o.name(a)})"
+    u = o.vector("uint", t.bits, r.lanes)
+    return f"({o.of(t, r.lanes)})(({u}){{0}} - ({u}){o.name(a)})"
+
+
+def _shift(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    t = r.type
+    if r.lanes > 1:
+        if b.literal is not None and 0 <= b.literal < t.bits and a.lanes > 1:
+            return _shift_by_constant(o, r, op, a, int(b.literal))
+        if b.type.kind == "uint" and b.type.bits == t.bits:
+            return _shift_by_vector(o, r, op, o.wide(a, r.lanes), o.wide(b, r.lanes))
+        return o.lanewise(r, lambda n: _shift_scalar(op, t, b.type, o.lane(a, n), o.lane(b, n)))
+    return _shift_scalar(op, t, b.type, o.name(a), o.name(b))
+
+
+def _shift_by_constant(o: Operands, r: Value, op: str, a: Value, k: int) -> str:
+    t = r.type
+    if op == "<<" and t.kind == "int":
+        return f"({o.of(t, r.lanes)})(({o.vector('uint', t.bits, r.lanes)}){a.name} << {k})"
+    return f"{a.name} {op} {k}"
+
+
+def _shift_by_vector(o: Operands, r: Value, op: str, a: str, count: str) -> str:
+    """Counts are unsigned: what is shifted further than it is wide leaves 0, or its sign."""
+    t = r.type
+    own, u, i = o.of(t, r.lanes), o.vector("uint", t.bits, r.lanes), o.vector("int", t.bits, r.lanes)
+    inside = f"({count} < ({t.bits} - ({u}){{0}}))"
+    if op == ">>" and t.kind == "int":
+        return f"{a} >> ((({i}){count} & {inside}) | (~{inside} & {t.bits - 1}))"
+    return f"({own})(((({u}){a}) {op} ({count} & {t.bits - 1})) & ({u}){inside})"
+
+
+def _shift_scalar(op: str, t: ScalarType, right: ScalarType, a: str, b: str) -> str:
+    count = f"(int64_t){b}"
+    if right.bits == 64:  # counts that int64 cannot hold, or not negate, are too large anyway
+        count = f"({b} > 64 ? 64 : (int64_t){b})" if right.kind == "uint" else f"ts_max({b}, -64)"
+    return f"ts_shift_{short(t)}({a}, {'' if op == '<<' else '-'}{count})"
+
+
+def _divide(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    t = r.type
+    if r.lanes == 1:
+        return _divide_scalar(op, t, o.name(a), o.name(b))
+    if t.is_float:
+        x, y = o.wide(a, r.lanes), o.wide(b, r.lanes)
+        if op == "**":
+            return f"{o.function('pow', t, r.lanes)}({x}, {y})"
+        quotient = f"{o.function('floor', t, r.lanes)}({x} / {y})"
+        return quotient if op == "//" else f"{x} - {quotient} * {y}"
+    if b.literal is not None and b.literal > 0 and a.lanes > 1:
+        return _divide_by_constant(o, r, op, a.name, int(b.literal))
+    return o.lanewise(r, lambda n: _divide_scalar(op, t, o.lane(a, n), o.lane(b, n)))
+
+
+def _divide_scalar(op: str, t: ScalarType, a: str, b: str) -> str:
+    if t.is_float:
+        f = "" if t.bits == 64 else "f"
+        if op == "**":
+            return f"pow{f}({a}, {b})"
+        quotient = f"floor{f}({a} / {b})"
+        return quotient if op == "//" else f"{a} - {quotient} * {b}"
+    return f"ts_{'div' if op == '//' else 'mod'}_{short(t)}({a}, {b})"
+
+
+def _divide_by_constant(o: Operands, r: Value, op: str, x: str, k: int) -> str:
+    """Division and remainder of a vector by a positive constant."""
+    t = r.type
+    if k & (k - 1) == 0:
+        return f"{x} >> {k.bit_length() - 1}" if op == "//" else f"{x} & {k - 1}"
+    if t.kind == "uint":
+        return f"{x} {'/' if op == '//' else '%'} {k}"
+    zero = f"({o.of(t, r.lanes)}){{0}}"
+    if op == "//":  # the mask is -1 where the remainder is negative
+        return f"{x} / {k} + ({x} % {k} < {zero})"
+    return f"{x} % {k} + ({k} & ({x} % {k} < {zero}))"

@@ -1,0 +1,346 @@
+"""Statements of the loop program as lines of C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, zip_longest
+from typing import assert_never
+
+from tilesmith.scheduler.codegen.c.addresses import lane_index, offset
+from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled, strides
+from tilesmith.scheduler.codegen.c.lane_gathers import place
+from tilesmith.scheduler.codegen.c.nesting import Nesting
+from tilesmith.scheduler.codegen.c.operands import Operands
+from tilesmith.scheduler.codegen.c.operations import expression
+from tilesmith.scheduler.codegen.c.types import Symbols, element
+from tilesmith.scheduler.ir.index import Index, const, divide, multiply
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.program import (
+    Accumulator,
+    Allocate,
+    Assign,
+    AssignIndex,
+    Bind,
+    Body,
+    Comment,
+    CopyOut,
+    Define,
+    Extents,
+    Fence,
+    Free,
+    If,
+    Let,
+    Loop,
+    MutableIndex,
+    OverflowGuard,
+    PeelVectors,
+    Prefetch,
+    PrefetchEnds,
+    RowPointer,
+    Scatter,
+    Scratch,
+    Statement,
+    Store,
+    StreamAligned,
+    StreamLine,
+)
+from tilesmith.scheduler.ir.loop.traversal import walk
+from tilesmith.scheduler.ir.loop.values import Buffer, Value
+from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
+
+
+class Statements:
+    """Prints statements. `blocks` counts the blocks of memory that the function has in use, at most."""
+
+    def __init__(self, symbols: Symbols, operands: Operands) -> None:
+        self.symbols = symbols
+        self.operands = operands
+        self.blocks = 0
+        self.rows = 0  # that have numbers of their own
+        self.rows_known: list[RowPointer] = []  # in scope
+        self.depth = 0  # of the block that is printed
+        self._scratch: dict[str, str] = {}
+
+    def block(self, statements: Body, indent: int) -> list[str]:
+        """The lines of a block."""
+        self.depth += indent
+        outer = len(self.rows_known)
+        nesting, lines = Nesting(self.single, self.depth), []
+        for s in statements:
+            match s:
+                case Define():
+                    c_type = "int64_t" if isinstance(s.op, ops.ToIndex) else self.operands.type_of(s.result)
+                    lines += nesting.define(s.result.name, c_type, expression(self.operands, s))
+                case (
+                    Let()
+                    | RowPointer()
+                    | Accumulator()
+                    | Prefetch()
+                    | Assign()
+                    | Store()
+                    | StreamAligned()
+                    | StreamLine()
+                ):
+                    lines += nesting.use(self._lines(s, indent)[0])
+                case If():
+                    first, *others = self._lines(s, indent)
+                    lines += nesting.use(first)
+                    lines += others
+                case _:
+                    lines += nesting.flush() + self._lines(s, indent)
+        self.depth -= indent
+        del self.rows_known[outer:]
+        pad = "    " * indent
+        return [pad + line if line else line for line in [*lines, *nesting.flush()]]
+
+    def _lines(self, s: Statement, indent: int) -> list[str]:
+        text, bare = self.symbols.text, self.symbols.bare
+        match s:
+            case Let():
+                return [f"const int64_t {s.name} = {bare(s.value)};"]
+            case OverflowGuard():
+                pairs = zip_longest(s.low, s.high, fillvalue=const(0))
+                tests = [f"ts_far({bare(lo)}, {bare(hi)})" for lo, hi in pairs]
+                tests += [f"{text(x)} == INT64_MIN" for x in s.wide]
+                return [f"if ({' || '.join(tests)}) return TILESMITH_E_ARGUMENT;"]
+            case MutableIndex():
+                return [f"int64_t {s.name} = {bare(s.value)};"]
+            case AssignIndex():
+                return [f"{s.name} = {bare(s.value)};"]
+            case Define():
+                raise AssertionError("definitions are nested")
+            case Accumulator():
+                return [self._accumulator(s)]
+            case Assign():
+                return [f"{s.target.name} = {self._fitted(s)};"]
+            case RowPointer():
+                fixed = "" if s.buffer.where in ("thread", "call") or self._written(s.buffer) else "const "
+                return [f"{fixed}{element(s.buffer.type)} *const {s.result} = {self._row(s)};"]
+            case Store():
+                return self._store(s)
+            case Scatter():
+                return self._scatter(s)
+            case StreamAligned():
+                return [self._stream_aligned(s)]
+            case StreamLine():
+                function = self.operands.function("past", s.value.type, s.value.lanes)
+                return [f"{function}({self._place(s)}, {s.value.name}, {bare(s.moved)}, {s.part});"]
+            case PeelVectors():
+                return peeled(self.symbols, s)
+            case Loop():
+                return self._loop(s, indent)
+            case If():
+                conditions = [f"{text(x)} >= 0" for x in s.nonnegative]
+                if s.condition is not None:
+                    conditions.append(self.operands.name(s.condition))
+                lines = [f"if ({' && '.join(conditions)}) {{", *self._inner(s.body)]
+                return [*lines, *(["} else {", *self._inner(s.otherwise)] if s.otherwise else []), "}"]
+            case Comment():
+                return ["", f"/* {s.text} */"]
+            case Scratch():
+                return self._layout(s)
+            case Bind():
+                return self._bind(s)
+            case Allocate():
+                return self._allocate(s.memory)
+            case Free():
+                return [f"ts_give(slots, {s.buffer.pointer});"]
+            case CopyOut():
+                return self._copy_out(s)
+            case Fence():
+                return ["ts_fence();"]
+            case PrefetchEnds():
+                return [f"ts_ask_ends({s.row} + {text(s.first)}, {s.row} + {text(s.last + 1)});"]
+            case Prefetch():
+                return [f"__builtin_prefetch({s.row} + {text(s.index)}{', 0, 2' if s.far else ''});"]
+            case _:
+                assert_never(s)
+
+    def _inner(self, body: Body) -> list[str]:
+        return self.block(body, 1)
+
+    def _row(self, s: RowPointer) -> str:
+        """A pointer to a row, from that of a row nearby if there is one."""
+        near = ((row, apart(s.offset, row.offset)) for row in reversed(self.rows_known) if row.buffer is s.buffer)
+        found = next(((row.result, by) for row, by in near if by is not None), (s.buffer.pointer, s.offset))
+        self.rows_known.append(s)
+        return place(found[0], self.symbols.bare(found[1]))
+
+    def _written(self, buffer: Buffer) -> bool:
+        return buffer.where == "argument" and buffer.stage in self.outputs
+
+    outputs: frozenset[str] = frozenset()
+    single: frozenset[str] = frozenset()
+
+    # values ------------------------------------------------------------
+
+    def _accumulator(self, s: Accumulator) -> str:
+        r, o = s.result, self.operands
+        if r.lanes == 1:
+            start = o.name(s.start)
+        else:
+            start = o.mask(s.start, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(s.start, r.lanes)
+        return f"{o.type_of(r)} {r.name} = {start};"
+
+    def _fitted(self, s: Assign) -> str:
+        o, t = self.operands, s.target
+        if t.lanes == 1:
+            return o.name(s.value)
+        return o.mask(s.value, t.mask_bits, t.lanes) if t.type == BOOL else o.wide(s.value, t.lanes)
+
+    def _place(self, s: Store | StreamAligned | StreamLine) -> str:
+        return place(s.row, self.symbols.bare(s.index))
+
+    def _store(self, s: Store) -> list[str]:
+        o, v = self.operands, s.value
+        if v.lanes == 1:
+            line = f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"
+            if s.within is None:
+                return [line]
+            place, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
+            return [f"if ({place} >= {lo} && {place} <= {hi}) {line}"]
+        t = UINT8 if v.type == BOOL else v.type
+        target = o.vector(t.kind, t.bits, v.lanes)
+        value = self._stored(v)
+        if s.within is not None:
+            return [f"{o.function('part', t, v.lanes)}({self._place(s)}, {value}{self._ends(s)});"]
+        return [f"STORE({target}, {self._place(s)}, {value});"]
+
+    def _ends(self, s: Store | StreamAligned) -> str:
+        """Arguments that say which lanes are written."""
+        if s.within is None:
+            return ""
+        lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
+        return f", {lo}, {hi}"
+
+    def _scatter(self, s: Scatter) -> list[str]:
+        o, v = self.operands, s.value
+        one = " & 1" if v.type == BOOL else ""
+        lines = [f"{s.row}[{offset(o, s.offsets, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+        if s.within is None:
+            return lines
+        lo, hi = (self.symbols.text(x) for x in s.within)
+        at = [lane_index(o, s.offsets[0].lane, n) for n in range(v.lanes)]
+        return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
+
+    def _stream_aligned(self, s: StreamAligned) -> str:
+        o, v = self.operands, s.value
+        function = o.function("stream" if s.within is None else "ends", v.type, v.lanes)
+        lanes = f"{s.before.name}, {v.name}, {s.picks.name}, {self.symbols.bare(s.apart)}{self._ends(s)}"
+        return f"{function}({self._place(s)}, {lanes});"
+
+    def _stored(self, v: Value) -> str:
+        """A vector as it is in memory."""
+        if v.type != BOOL:
+            return v.name
+        return f"({self.operands.vector('uint', 8, v.lanes)})({self.operands.mask(v, 8, v.lanes)} & 1)"
+
+    # loops ------------------------------------------------------------
+
+    def _loop(self, s: Loop, indent: int) -> list[str]:
+        bare = self.symbols.bare
+        lines = ["", f"/* {s.comment} */"] if s.comment else []
+        if s.parallel:
+            lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
+        lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
+        lines += opened(self.symbols, s)
+        before = self._numbers(s)
+        lines += [*self._inner(s.body), "}"]
+        for lanes, _ in before:
+            del self.operands.kept[lanes]
+        return [*(line for _, line in before), *lines]
+
+    def _numbers(self, s: Loop) -> list[tuple[int, str]]:
+        """Ahead of a row of vectors: the numbers of each size of vectors that `exp` takes in it."""
+        o, found = self.operands, []
+        for r in _exponentials(s.body) if s.seen is not None and not s.parallel else ():
+            if r.lanes > 1 and r.lanes not in o.kept and o.functions.in_vectors("exp", r.type):
+                name, made = f"exp{self.rows}_x{r.lanes}", o.numbers(r.type, r.lanes, keep=True)
+                found.append((r.lanes, f"const {made.split('(')[0]}_t {name} = {made};"))
+                o.kept[r.lanes] = name
+        self.rows += bool(found)
+        return found
+
+    # memory ------------------------------------------------------------
+
+    def _layout(self, s: Scratch) -> list[str]:
+        scratch = self._scratch[s.name] = f"scratch{self.blocks}"
+        bytes_ = f"{scratch}_bytes"
+        lines = ["", "/* buffers of every thread */", f"int64_t {bytes_} = 0;"]
+        for memory in s.buffers:
+            sizes, elements = strides(self.symbols, memory)
+            b = memory.buffer
+            at = f"ts_reserve(&{bytes_}, {elements}, sizeof({element(b.type)}))"
+            lines += [*sizes, f"const int64_t {b.pointer}_at = {at};"]
+        return lines + self._taken("char *const", scratch, f"ts_times({bytes_}, THREADS)")
+
+    def _taken(self, c_type: str, name: str, size: str) -> list[str]:
+        """A block of memory, as a pointer of that type and name."""
+        self.blocks += 1
+        return [f"{c_type} {name} = ts_take(slots, {size});", f"if (!{name}) goto finish;"]
+
+    def _bind(self, s: Bind) -> list[str]:
+        scratch = self._scratch[s.scratch.name]
+        mine = f"mine_{scratch}"
+        lines = [f"char *const {mine} = {scratch} + {scratch}_bytes * THREAD;"]
+        for memory in s.scratch.buffers:
+            b = memory.buffer
+            t = element(b.type)
+            lines.append(f"{t} *restrict const {b.pointer} = ({t} *)({mine} + {b.pointer}_at);")
+        return lines
+
+    def _allocate(self, memory: Extents) -> list[str]:
+        b = memory.buffer
+        t = element(b.type)
+        sizes, elements = strides(self.symbols, memory)
+        return [
+            "",
+            *sizes,
+            *self._taken(f"{t} *restrict const", b.pointer, f"ts_block({elements}, sizeof({t}))"),
+        ]
+
+    def _copy_out(self, s: CopyOut) -> list[str]:
+        """The output's region from a buffer that may be larger."""
+        text, bare = self.symbols.text, self.symbols.bare
+        out, source = s.output, s.source
+        n = len(out.dims)
+        size = f"sizeof({element(out.type)})"
+        if n == 0:
+            return [f"{out.pointer}[0] = {source.pointer}[0];"]
+        pieces = []
+        for d in range(n):
+            pieces.append(f"({text(out.origin[d])} - {text(source.origin[d])}) * {text(source.stride[d])}")
+        c = out.pointer.removesuffix("_data")
+        return [
+            "{",
+            f"    const int64_t to[] = {{{', '.join(bare(x) for x in out.stride)}}};",
+            f"    const int64_t from[] = {{{', '.join(bare(x) for x in source.stride)}}};",
+            f"    const int64_t extent[] = {{{', '.join(f'{c}->extent[{d}]' for d in range(n))}}};",
+            f"    ts_copy((char *){out.pointer}, to, (const char *)({source.pointer} + {' + '.join(pieces)}),",
+            f"                   from, extent, {n}, {size});",
+            "}",
+        ]
+
+
+def apart(a: Index, b: Index) -> Index | None:
+    """How far a place is from another, where that is a multiple of one symbol, or a number."""
+    total = a - b
+    products = [(x, c) for x, c in total.terms if x.kind == "mul"]
+    for (one, times), (other, back) in combinations(products, 2):
+        for shared in one.args:
+            if times == -back and shared in other.args:
+                x, y = (p.args[p.args[0] == shared] for p in (one, other))
+                step = multiply(x - y, shared).scaled(times)
+                total = total - Index(0, ((one, times),)) - Index(0, ((other, back),)) + step
+                break
+    return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
+
+
+def _exponentials(body: Body) -> Iterator[Value]:
+    """The values that `exp` computes, in `body` and inside."""
+    for s in walk(body):
+        match s:
+            case Define(op=ops.Call(function="exp")):
+                yield s.result
+            case _:
+                pass

@@ -1,0 +1,89 @@
+"""A schedule as a readable loop nest: what runs inside what, and where buffers live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilesmith.scheduler.analysis.dependence import default_order
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule.primitives.registry import primitives_of
+from tilesmith.scheduler.ir.schedule.primitives.update_loops import update_words
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, dim_of, outer
+
+INDENT = "  "
+
+
+def to_text(plan: Plan) -> str:
+    """The loops of every group, outermost first, each stage at its compute level, each buffer at its store level.
+    Stages that factors, separations and joinings make are there, updates that are folded into values are not."""
+    pipeline, schedule = plan.pipeline, plan.schedule
+    lines = [f"# {schedule.pipeline}, method {schedule.method}"]
+    if schedule.degraded is not None:
+        lines.append(f"# degraded: {' '.join(schedule.degraded.split())}")
+    lines += [f"# {note}" for p in primitives_of(Schedule) for note in p.notes(p.of(schedule))]
+    for group in schedule.groups:
+        lines += ["", *_group(pipeline, group)]
+    return "\n".join(lines) + "\n"
+
+
+def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:
+    inlined = [p.stage for p in group.placements if p.compute == INLINE]
+    notes = [f"inline: {', '.join(inlined)}"] if inlined else []
+    notes += [note for p in primitives_of(Group) for note in p.notes(p.of(group))]
+    yield f"group {group.output}" + (f"  # {'; '.join(notes)}" if notes else "")
+    yield f"{INDENT}{'produce' if _is_output(pipeline, group.output) else 'allocate and produce'} {group.output}:"
+    depth = 2
+    for loop in reversed(group.loops):
+        yield f"{INDENT * depth}{_loop(group, loop)}:"
+        depth += 1
+        for placement in group.placements:
+            if placement.store == loop:
+                yield f"{INDENT * depth}{_allocation(placement)}"
+        for placement in group.placements:
+            if placement.compute == loop:
+                yield from _produce(pipeline, placement, depth)
+    stage = pipeline.stage(group.output)
+    beside = "; ".join(filter(None, (p.assignment_note(p.of(group)) for p in primitives_of(Group))))
+    yield f"{INDENT * depth}{group.output}({', '.join(stage.dims)}) = ...{f'  # {beside}' if beside else ''}"
+    tiled = sum(loop == outer(dim_of(loop)) for loop in group.loops)
+    yield from _updates(stage, group.updates, 2 + tiled)
+
+
+def _is_output(pipeline: Pipeline, name: str) -> bool:
+    return name in pipeline.outputs
+
+
+def _loop(group: Group, loop: str) -> str:
+    said = [(p, p.of(group)) for p in primitives_of(Group)]
+    words = [word for p, value in said for word in p.loop_words(value, loop)]
+    return f"{' '.join([*words, 'for'])} {loop}{''.join(p.loop_size(value, loop) for p, value in said)}"
+
+
+def _allocation(placement: Placement) -> str:
+    line = f"allocate {placement.stage}"
+    for primitive in primitives_of(Placement):
+        line = primitive.allocation(placement, line)
+    return line
+
+
+def _produce(pipeline: Pipeline, placement: Placement, depth: int) -> Iterator[str]:
+    stage = pipeline.stage(placement.stage)
+    sliding = ", what is new of it" if placement.compute != placement.store else ""
+    yield f"{INDENT * depth}produce {placement.stage}{sliding}:"
+    for dim in reversed(placement.order or stage.storage):
+        depth += 1
+        words = [word for p in primitives_of(Placement) for word in p.loop_words(p.of(placement), dim)]
+        yield f"{INDENT * depth}{' '.join([*words, 'for'])} {dim}:"
+    yield f"{INDENT * (depth + 1)}{placement.stage}({', '.join(stage.dims)}) = ..."
+    yield from _updates(stage, placement.updates, depth - len(stage.dims) + 1)
+
+
+def _updates(stage: Stage, scheduled: tuple[UpdateLoops, ...], depth: int) -> Iterator[str]:
+    """Every update with its loops, outermost first."""
+    for n, update in enumerate(stage.updates):
+        loops = scheduled[n] if scheduled else UpdateLoops(default_order(stage, update))
+        yield f"{INDENT * depth}update {stage.name}:"
+        for inside, loop in enumerate(reversed(loops.loops), start=1):
+            yield f"{INDENT * (depth + inside)}{' '.join([*update_words(loops, loop), 'for'])} {loop}:"
+        yield f"{INDENT * (depth + len(loops.loops) + 1)}{stage.name}(...) = ..."

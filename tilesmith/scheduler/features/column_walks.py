@@ -1,0 +1,46 @@
+"""Columns: rows of images that a loop walks across, an element of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from tilesmith.cost_models.amounts import Amount, largest
+from tilesmith.cost_models.work import Column
+from tilesmith.scheduler.features.execution_mode import Run
+from tilesmith.scheduler.features.fusion_group import Effective, Members
+from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
+from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+
+
+def columns(members: Members, reads: Effective, run: Run, points: Amount, rows: Amount) -> tuple[Column, ...]:
+    """The columns of what a stage reads from outside of its group, of so many `points` in so many `rows`."""
+    found = []
+    for read, bytes_apart, rate in _across(members, reads.reads, run.row):
+        length = largest(1.0, points / largest(rows, 1.0))
+        found.append(Column(bytes_apart * max(1.0, rate), length * min(1.0, rate), points * read.points))
+    return tuple(found)
+
+
+def has_columns(members: Members, reads: Mapping[str, tuple[Read, ...]]) -> bool:
+    """True if any stage of the group has columns in what it reads, along its own rows."""
+    stages = ((read, members.facts.stages[name]) for name, read in reads.items())
+    return any(True for read, stage in stages if not stage.updates for _ in _across(members, read, stage.row))
+
+
+def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Iterator[tuple[Read, int, float]]:
+    """The reads that cross rows of an image as the loop over `row` runs, with the bytes from one row to the next, and
+    the rows that a step moves on."""
+    for read in reads if row is not None else ():
+        producer = members.facts.stages[read.producer]
+        if members.is_local(read.producer) or read.looked_up:
+            continue
+        for dim, span in zip(producer.dims, read.roughly, strict=True):
+            between = elements_apart(producer, dim)
+            if span.known and span.var == row and span.rate and between > SMALL_EXTENT:
+                yield read, between * producer.bytes_per_point, abs(float(span.rate))
+
+
+def elements_apart(stage: StageFacts, dim: str) -> int:
+    """Elements from one place of a stage to the next along a dim, if it lies dense in memory."""
+    return prod(stage.extent(d) for d in stage.storage[: stage.storage.index(dim)])

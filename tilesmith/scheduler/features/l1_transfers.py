@@ -1,0 +1,88 @@
+"""L1 transfers of a stage: loads and stores of a point, and how vectors are put together from memory and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from tilesmith.cost_models.work import Transfer
+from tilesmith.scheduler.analysis.access_functions import Span
+from tilesmith.scheduler.features.execution_mode import Run
+from tilesmith.scheduler.features.fusion_group import Members
+from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
+from tilesmith.scheduler.features.interleaved_channels import BITS, PAIRED, fours
+from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS, PART
+from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+
+
+def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> tuple[Transfer, ...]:
+    """The loads of a stage of the group from one producer; `registers` are the stages that have no memory."""
+    producer = members.facts.stages[read.producer]
+    size, times = producer.bytes_per_point, read.executed
+    if read.producer in registers:
+        spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
+        moved = sum(1.0 for s in spans) and times * (1 - 1 / (1 + float(spans[0].width)))
+        return (Transfer("shuffled", size, moved),) if moved else ()
+    spans_of = dict(zip(producer.dims, read.roughly, strict=True))
+    parts = _table(producer, read, run)
+    if parts:
+        return (Transfer("table", size, times, parts),)
+    if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
+        if _is_pixels(members, producer):
+            return (Transfer("pixels", size, times, producer.extents[-1]),)
+        return (Transfer("pairs" if _in_pairs(producer, spans_of, run) else "gathered", size, times),)
+    if run.row is None or not producer.dims:
+        return (Transfer("aligned", size, times),)
+    moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
+    if not moving:
+        return (Transfer("uniform", size, times),)
+    spans = [s for s in read.roughly if s.var == run.row]
+    return _along(producer, moving[0], spans[0], size, times, run.lanes)
+
+
+def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
+    """True if of each place that is looked up two neighbours in memory are read, which are one load."""
+    row = spans_of[producer.storage[0]]
+    return producer.bytes_per_point * 8 == BITS and run.lanes >= PAIRED and row.known and row.extent(1) == 2
+
+
+def _is_pixels(members: Members, producer: StageFacts) -> bool:
+    """True if all channels of a place are one load, as those of outputs of other groups are."""
+    return not members.is_local(producer.name) and producer.name in fours(members.facts)
+
+
+def _table(producer: StageFacts, read: Read, run: Run) -> int:
+    """Number of parts of a table of bytes in which data tells the place and vectors look up all at once; else 0."""
+    if not (read.looked_up and producer.bytes_per_point == 1 and producer.storage and run.lanes >= FEWEST):
+        return 0
+    parts = -(-producer.extent(producer.storage[0]) // PART)
+    others = (s for d, s in zip(producer.dims, read.roughly, strict=True) if d != producer.storage[0])
+    return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
+
+
+def _along(producer: StageFacts, dim: str, span: Span, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
+    """Elements of `dim` of a producer that follow the row of the reader by `span`."""
+    before = producer.storage[: producer.storage.index(dim)]
+    apart = prod(producer.extent(d) for d in before)
+    rate = abs(float(span.rate))
+    varying = rate < 1 and lanes * rate % 1 != 0  # lanes that share an element are not the same ones in each vector
+    if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or varying:
+        return (Transfer("gathered", size, times),)
+    if apart > 1 or rate > 1:
+        return (Transfer("strided", size, times, int(max(1, rate) * apart)),)
+    if rate < 1:
+        return (Transfer("shared", size, times, int(1 / rate)),)
+    places = 1 + float(span.width)
+    aligned = times / places
+    found = (Transfer("aligned", size, aligned),)
+    return found if places <= 1 else (*found, Transfer("unaligned", size, times - aligned))
+
+
+def stores(facts: StageFacts, run: Run) -> tuple[Transfer, ...]:
+    """The stores of a stage."""
+    size = facts.bytes_per_point
+    if run.row is None or not facts.storage or facts.storage[0] == run.row:
+        return (Transfer("aligned", size, 1.0),)
+    before = facts.storage[: facts.storage.index(run.row)]
+    apart = prod(facts.extent(d) for d in before)
+    return (Transfer("strided", size, 1.0, apart) if apart <= SMALL_EXTENT else Transfer("gathered", size, 1.0),)

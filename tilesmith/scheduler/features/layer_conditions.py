@@ -1,0 +1,171 @@
+"""Layer conditions: what each stage of a group loads and stores, and which caches have it already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from tilesmith.cost_models.amounts import Amount, largest, smallest
+from tilesmith.scheduler.features.cache_traffic import LINE, Traffic, pad_bytes
+from tilesmith.scheduler.features.column_walks import elements_apart
+from tilesmith.scheduler.features.execution_mode import Run
+from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
+from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+
+
+class Layers:
+    """Layer conditions of one group. `row` is the level outside of the row of the output, `one_loop` the stages that
+    are computed in that row, vector by vector, if there are several."""
+
+    def __init__(self, traffic: Traffic, row: int, one_loop: frozenset[str]) -> None:
+        self.counter, self.traffic, self.registers = traffic.counter, traffic, traffic.registers
+        self.row, self.one_loop = row, one_loop
+        self.parts = self._parts()
+        self.again = self._again()
+
+    def of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
+        """The reads of a stage, and the part of them that it loads itself."""
+        reads = self.counter.reads[name].reads
+        return zip(reads, self.parts.get(name) or (1.0,) * len(reads), strict=True)
+
+    def _parts(self) -> dict[str, tuple[float, ...]]:
+        """Parts of the reads of the stages in the row of the output that they load themselves, where that is not all:
+        what several of them read in one step is loaded once."""
+        points: dict[str, list[float]] = {}
+        for name in sorted(self.one_loop):
+            for read in self.counter.reads[name].reads:
+                if read.producer not in self.registers:
+                    points.setdefault(read.producer, []).append(read.points)
+        shares = {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
+        if not shares:
+            return {}
+        return {
+            name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in self.one_loop
+        }
+
+    def _again(self) -> dict[str, tuple[Amount, Amount]]:
+        """Bytes that every stage reads of rows which another has read before, as the loop around the row of the output
+        runs, and what the group touches in between. Stages of one loop share what they load already."""
+        counter, traffic, nest = self.counter, self.traffic, self.counter.nest
+        found: dict[str, tuple[Amount, Amount]] = {}
+        if self.row >= nest.first_inter:
+            return found
+        along, everything = nest.dim(self.row), len(nest.loops)
+        for reads in traffic.outside.values():
+            rows = [
+                (motion.last, motion.points, name, read)
+                for name, read in (reads if len(reads) > 1 else ())
+                if counter.levels[name].compute <= self.row and not (read.rough or read.looked_up)
+                if (motion := counter.through(name, read, along)) is not None
+            ]
+            if not rows:
+                continue
+            foremost, _, first, its = max(rows, key=lambda row: row[0])
+            for last, points, name, read in rows:
+                if name == first or self.one_loop.issuperset((name, first)):
+                    continue
+                own, other = traffic.array(name, read), traffic.array(first, its)
+                size = smallest(own.moved(everything), other.moved(everything))
+                between = traffic.touched(self.row) + self._row_bytes() * ((foremost - last) / points)
+                others, longest = found.get(name, (0.0, 0.0))
+                found[name] = others + size, largest(longest, between)
+        return found
+
+    def _row_bytes(self) -> Amount:
+        """Bytes of what the group reads from outside and of its output that are new in an iteration of the loop around
+        the row of the output."""
+        traffic, everything = self.traffic, len(self.counter.nest.loops)
+        total = traffic.output.moved(everything)
+        for reads in traffic.outside.values():
+            total = total + reduce(largest, (traffic.array(*r).moved(everything) for r in reads))
+        return total / traffic.nest.executions[self.row]
+
+    def states(
+        self, name: str, run: Run, level: int, points: Amount, rows: Amount
+    ) -> tuple[tuple[Amount, ...], tuple[Amount, ...], tuple[Amount, ...]]:
+        """States of a stage, of which `level` is the first of the group's loops: the working set of the stage's own
+        rows, if they are a state; and the bytes loaded and the bytes stored in every state."""
+        counter, nest = self.counter, self.counter.nest
+        from_memory = [
+            (r, part) for r, part in self.of_reads(name) if r.producer not in self.registers and not r.looked_up
+        ]
+        reads = [r for r, _ in from_memory]
+        facts, apart = counter.members.facts.stages[name], counter.levels[name].compute >= self.row
+        own = self._own_row(name, run, reads, points, rows) if apart and not facts.updates else None
+        arrays = [(self.traffic.array(name, r), part) for r, part in from_memory]
+        output = self.traffic.array(name, None)
+        stages = counter.members.facts.stages
+        everything: Amount | None = None
+        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in reads):
+            # of a box that data tells a place in only that place is read, and an update reads what it runs through once
+            everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
+        loaded: list[Amount] = []
+        stored: list[Amount] = []
+        if own is not None:
+            steps = sum(r.points * _step_bytes(stages[r.producer], r, run.row) for r in reads)
+            loaded.append(smallest(own[1], points * steps))
+            stored.append(own[2])
+        for at in range(level, len(nest.loops) + 1):
+            moved: Amount = 0.0
+            for array, part in arrays:
+                moved = moved + array.moved(at) * part
+            if at == level and own is None and run.row is not None and not facts.updates:
+                # of a box of rows only those are read for a row that it reads somewhere
+                moved = smallest(moved, self._own_row(name, run, reads, points, rows)[1])
+            loaded.append(moved if everything is None else smallest(moved, everything))
+            stored.append(0.0 if run.registers else output.moved(at))
+        return () if own is None else own[:1], tuple(loaded), tuple(stored)
+
+    def places(self, name: str, points: Amount, level: int) -> tuple[tuple[Amount, ...], Amount]:
+        """Bytes loaded at places that data says, for every state of the group from `level` on, and for the one in which
+        none of them stay and each place is a line; and the bytes that a point may look up."""
+        found = [(r, part) for r, part in self.of_reads(name) if r.looked_up and r.producer not in self.registers]
+        if not found:
+            return (), 0.0
+        lines = points * (sum(r.points * part for r, part in found) * LINE)
+        arrays = [(self.traffic.array(name, r), part) for r, part in found]
+        states = range(level, len(self.counter.nest.loops) + 1)
+        moved = (sum((array.moved(at) * part for array, part in arrays), 0.0) for at in states)
+        table = sum((array.one(0) for array, _ in arrays), 0.0)
+        return (lines, *(smallest(m, lines) for m in moved)), table
+
+    def _own_row(
+        self, name: str, run: Run, reads: list[Read], points: Amount, rows: Amount
+    ) -> tuple[Amount, Amount, Amount]:
+        """The state in which no more than a row stays."""
+        facts = self.counter.members.facts
+        stage = facts.stages[name]
+        length = largest(1.0, points / largest(rows, 1.0))
+        out = length * bytes_apart(stage, run.row)
+        loaded: Amount = 0.0
+        for read in reads:
+            producer = facts.stages[read.producer]
+            windows: float = 1.0
+            elements: Amount = 1.0
+            for dim, span in zip(producer.dims, read.roughly, strict=True):
+                if not span.known:
+                    windows *= min(read.points, producer.extent(dim))
+                elif span.var == run.row and span.var is not None:
+                    elements = elements * (abs(float(span.rate)) * length + float(span.width))
+                else:
+                    windows *= span.extent(1)
+            windows = min(windows, max(1.0, read.points))
+            size = _step_bytes(producer, read, run.row)
+            loaded = loaded + windows * (elements * size + pad_bytes(size))
+        return loaded + out, rows * loaded, rows * out
+
+
+def _step_bytes(producer: StageFacts, read: Read, row: str | None) -> int:
+    """Bytes of a producer that a step along the row of its reader touches, of one of those that it reads there."""
+    along = (
+        d for d, s in zip(producer.dims, read.roughly, strict=True) if s.known and s.var is not None and s.var == row
+    )
+    return bytes_apart(producer, next(along, None))
+
+
+def bytes_apart(stage: StageFacts, dim: str | None) -> int:
+    """Bytes that a step along a dim of a stage touches: an element, or a line of its own where rows lie between."""
+    size = stage.bytes_per_point
+    if dim is None or dim not in stage.storage:
+        return size
+    return size if elements_apart(stage, dim) <= SMALL_EXTENT else max(size, LINE)

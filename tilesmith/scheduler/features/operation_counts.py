@@ -1,0 +1,401 @@
+"""Arithmetic of one point of a stage, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+
+from tilesmith.cost_models.operations import Operations
+from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.scheduler.analysis.stage_graph import reductions
+from tilesmith.scheduler.features.elementary_functions import executed
+from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Logical,
+    Reduce,
+    RVar,
+    Select,
+    Unary,
+    Var,
+    children,
+    walk,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, ScalarType
+
+CALLS = {
+    "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
+    "lerp": "lerp", "sat_add": "add2", "sat_sub": "add2", "halving_add": "add2", "rounding_halving_add": "add3",
+    "rounding_shift_right": "add2", "mul_shift_right": "multiply",
+}  # fmt: skip
+COSTS = {
+    "add2": Operations(add=2),
+    "add3": Operations(add=3),
+    "lerp": Operations(add=2, multiply=1),
+    "multiply": Operations(multiply=1, add=1),
+    "select": Operations(select=1),
+    "select2": Operations(select=2),
+    "function": Operations(function=1),
+}
+KINDS = tuple(f.name for f in fields(Operations))
+_PLAIN = (Const, Var)
+"""Expressions that take no operations."""
+BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
+
+
+Trips = Callable[[RVar], int]
+"""The number of iterations of a reduction variable."""
+
+Tally = dict[tuple[str, str], float]
+"""Numbers of operations by element type (`i8`, ..., `f64`) and a kind."""
+
+Typed = tuple[tuple[str, Operations], ...]
+"""Operations by the type of the elements that they work on."""
+
+
+def constant_trips(r: RVar) -> int:
+    """Iterations where the document says them, else 1."""
+    return max(1, int(r.extent.value)) if isinstance(r.extent, Const) else 1
+
+
+def operations(stage: Stage, trips: Trips = constant_trips) -> Operations:
+    """Operations of one point of the pure values of `stage`, of all types together."""
+    return total(typed_operations(stage, trips))
+
+
+def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool = False) -> Typed:
+    """Operations of one point of the pure values of `stage`, by element type. `in_row`: those executed, without
+    what is the same for a whole row of memory, which is computed before it.
+
+    Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
+    addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
+    inline reduction counts its body once a term.
+    """
+    if any(not isinstance(end, Const) for e in reductions(stage) for r in e.domain for end in (r.lo, r.extent)):
+        return _operations(stage, trips, in_row)
+    return _operations_in_row(stage) if in_row else _operations_of(stage)
+
+
+@once
+def _operations_of(stage: Stage) -> Typed:
+    """The operations of `typed_operations`, of a stage whose reductions all have constant bounds."""
+    return _operations(stage, constant_trips, False)
+
+
+@once
+def _operations_in_row(stage: Stage) -> Typed:
+    return _operations(stage, constant_trips, True)
+
+
+def _operations(stage: Stage, trips: Trips, in_row: bool) -> Typed:
+    counts: Tally = {}
+    for value in stage.values:
+        _count(value, 1, counts, trips, stage.storage[0] if in_row and stage.storage else None)
+    return _typed(counts)
+
+
+def update_operations(update: Update, trips: Trips = constant_trips, row: str | None = None) -> Typed:
+    """Operations of one iteration of `update`: its values, its condition, and where it writes. With a dim `row`,
+    without what does not differ along it."""
+    counts: Tally = {}
+    for part in (*update.values, *(() if update.where is None else (update.where,))):
+        _count(part, 1, counts, trips, row)
+    for index in update.at:
+        _count_index(index, 1, counts)
+    return _typed(counts)
+
+
+def total(typed: Typed) -> Operations:
+    """Operations of all types together."""
+    (_, first), *others = typed or (("", Operations()),)
+    return sum((found for _, found in others), first)
+
+
+def together(parts: Iterable[tuple[float, Typed]]) -> Typed:
+    """The operations of all parts together, each times its factor."""
+    found: dict[str, Operations] = {}
+    for times, typed in parts:
+        for name, operations_ in typed:
+            scaled = operations_ if times == 1 else operations_.scaled(times)
+            found[name] = found[name] + scaled if name in found else scaled
+    return tuple(sorted(found.items()))
+
+
+@once
+def work_apart(stage: Stage) -> Mapping[str, float]:
+    """Operations of a point of `stage` that differ along its rows, but not along a dim, by that dim: what a loop over
+    the dim inside of one along the row does once for all points. Of random numbers it is the hash of the indices
+    before."""
+    made = _made_of(stage)
+    row, found = stage.storage[0], dict.fromkeys(stage.dims, 0.0)
+    for node in {id(e): e for value in stage.values for e in _outside_indices(value)}.values():
+        moving, dims = made[id(node)]
+        apart = found.keys() - dims
+        random = isinstance(node, Call) and node.function == "random"
+        if isinstance(node, Access | Const | Var) or not (moving or row in dims) or not (apart or random):
+            continue
+        counts: Tally = {}
+        _add(node, 1.0, counts)
+        cost = arithmetic_cost(total(_typed(counts)))
+        for dim in found:
+            if dim in apart:
+                found[dim] += cost
+            elif isinstance(node, Call) and random:
+                args = [made[id(a)] for a in node.args]
+                before = args[: [dim in of for _, of in args].index(True)]
+                some = any(reads or row in of for reads, of in before)
+                found[dim] += cost * len(before) / len(node.args) if some else 0.0
+    return found
+
+
+def _made_of(stage: Stage) -> dict[int, tuple[bool, frozenset[str]]]:
+    """Parts of the stage's values, each with the variables in it, and True if it reads anything."""
+    found: dict[int, tuple[bool, frozenset[str]]] = {}
+    for value in stage.values:
+        for e in reversed(list(walk(value))):
+            if isinstance(e, Var):
+                found[id(e)] = False, frozenset((e.name,))
+            elif id(e) not in found:
+                parts = [found[id(c)] for c in children(e)]
+                reads = isinstance(e, Access) or any(r for r, _ in parts)
+                found[id(e)] = reads, frozenset(name for _, of in parts for name in of)
+    return found
+
+
+def _outside_indices(e: Expr) -> Iterator[Expr]:
+    """`e` and its parts, but what is read of indices."""
+    pending = [e]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, Access):
+            pending += children(node)
+
+
+def element_type(t: ScalarType) -> str:
+    """The name of a type among those that throughputs are known of."""
+    if t.kind == "bool":
+        return "i8"
+    return f"f{max(32, t.bits)}" if t.is_float else f"i{t.bits}"
+
+
+def _typed(counts: Tally) -> Typed:
+    found: dict[str, dict[str, float]] = {}
+    for (name, kind), n in counts.items():
+        found.setdefault(name, {})[kind] = n
+    return tuple((name, Operations(**kinds)) for name, kinds in sorted(found.items()))
+
+
+def element_bytes_used(stage: Stage) -> int:
+    """Bytes of the widest type that the values and updates of `stage` compute with: what decides how many fit a vector.
+
+    Parts that read nothing (dims, params, literals) are the same for a whole row or cheap to convert, and
+    left out.
+    """
+    widest = [max((t.bytes for t in stage.types), default=1)]
+    for value in (*stage.values, *(v for u in stage.updates for v in u.values)):
+        _widen(value, widest)
+    return max(widest)
+
+
+def _widen(e: Expr, widest: list[int]) -> bool:
+    """True if `e` depends on what is read; appends the bytes of every such part of it, indices left out."""
+    below = [] if isinstance(e, Access) else [_widen(child, widest) for child in children(e)]
+    reads = isinstance(e, Access) or any(below)
+    if reads:
+        widest.append(e.type.bytes)
+    return reads
+
+
+def _moving(e: Expr, row: str) -> dict[int, bool]:
+    """Of each part of `e`, by identity, whether it differs along a row: the dim of the row, and what is made of it; of
+    reductions no row is the same by itself."""
+    known: dict[int, bool] = {}
+    for node in reversed(list(walk(e))):
+        if isinstance(node, Var):
+            known[id(node)] = node.name == row
+        elif id(node) not in known:
+            known[id(node)] = isinstance(node, Reduce) or True in [known[id(c)] for c in children(node)]
+    return known
+
+
+def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None = None) -> None:
+    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
+    that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
+    `mux` picks from one."""
+    moving = None if row is None else _moving(e, row)
+    pending = [(e, times)]
+    seen: set[tuple[int, float]] = set()
+    while pending:
+        node, n = pending.pop()
+        key = (id(node), n)
+        if isinstance(node, _PLAIN) or key in seen or (moving is not None and not moving[id(node)]):
+            continue
+        seen.add(key)
+        if isinstance(node, Access):
+            for index in node.indices:
+                _count_index(index, n, counts)
+            continue
+        if isinstance(node, Reduce):
+            for r in node.domain:
+                n *= trips(r)
+            _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
+            pending.extend((part, n) for part in (node.body, node.where) if part is not None)
+            continue
+        if moving is None:
+            _add(node, n, counts)
+        else:
+            parts = _sum_of_products(node, moving, n, counts)
+            if parts:
+                pending += [(part, n) for part in parts]
+                continue
+            _add_executed(node, n, counts)
+            if isinstance(node, Call) and node.function == "mux":
+                index, *choices = node.args
+                pending += [(index, n), *((choice, n / len(choices)) for choice in choices)]
+                continue
+        if isinstance(node, Select) and not any(isinstance(e, Access) for e in walk(node.condition)):
+            pending += [(node.if_true, n), (node.if_false, n)]
+        else:
+            pending.extend((child, n) for child in children(node))
+
+
+def _sum_of_products(e: Expr, moving: Mapping[int, bool], n: float, counts: Tally) -> list[Expr]:
+    """The terms of a sum that multiplies 16 bits in 32 and adds up by one instruction. That is counted for each two
+    products, and a vector put together of two for each of their factors that differs along the row."""
+    if not (isinstance(e, Binary) and e.op == "+" and e.type == INT32):
+        return []
+    found = [(t, short_factors(t)) for t in terms(e)]
+    products = [parts for t, parts in found if len(parts) == 2 and moving[id(t)]]
+    if len(products) < 2:
+        return []
+    others = [t for t, parts in found if len(parts) < 2 or not moving[id(t)]]
+    factors = [p for parts in products for p in parts if moving[id(p)]]
+    pairs = (len(products) + 1) // 2
+    tally = {
+        ("i16", "multiply"): 2 * pairs,
+        ("i32", "convert"): len(factors) / 2,
+        ("i32", "add"): pairs + len(others) - 1,
+    }
+    for key, amount in tally.items():
+        counts[key] = counts.get(key, 0) + n * amount
+    return [*factors, *others]
+
+
+def terms(e: Expr) -> list[Expr]:
+    """The terms that an int32 is the sum of."""
+    if isinstance(e, Binary) and e.op == "+" and e.type == INT32:
+        return [*terms(e.left), *terms(e.right)]
+    return [e]
+
+
+def short_factors(e: Expr) -> tuple[Expr, ...]:
+    """Two factors of 16 bits that an int32 is the product of, or the one that it is; none where it is neither."""
+    if isinstance(e, Binary) and e.op == "*" and e.type == INT32:
+        both = (_short(e.left), _short(e.right))
+        return tuple(x for x in both if x is not None) if None not in both else ()
+    one = _short(e)
+    return () if one is None else (one,)
+
+
+def _short(e: Expr) -> Expr | None:
+    """The value of an int32 before its conversion, if it fits 16 bits and a sign."""
+    if isinstance(e, Const) and INT16.min <= e.value <= INT16.max:
+        return e
+    if isinstance(e, Cast) and e.type == INT32:
+        t = e.operand.type
+        if t.is_integer and (t.bits == 8 or t == INT16):
+            return e.operand
+    return None
+
+
+def _add_executed(e: Expr, n: float, counts: Tally) -> None:
+    """Add operations as the code does them: an integer quotient by a power of two is a shift, and its remainder a mask;
+    functions are what they are made of. What a `mux` picks from loops know."""
+    match e:
+        case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
+            _tally(e.type, "add", n, counts)
+        case Binary(op="**") if not _few_products(e):
+            _add_function("pow", 2, e.type, n, counts)
+        case Call(function="mux"):
+            pass
+        case Call() if e.function not in CALLS:
+            _add_function(e.function, len(e.args), e.type, n, counts)
+        case _:
+            _add(e, n, counts)
+
+
+def _add_function(function: str, args: int, of: ScalarType, n: float, counts: Tally) -> None:
+    for name, made_of in executed(function, of, args).items():
+        for kind in KINDS:
+            if amount := getattr(made_of, kind):
+                counts[name, kind] = counts.get((name, kind), 0) + n * amount
+
+
+def _is_power_of_two(k: int) -> bool:
+    return k > 0 and k & (k - 1) == 0
+
+
+def _few_products(e: Expr) -> bool:
+    """True if a power is made of products."""
+    return isinstance(e, Binary) and isinstance(e.right, Const) and _is_small_power(e.type, e.right.value)
+
+
+def _is_small_power(of: ScalarType, k: float) -> bool:
+    return of.is_integer or (float(k).is_integer() and 0 < k < 9)
+
+
+def _count_index(index: Expr, times: float, counts: Tally) -> None:
+    """Adds what of an index is not an address to be formed from loop variables."""
+    if isinstance(index, Var | Const):
+        return
+    own: Tally = {}
+    for node in walk(index):
+        if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):
+            _add(node, times, own)
+    if own:
+        counts["i32", "index"] = counts.get(("i32", "index"), 0) + sum(own.values())
+
+
+def _add(e: Expr, n: float, counts: Tally) -> None:
+    of = e.type
+    match e:
+        case Binary() if e.op in BINARY:
+            kind = BINARY[e.op]
+        case Binary(op="**", right=Const(value=k)) if _is_small_power(e.type, k):
+            kind, n = "multiply", n * max(0, int(k) - 1)
+        case Binary(op="**"):
+            kind = "function"
+        case Binary():
+            kind = "divide_by_constant" if isinstance(e.right, Const) else "divide"
+        case Unary():
+            kind = "add"
+        case Compare():
+            kind, of = "select", e.left.type
+        case Logical() | Select():
+            kind = "select"
+        case Cast():
+            kind = "convert" if e.type.kind != "bool" else "select"
+            of = max(e.type, e.operand.type, key=lambda t: t.bits)
+        case Call():
+            cost = COSTS.get(CALLS.get(e.function, "function"), COSTS["function"])
+            for name in ("add", "multiply", "select", "function"):
+                amount = getattr(cost, name)
+                if amount:
+                    _tally(of, name, n * amount, counts)
+            return
+        case _:
+            return
+    _tally(of, kind, n, counts)
+
+
+def _tally(of: ScalarType, kind: str, n: float, counts: Tally) -> None:
+    key = element_type(of), kind
+    counts[key] = counts.get(key, 0) + n

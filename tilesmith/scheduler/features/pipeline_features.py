@@ -1,0 +1,419 @@
+"""Pipeline features for the search: stages, reads, boxes and arithmetic, found once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from math import prod
+from typing import NamedTuple
+
+from tilesmith.cost_models.operations import Operations
+from tilesmith.scheduler.analysis.access_functions import Span, compose, constant, hull, span_of, variable
+from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
+from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
+from tilesmith.scheduler.analysis.estimated_bounds import Estimates, Region, estimates
+from tilesmith.scheduler.analysis.reuse import overlap_in
+from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
+from tilesmith.scheduler.features.operation_counts import (
+    Typed,
+    element_bytes_used,
+    total,
+    typed_operations,
+    update_operations,
+)
+from tilesmith.scheduler.features.operation_counts import together as typed_together
+from tilesmith.scheduler.ir.memo import Memo
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
+
+MOST_CHANNELS = 4
+"""Channels side by side in memory that are shuffled out of whole vectors, at most, ..."""
+SHORT_ROW = 16
+"""... where there are more places than that in a row."""
+
+
+class Read(NamedTuple):
+    """Accesses of one stage to one producer, all together.
+
+    `spans` has one span per dim of the producer, in the stage's own pure dims; not known where the accesses do not
+    move together. A dim that is not pure stands for all of itself: of the reader, whose updates run through the
+    whole of it, and of the producer, which is computed on the whole of it. `points` counts the different elements
+    read for one point of the stage, at most (of updates their share of a point). `reuse` has the loops of the stage
+    in which two neighbouring iterations read the same, with the overlap: its dims, and the variables of its updates.
+    `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the places that are
+    read, if these are not what `spans` say: those in a producer's dims that are not pure, and where a span is not known
+    an index of several dims as one of the longest of these, the others where they may be. `skipped` are those of the
+    points that no single point reads, since a `mux` picks others.
+    """
+
+    producer: str
+    spans: tuple[Span, ...]
+    points: float
+    reuse: tuple[tuple[str, float], ...] = ()
+    looked_up: bool = False
+    rough: tuple[Span, ...] = ()
+    skipped: float = 0.0
+
+    @property
+    def executed(self) -> float:
+        """Elements that one point reads."""
+        return self.points - self.skipped
+
+    def at_most(self, points: float) -> Read:
+        """The read of no more than so many points."""
+        return self if self.points <= points else self._replace(points=points, skipped=max(0.0, points - self.executed))
+
+    @property
+    def roughly(self) -> tuple[Span, ...]:
+        """The spans, as far as they can be told."""
+        return self.rough or self.spans
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFacts:
+    """One update at the estimates: the iterations of each of its loops (its domain's variables, then the dims that it
+    runs through), and the operations of one iteration, `typed` by element type. `looked_up`: where it writes depends on
+    data."""
+
+    loops: tuple[tuple[str, int], ...]
+    operations: Operations
+    typed: Typed = ()
+    looked_up: bool = False
+
+    @property
+    def iterations(self) -> int:
+        return prod(n for _, n in self.loops)
+
+    def trips(self, loop: str) -> int:
+        return dict(self.loops)[loop]
+
+
+@dataclass(frozen=True, slots=True)
+class StageFacts:
+    """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
+    values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
+    point, updates with their share, `typed` by element type those that differ along a row of memory, and of these
+    `typed_before` those of its values before updates. A slice in the dims of `pure` can be computed alone."""
+
+    name: str
+    is_input: bool
+    dims: tuple[str, ...]
+    storage: tuple[str, ...]
+    region: Region
+    bytes_per_point: int
+    computed_bytes: int
+    operations: Operations
+    reads: tuple[Read, ...]
+    pure: frozenset[str]
+    updates: tuple[UpdateFacts, ...] = ()
+    typed: Typed = ()
+    typed_before: Typed = ()
+    extents: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    root_points: int = field(init=False, repr=False, compare=False)
+    """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
+    read_of: Mapping[str, Read] = field(init=False, repr=False, compare=False)
+    """The stage's reads by producer."""
+    loads: float = field(init=False, repr=False, compare=False)
+    """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded once,
+    and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
+    row: str | None = field(init=False, repr=False, compare=False)
+    """The dim that vectors run along: the fastest in memory, or the one after it where the fastest are few channels,
+    which whole vectors are shuffled of. None without dims."""
+
+    def __post_init__(self) -> None:
+        moving = (r.points for r in self.reads if any(s.var is not None or not s.known for s in r.spans))
+        object.__setattr__(self, "extents", tuple(extent for _, extent in self.region))
+        object.__setattr__(self, "root_points", prod(self.extents))
+        object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
+        object.__setattr__(self, "loads", sum(moving))
+        object.__setattr__(self, "row", self._row())
+
+    def _row(self) -> str | None:
+        first, second = (*self.storage[:2], None, None)[:2]
+        if first is None or second is None or self.updates or not {first, second} <= self.pure:
+            return first
+        beside = 2 <= self.extent(first) <= MOST_CHANNELS and self.extent(second) > SHORT_ROW
+        return second if beside else first
+
+    def extent(self, dim: str) -> int:
+        return self.extents[self.dims.index(dim)]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
+    stages that hold partial results, of a factored reduction or a separated window, `strips` those that are for
+    threads. `memo` has whatever else follows from the facts alone."""
+
+    pipeline: Pipeline
+    graph: StageGraph
+    stages: dict[str, StageFacts]
+    definitions: dict[str, Stage]
+    estimates: Estimates
+    partial: frozenset[str] = frozenset()
+    strips: frozenset[str] = frozenset()
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+
+
+def gather(
+    pipeline: Pipeline,
+    partial: frozenset[str] = frozenset(),
+    strips: frozenset[str] = frozenset(),
+    before: Facts | None = None,
+) -> Facts:
+    """The facts of `pipeline`, which is normal. Stages that are as they were `before`, and whose producers have no
+    updates, keep the facts that they had."""
+    graph = stage_graph(pipeline)
+    found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
+    at = estimates(pipeline, found)
+    definitions = {s.name: s for s in pipeline.stages}
+    wholes = {name: _whole(definitions[name], at.regions[name]) for name in graph.stages if definitions[name].updates}
+    stages = {i.name: _of_input(i, at.regions[i.name]) for i in pipeline.inputs if i.name in at.regions}
+    for name in graph.stages:
+        kept = before is not None and _same(before, name, definitions[name], at, wholes)
+        stages[name] = before.stages[name] if before and kept else _of_stage(definitions[name], at, found[name], wholes)
+    return Facts(pipeline, graph, stages, definitions, at, partial, strips)
+
+
+def _same(before: Facts, name: str, stage: Stage, at: Estimates, wholes: Mapping[str, object]) -> bool:
+    """True if all that the facts of a stage follow from is as it was."""
+    return (
+        before.definitions.get(name) is stage
+        and before.estimates.regions[name] == at.regions[name]
+        and before.estimates.symbols == at.symbols
+        and all(r.producer not in wholes for r in before.stages[name].reads)
+    )
+
+
+def _whole(stage: Stage, region: Region) -> dict[str, Span]:
+    """The dims of `stage` that are not pure, each with its whole range."""
+    pure = pure_dims(stage)
+    return {
+        d: constant(lo, lo + extent - 1) for d, (lo, extent) in zip(stage.dims, region, strict=True) if d not in pure
+    }
+
+
+def _of_input(image: Input, region: Region) -> StageFacts:
+    size = image.type.bytes
+    return StageFacts(
+        image.name, True, image.dims, image.storage, region, size, size, Operations(), (), frozenset(image.dims)
+    )
+
+
+def _of_stage(
+    stage: Stage, at: Estimates, found: tuple[StageAccess, ...], wholes: dict[str, dict[str, Span]]
+) -> StageFacts:
+    region = at.regions[stage.name]
+    extents = {d: extent for d, (_, extent) in zip(stage.dims, region, strict=True)}
+    updates = tuple(_of_update(stage, u, extents, at) for u in stage.updates)
+    points = prod(extents.values())
+    shares = [u.iterations / points for u in updates]
+    typed = typed_together([(1, typed_operations(stage, at.trips)), *_shared_out(shares, [u.typed for u in updates])])
+    moving = [update_operations(u, at.trips, _along(stage, u)) for u in stage.updates]
+    before = typed_operations(stage, at.trips, True)
+    along = typed_together([(1, before), *_shared_out(shares, moving)])
+    reader = _Reader(stage, extents, at, wholes, updates)
+    return StageFacts(
+        stage.name,
+        False,
+        stage.dims,
+        stage.storage,
+        region,
+        sum(t.bytes for t in stage.types),
+        element_bytes_used(stage),
+        total(typed),
+        reader.merged(a for a in found if a.producer != stage.name),
+        pure_dims(stage),
+        updates,
+        along,
+        before,
+    )
+
+
+def _along(stage: Stage, update: Update) -> str | None:
+    """The variable by which an update goes along rows of memory; None where it is not one alone."""
+    at = update.at[stage.dims.index(stage.storage[0])] if stage.storage else None
+    return at.name if isinstance(at, Var) else None
+
+
+def _shared_out(shares: list[float], typed: list[Typed]) -> list[tuple[float, Typed]]:
+    """The operations of each update with how many of its iterations there are a point."""
+    return list(zip(shares, typed, strict=True))
+
+
+def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estimates) -> UpdateFacts:
+    loops = [(r.name, at.trips(r)) for r in update.domain]
+    loops += [(d, extents[d]) for d in free_dims(stage, update)]
+    typed = update_operations(update, at.trips)
+    return UpdateFacts(tuple(loops), total(typed), typed, any(map(_has_data, update.at)))
+
+
+def _has_data(index: Expr) -> bool:
+    """True if an index is made of what is read."""
+    return any(isinstance(e, Access) for e in walk(index))
+
+
+class _Reader:
+    """Merges the accesses of one stage to one read a producer."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        extents: dict[str, int],
+        at: Estimates,
+        wholes: dict[str, dict[str, Span]],
+        updates: tuple[UpdateFacts, ...],
+    ) -> None:
+        self.stage, self.extents, self.at, self.wholes, self.updates = stage, extents, at, wholes, updates
+        self.own = wholes.get(stage.name, {})
+
+    def merged(self, found: Iterable[StageAccess]) -> tuple[Read, ...]:
+        """One read a producer. Clamps are left out: what the search wants is where an index goes inside the image."""
+        accesses_of: dict[str, list[StageAccess]] = {}
+        for a in found:
+            accesses_of.setdefault(a.producer, []).append(a)
+        return tuple(self._read(producer, those) for producer, those in accesses_of.items())
+
+    def _read(self, producer: str, those: list[StageAccess]) -> Read:
+        each = [self._spans(a) for a in those]
+        spans = reduce(_hulls, each)
+        rough: tuple[Span, ...] = ()
+        if producer in self.wholes or any(not s.known for found in each for s in found):
+            rough = reduce(_hulls, map(self._rough, those, each))
+        along_memory = {*self.stage.storage[:1]}
+        looked_up = any(
+            data and not along_memory.isdisjoint(of) for a in those for data, of in zip(a.data, a.used, strict=True)
+        )
+        points = [self._points(a) for a in those]
+        skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
+        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped)
+
+    def _spans(self, a: StageAccess) -> tuple[Span, ...]:
+        """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
+        spans = tuple(s._replace(clamps=()) if s.clamps else s for s in a.spans)
+        if self.own:
+            spans = tuple(compose(s, self.own[s.var]) if s.var in self.own else s for s in spans)
+        if any(not s.known for s in spans):
+            spans = tuple(s if s.known else self._ranged(a, d) for d, s in enumerate(spans))
+        whole = self.wholes.get(a.producer)
+        if whole:
+            dims = self.at.dims[a.producer]
+            spans = tuple(whole.get(d, s) for d, s in zip(dims, spans, strict=True))
+        return spans
+
+    def _rough(self, a: StageAccess, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        """`spans` with indices of several dims as ones of the longest, the others anywhere in their range, and with the
+        places that are read in dims of the producer that are not pure."""
+        regions = dict(zip(self.stage.dims, self.at.regions[self.stage.name], strict=True))
+        whole = self.wholes.get(a.producer, {})
+        found = []
+        for d, (dim, span) in enumerate(zip(self.at.dims[a.producer], spans, strict=True)):
+            here = a.used[d] & regions.keys()
+            if dim not in whole and (span.known or not here):
+                found.append(span)
+                continue
+            env = {n: constant(lo, lo + extent - 1) for n, (lo, extent) in regions.items()} | self.own
+            longest = max(sorted(here), key=self.extents.__getitem__, default=None)
+            if longest is not None and longest not in self.own:
+                env[longest] = variable(longest)
+            for r in a.reductions:
+                lo, extent = self.at.range_of(r)
+                env[r.name] = constant(lo, lo + extent - 1)
+            place = span_of(inside(a.access.indices[d], a.producer), env)._replace(clamps=())
+            found.append(span if span.known and not place.known else place)
+        return tuple(found)
+
+    def _ranged(self, a: StageAccess, d: int) -> Span:
+        """The span of an index within bounds known at run time, of a reduction or of a clamp: their estimates. Of an
+        input it is where the index goes inside the image, whatever its boundary."""
+        index = self.at.with_params(inside(a.access.indices[d], a.producer))
+        if index is a.access.indices[d] and not a.reductions:
+            return a.spans[d]
+        env = {name: variable(name) for name in self.stage.dims} | self.own
+        for r in a.reductions:
+            lo, extent = self.at.range_of(r)
+            env[r.name] = constant(lo, lo + extent - 1)
+        span = span_of(index, env)
+        return span._replace(clamps=()) if span.clamps else span
+
+    def _points(self, a: StageAccess) -> float:
+        around = [r for r in a.reductions if any(r.name in used for used in a.used)]
+        points = float(prod(map(self.at.trips, around)))
+        if a.definition == 0:
+            return points
+        loops = dict(self.updates[a.definition - 1].loops)
+        for d, extent in self.extents.items():
+            if d not in loops:
+                points /= extent  # the update runs once for all points along the dim
+        return points
+
+    def _reuse(self, spans: tuple[Span, ...], those: list[StageAccess]) -> tuple[tuple[str, float], ...]:
+        """The loops in which neighbouring iterations read the same. Dims that are not pure are loops of the values, and
+        of the updates that run through them; there, and along the domains, an access is looked at by itself."""
+        found: dict[str, float] = {}
+        for dim, extent in self.extents.items():
+            if extent > 1 and dim not in self.own:
+                found[dim] = overlap_in(spans, dim)
+        for n in sorted({a.definition for a in those}) if self.stage.updates else ():
+            here = [a for a in those if a.definition == n]
+            loops = self.updates[n - 1].loops if n else tuple(self.extents.items())
+            for loop, trips in loops:
+                if trips > 1 and (loop in self.own or loop not in self.extents):
+                    found[loop] = max(found.get(loop, 0.0), self._along(here, loop))
+        return tuple((loop, amount) for loop, amount in found.items() if amount > 0)
+
+    def _along(self, those: list[StageAccess], loop: str) -> float:
+        """Overlap in `loop`, all other loops held: FULL where no place that is read moves with it."""
+        whole = self.wholes.get(those[0].producer, {})
+        env = {name: constant(0, 0) for a in those for name in (*self.stage.dims, *(r.name for r in a.reductions))}
+        env[loop] = variable(loop)
+        spans: list[Span] = []
+        for d, dim in enumerate(self.at.dims[those[0].producer]):
+            if dim not in whole:
+                here = [span_of(inside(a.access.indices[d], a.producer), env)._replace(clamps=()) for a in those]
+                spans.append(reduce(hull, here))
+        return overlap_in(tuple(spans), loop)
+
+
+def together(a: Read, b: Read) -> Read:
+    """Two reads of the same producer as one."""
+    spans = _hulls(a.spans, b.spans)
+    rough = _hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
+    looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
+    return Read(a.producer, spans, a.points + b.points, looked_up=looked_up, rough=rough, skipped=skipped)
+
+
+def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
+    return tuple(s if s == t else hull(s, t) for s, t in zip(a, b, strict=True))
+
+
+def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
+    """The accesses of a stage to `read.producer` through `via.producer` (with `dims`), which it computes inline and
+    whose own read `read` is. Distinct positions: at most the product, and at most the box."""
+    own = dict(zip(dims, via.spans, strict=True))
+    spans = composed(read.spans, own)
+    points, executed = read.points * via.points, read.executed * via.executed
+    rough: tuple[Span, ...] = ()
+    if read.rough or via.rough:
+        rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
+    moves = any(s.var is not None or not s.known for s in read.spans)  # else it is read at one place, wherever via is
+    looked_up = read.looked_up or (via.looked_up and moves)
+    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=points - executed)
+    return found.at_most(box_points(spans))
+
+
+def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:
+    """`spans`, in the variables of a stage, in the variables that the stage's dims follow by `own`."""
+    return tuple(s if s.var is None else compose(s, own[s.var]) for s in spans)
+
+
+def box_points(spans: tuple[Span, ...]) -> float:
+    """Elements of the box that one iteration reads; infinite where that is not known."""
+    points = 1.0
+    for s in spans:
+        if not s.known:
+            return float("inf")
+        points *= s.extent(1)
+    return points

@@ -1,0 +1,56 @@
+"""Required regions as numbers: those of stages and inputs that regions of the outputs need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol, required_boxes
+from tilesmith.scheduler.ir.index import Index, sym
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.hoist_parameters import with_values
+
+Region = tuple[tuple[int, int], ...]
+
+
+def required_regions(
+    pipeline: Pipeline,
+    regions: Mapping[str, Region],
+    params: Mapping[str, int | float | bool],
+    input_regions: Mapping[str, Region],
+) -> dict[str, Region]:
+    """(min, extent) per dim of every stage and input of a normal `pipeline` that the output `regions` ((min, extent)
+    per dim) need.
+
+    `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs the
+    integer ones. The same intervals that the generated code computes at its entry. It has no numbers when they are
+    worked out, so these come last here, too: intervals of numbers may be narrower, as those of remainders.
+    """
+    known = with_values(pipeline, params)
+    env: dict[str, int] = {param_symbol(p.name): int(known[p.name]) for p in pipeline.params if p.type.is_integer}
+    for image in pipeline.inputs:
+        for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
+            env[bound_symbol(image.name, "min", dim)] = lo
+            env[bound_symbol(image.name, "extent", dim)] = extent
+    names: dict[Index, Index] = {}
+
+    def named(bound: Index, _: str) -> Index:
+        if bound.is_short:
+            return bound
+        if bound not in names:
+            name = f"bound.{len(names)}"
+            env[name], names[bound] = bound.value(env), sym(name)
+        return names[bound]
+
+    outputs = {}
+    for name, region in regions.items():
+        ends = []
+        for dim, (lo, extent) in zip(pipeline.stage(name).dims, region, strict=True):
+            low, high = (bound_symbol(name, which, dim) for which in ("min", "max"))
+            env[low], env[high] = lo, lo + extent - 1
+            ends.append((sym(low), sym(high)))
+        outputs[name] = tuple(ends)
+    result: dict[str, Region] = {}
+    for name, box in required_boxes(pipeline, outputs, named).items():
+        numbers = [(lo.value(env), hi.value(env)) for lo, hi in box]
+        result[name] = tuple((lo, hi - lo + 1) for lo, hi in numbers)
+    return result

@@ -1,0 +1,430 @@
+"""SIMD work of a group, counted for models of time: vectors, rows, and what moves between registers (`transfers`) and
+through the caches (`layers`). Beside the counts of `features.group_counts`, for all candidate tiles at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, inf
+from typing import NamedTuple
+
+from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
+from tilesmith.cost_models.counts import GroupCounts, StageCounts
+from tilesmith.cost_models.work import Before, Chain, GroupWork, Transfer, Way, Work
+from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.features import l1_transfers
+from tilesmith.scheduler.features.cache_traffic import LINE, POINT, WHOLE, Traffic, state
+from tilesmith.scheduler.features.column_walks import columns
+from tilesmith.scheduler.features.dependence_chains import chain
+from tilesmith.scheduler.features.execution_mode import Run, Running
+from tilesmith.scheduler.features.fusion_group import Effective, Members
+from tilesmith.scheduler.features.group_counts import Counter, Levels, in_registers
+from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
+from tilesmith.scheduler.features.loop_nest import Nest
+from tilesmith.scheduler.features.operation_counts import Typed, together
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.ir.memo import once
+
+
+class _Code(NamedTuple):
+    operations: Typed
+    loads: tuple[Transfer, ...]
+    stores: tuple[Transfer, ...]
+    before: Before | None = None
+
+
+def worked_counts(
+    members: Members,
+    reads: Mapping[str, Effective],
+    nest: Nest,
+    levels: Mapping[str, Levels],
+    threads: int,
+    running: Running,
+    whole: bool = True,
+) -> GroupCounts:
+    """The counts of a group (see `features.group_counts.group_counts`) with its work, as models of time need it.
+    `running` has the output and all stages of `levels`. If not as a `whole`, loads and the stages that are inline are
+    counted as part of the work only."""
+    traffic = _traffic(members, reads, nest, levels)
+    counts = traffic.counter.group(threads, local_loads=False, whole=whole)
+    worker = WorkCounter(traffic, running)
+    stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
+    return counts._replace(stages=stages, work=worker.group(stages))
+
+
+@once
+def _traffics(members: Members) -> dict[Nest, dict[tuple[int, int], tuple[object, object, Traffic]]]:
+    return {}
+
+
+def _traffic(members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]) -> Traffic:
+    """The footprints of a group, for whatever else of its running differs."""
+    known = _traffics(members).setdefault(nest, {})
+    found = known.get((id(reads), id(levels)))
+    if found is None:
+        traffic = Traffic(Counter(members, reads, nest, levels), in_registers(levels))
+        found = known[id(reads), id(levels)] = reads, levels, traffic
+    return found[2]
+
+
+@once
+def circulating_bytes(members: Members) -> float:
+    """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
+    facts = members.facts
+    names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
+    names |= {r.producer for name in members.names for r in facts.stages[name].reads}
+    outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
+    return float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+
+
+@once
+def _chains(facts: Facts) -> dict[object, Chain]:
+    return {}
+
+
+@once
+def _codes(facts: Facts) -> dict[object, _Code]:
+    return {}
+
+
+def share_past(members: Members, past: frozenset[str]) -> float:
+    """The share of what the group reads from outside that other groups have written `past` the caches."""
+    if not past:
+        return 0.0
+    stages = members.facts.stages
+    names = {r.producer for name in members.names for r in stages[name].reads if not members.is_local(r.producer)}
+    sizes = {n: stages[n].root_points * stages[n].bytes_per_point for n in names}
+    return sum(size for n, size in sizes.items() if n in past) / max(1, sum(sizes.values()))
+
+
+class WorkCounter:
+    """Counts the work of one group. `row` is the level outside of the row of the output."""
+
+    def __init__(self, traffic: Traffic, running: Running) -> None:
+        self.counter, self.running, self.traffic = traffic.counter, running, traffic
+        counter, self.registers = traffic.counter, traffic.registers
+        row = running.stages[counter.members.output].row
+        self.row = counter.nest.intra(row) + 1 if row is not None else 1
+        fused = [n for n in running.stages if self._fused(n)]
+        self.one_loop = frozenset((*fused, counter.members.output)) if fused else frozenset[str]()
+        """The stages that are computed vector by vector in one loop, if there are several."""
+        self.layers = Layers(traffic, self.row, self.one_loop)
+
+    def group(self, stages: Sequence[StageCounts]) -> GroupWork:
+        """The work of the whole group."""
+        nest = self.counter.nest
+        parallel: Amount = 1.0
+        if self.running.parallel is not None:
+            axis = nest.axes[nest.dim(self.running.parallel)]
+            inter = nest.inter(axis.dim) == self.running.parallel
+            parallel = axis.counts * 1.0 if inter else axis.sizes * 1.0
+        elif self.running.updates_parallel:
+            parallel = inf
+        tiles: Amount = 1.0
+        for axis in nest.axes.values():
+            tiles = tiles * axis.counts
+        first = min(s.work.level for s in stages if s.work is not None)
+        working = (*(0.0,) * first, *map(self.traffic.touched, range(first, len(nest.loops) + 1)))
+        members = self.counter.members
+        past = share_past(members, self.running.past)
+        circulating, chained = circulating_bytes(members), self._chain_of_loop(stages)
+        return GroupWork(parallel, tiles, circulating, self.running.prefetch, working, past, chained)
+
+    def stage(self, counts: StageCounts) -> StageCounts:
+        """The counts of a stage that is not inline, with its work."""
+        counter, name = self.counter, counts.stage
+        run = self.running.stages[name]
+        made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
+        streamed = self.running.stream and name == counter.members.output
+        prefetch = self.running.prefetch > 0
+        ahead = prefetch and self._rows_side_by_side(self._along_row(name, run))
+        key = (
+            "work",
+            counter.keys[name],
+            run,
+            self.row,
+            streamed,
+            prefetch,
+            ahead,
+            made,
+            self.layers.parts.get(name),
+        )
+        found: StageCounts | None = counter.known.get(key)
+        if found is None:
+            found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
+            counter.known[key] = found
+        if name in self.layers.again and found.work is not None:
+            found = found._replace(work=found.work._replace(again=self.layers.again[name]))
+        return found._replace(loads=counts.loads) if counts.loads else found
+
+    def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:
+        rows, steps, singles = self._rows(name, run, points)
+        typed, loads, stores, before = self._code(name, run)
+        is_output = name == self.counter.members.output
+        level = min(self.row, self.counter.nest.first_inter) if is_output else self._level(name)
+        working, loaded, stored = self.layers.states(name, run, level, points, rows)
+        looked_up, table = self.layers.places(name, points, level)
+        if streamed:
+            stored = (0.0,) * len(stored)
+        facts, reads = self.counter.members.facts.stages[name], self.counter.reads[name]
+        across = () if facts.updates else columns(self.counter.members, reads, run, points, rows)
+        return Work(
+            self._fused(name) or is_output,
+            run.lanes,
+            typed,
+            loads,
+            stores,
+            rows,
+            steps,
+            singles,
+            working,
+            loaded,
+            stored,
+            self._run_bytes(name, run, points, rows),
+            self._next(name, run),
+            float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
+            self._torn(facts, run, rows) if streamed else 0.0,
+            self._held(name, run),
+            sum((c.rows for c in across), self._streams(name, run)),
+            level,
+            looked_up,
+            table,
+            asked=self._asked(name, run),
+            columns=across,
+            chain=self._chain(name),
+            before=before,
+        )
+
+    def _chain(self, name: str) -> Chain:
+        """Cycles of the chains of operations of a point of a stage, by way of what is inline in it."""
+        facts, reads = self.counter.members.facts, self.counter.reads[name]
+        if facts.stages[name].updates:
+            return Chain(0.0, 0.0)
+        known = _chains(facts)
+        found = known.get(reads)
+        if found is None:
+            ends: dict[str, Chain] = {}
+            for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
+                before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
+                whole, after = chain(facts.definitions[stage])
+                inside = [(b.whole + after, b.after + after) for b in before]
+                ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
+            found = known[reads] = ends[name]
+        return found
+
+    def _chain_of_loop(self, stages: Sequence[StageCounts]) -> float:
+        """Chain through all stages that are computed in one step."""
+        ends: dict[str, float] = {}
+        for s in stages:
+            if s.work is not None and s.stage in self.one_loop:
+                before = (ends.get(r.producer, 0.0) for r in self.counter.reads[s.stage].reads)
+                ends[s.stage] = max(s.work.chain.whole, max(before, default=0.0) + s.work.chain.after)
+        return max(ends.values(), default=0.0)
+
+    def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:
+        """Rows of the output whose ends are ordinary stores into lines that vectors have been written to past the
+        caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others. Those of a
+        tile do not, but of outputs of the pipeline, whose rows may begin anywhere, by short vectors."""
+        size = facts.bytes_per_point
+        short = run.lanes * size < LINE
+        if run.row is None or facts.extent(facts.storage[0]) * size % LINE == 0:
+            return 0.0
+        if short and facts.name in self.counter.members.facts.graph.outputs:
+            return rows
+        return rows / self.counter.nest.axes[run.row].counts if short or self._clamped(facts.name) else 0.0
+
+    def _clamped(self, name: str) -> bool:
+        """True if the ends of a stage's rows are computed apart: clamps keep inside what they read."""
+        stages = (self.counter.members.facts.definitions[n] for n in (name, *self.counter.reads[name].inlined))
+        return any(s.clamps and s.var == e.storage[0] for e in stages for a in accesses(e) for s in a.spans)
+
+    def _code(self, name: str, run: Run) -> _Code:
+        """Operations, loads and stores of a point."""
+        members, reads = self.counter.members, self.counter.reads[name]
+        known = _codes(members.facts)
+        places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
+        alike = self._alike(name, run)
+        key = (name, run, reads, places, self.layers.parts.get(name), alike)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = self._find_code(name, run, alike)
+        return found
+
+    def _alike(self, name: str, run: Run) -> frozenset[str]:
+        """The stages inline in a stage that are the same for a whole vector of it."""
+        inlined = self.counter.reads[name].inlined
+        if run.lanes == 1 or run.row is None or not inlined:
+            return frozenset()
+        follows = self.counter.members.follows
+        along = follows[name][run.row].var
+        return frozenset(p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
+
+    def _find_code(self, name: str, run: Run, alike: frozenset[str]) -> _Code:
+        members, reads = self.counter.members, self.counter.reads[name]
+        stages = members.facts.stages
+        facts = stages[name]
+        executed = [(n / run.lanes if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
+        typed = together([(1, facts.typed), *executed]) if executed else facts.typed
+        loads = tuple(
+            t if part == 1.0 else t._replace(times=t.times * part)
+            for read, part in self.layers.of_reads(name)
+            for t in l1_transfers.loads(members, read, run, self.registers)
+        )
+        stores = () if run.registers else l1_transfers.stores(facts, run)
+        if not facts.updates:
+            return _Code(typed, loads, stores)
+        ways: list[tuple[Way, float]]
+        ways = [("gathered" if u.looked_up else "aligned", u.iterations / facts.root_points) for u in facts.updates]
+        updated = tuple(Transfer(way, facts.bytes_per_point, times) for way, times in ways)
+        if run.before == run.lanes or not self._reads_before(name):
+            return _Code(typed, (*loads, *updated), (*stores, *updated))
+        first = together([(1, facts.typed_before), *executed])
+        then = together([(1, facts.typed), (-1, facts.typed_before)])
+        return _Code(then, updated, updated, Before(run.before, first, loads, stores))
+
+    def _reads_before(self, name: str) -> bool:
+        """True where all that a stage reads of others is read before its updates."""
+        found = accesses(self.counter.members.facts.definitions[name])
+        return all(a.producer == name or a.definition == 0 for a in found)
+
+    def _streams(self, name: str, run: Run) -> float:
+        """Rows of memory that are walked side by side."""
+        together = self.counter.reads[name].side_by_side
+        rows = 0.0 if run.registers else float(together)
+        for read in self.counter.reads[name].reads:
+            if read.producer not in self.registers:
+                width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
+                rows += max(1.0, read.points * together / (1 + width))
+        return rows
+
+    def _asked(self, name: str, run: Run) -> float:
+        """Software prefetches of one step: of each row of what it reads from outside of the group, but those that the
+        iteration before of the loop around has read, one for each line that its vector spans."""
+        if not self.running.prefetch or run.lanes == 1:
+            return 0.0
+        members, asked = self.counter.members, 0.0
+        effective, around = self.counter.reads[name], self._around(name, run)
+        for read in effective.reads:
+            along = [s for s in read.roughly if s.known and s.var == run.row]
+            if members.is_local(read.producer) or not along:
+                continue
+            size = members.facts.stages[read.producer].bytes_per_point
+            lines = max(1.0, run.lanes * float(abs(along[0].rate)) * size / LINE)
+            rows = read.points / (1 + sum(float(s.width) for s in along))
+            for s in read.roughly:
+                if s.known and s.var is not None and s.var == around:
+                    together = effective.apart.get(s.var, 1)
+                    rows *= min(1.0, max(1.0, abs(float(s.rate)) * together) / s.extent(together))
+            asked += max(1.0 / effective.side_by_side, rows) * lines
+        return asked
+
+    def _around(self, name: str, run: Run) -> str | None:
+        """The dim of a stage whose loop is the next around its row."""
+        nest, follows = self.counter.nest, self.counter.members.follows[name]
+        facts = self.counter.members.facts.stages[name]
+        dims = [d for d in facts.storage if d != run.row and facts.extent(d) > 1]
+        if self._fused(name) or name == self.counter.members.output:
+            moving = [d for d in dims if follows[d].var is not None]
+            return min(moving, key=lambda d: nest.intra(str(follows[d].var)), default=None)
+        return dims[0] if dims else None
+
+    def _held(self, name: str, run: Run) -> tuple[tuple[int, float], ...]:
+        """Vectors kept in registers for a stage from one step to the next, with the bytes of their elements. Of each
+        row that it reads there, those from the furthest ahead of its own, computed by then, to the furthest behind."""
+        held, effective = [], self.counter.reads[name]
+        for read in effective.reads:
+            if read.producer in self.registers:
+                vectors, rows = 0, 1.0
+                for span in read.roughly:
+                    if span.var == run.row and span.lo is not None and span.hi is not None:
+                        vectors += max(0, ceil(span.hi / run.lanes) + ceil(-span.lo / run.lanes))
+                    elif span.known:
+                        rows *= span.extent(1 if span.var is None else effective.apart.get(span.var, 1))
+                size = self.counter.members.facts.stages[read.producer].bytes_per_point
+                held.append((size, vectors * min(rows, read.points * effective.side_by_side)))
+        return tuple(held)
+
+    def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
+        """Bytes in order that a row walks; infinite where the next row goes on where it ends, as those of the group's
+        own buffers do, or is asked for ahead."""
+        members = self.counter.members
+        facts = members.facts.stages[name]
+        if run.row is not None and bytes_apart(facts, run.row) > facts.bytes_per_point:
+            return facts.bytes_per_point  # down a column each is in another row
+        if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
+            return inf
+        along = self._along_row(name, run)
+        if along is None:
+            return inf
+        axis = self.counter.nest.axes[along]
+        length = points / largest(rows, 1.0) * facts.bytes_per_point
+        if self._rows_side_by_side(along):
+            return inf if self.running.prefetch else length
+        if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
+            return inf
+        return chosen(axis.counts > 1, length, inf)
+
+    def _next(self, name: str, run: Run) -> int | None:
+        """The level whose next iteration goes on with a row that a tile breaks off; None where no tile does."""
+        along = self._along_row(name, run)
+        return None if along is None else self.counter.nest.inter(along)
+
+    def _along_row(self, name: str, run: Run) -> str | None:
+        """The dim of the output that a row of the stage follows."""
+        return None if run.row is None else self.counter.members.followed(name, run.row)
+
+    def _rows_side_by_side(self, along: str | None) -> bool:
+        """True if a tile has rows along that dim of the output that are walked at once: the one that goes on where one
+        ends is the next tile's."""
+        nest = self.counter.nest
+        return along is not None and any(a.is_cut for a in nest.axes.values() if nest.intra(a.dim) < nest.intra(along))
+
+    # rows and vectors
+
+    def _rows(self, name: str, run: Run, points: Amount) -> tuple[Amount, Amount, Amount]:
+        """Rows, steps, and points computed one by one; updates run through the rows of what they update."""
+        if run.row is None:
+            return points, points / run.lanes, 0.0
+        rows, steps, singles = self._vectors_of_rows(name, run, run.row, points)
+        return (
+            (rows, points / run.lanes, 0.0)
+            if self.counter.members.facts.stages[name].updates
+            else (rows, steps, singles)
+        )
+
+    def _vectors_of_rows(self, name: str, run: Run, dim: str, points: Amount) -> tuple[Amount, Amount, Amount]:
+        counter, facts = self.counter, self.counter.members.facts.stages[name]
+        span = counter.members.follows[name][dim]
+        if span.var is None or not span.known:
+            length = float(span.extent(1) if span.known else facts.extent(dim))
+            return self._cut(points / length, length, run.lanes)
+        axis, line = counter.nest.axes[span.var], counter.members.line(span, facts.extent(dim))
+        around = state(counter.nest, axis.dim, self._level(name))
+        if around == POINT:
+            return self._cut(points / line.mean_window(), float(line.window()), run.lanes)
+        if around == WHOLE:
+            length = float(line.extent(axis.extent))
+            return self._cut(points / length, length, run.lanes)
+        full, last = line.extent(axis.sizes) * 1.0, line.extent(axis.last) * 1.0
+        row = points / ((axis.counts - 1) * full + last)  # rows of the image
+        first = self._cut(row * (axis.counts - 1), full, run.lanes)
+        second = self._cut(row, last, run.lanes)
+        return first[0] + second[0], first[1] + second[1], first[2] + second[2]
+
+    def _level(self, name: str) -> int:
+        """The level at which a row of the stage is seen whole: where it is computed, but in the row of the output."""
+        if name == self.counter.members.output:
+            return self.counter.nest.first_inter
+        return max(self.counter.levels[name].compute, self.row)
+
+    def _fused(self, name: str) -> bool:
+        """True if a stage is computed vector by vector in the row of the output."""
+        return name != self.counter.members.output and self.counter.levels[name].compute < self.row
+
+    @staticmethod
+    def _cut(rows: Amount, length: Amount, lanes: int) -> tuple[Amount, Amount, Amount]:
+        """Rows of one length: the last vector of a row begins early, where the row is not shorter than a vector."""
+        if lanes == 1:
+            return rows, rows * length, rows * 0.0
+        vectors = ceiling(length / lanes)
+        short = length < lanes
+        return rows, rows * chosen(short, 0.0, vectors), rows * chosen(short, length, 0.0)

@@ -1,0 +1,37 @@
+"""Names that a document declares, as expressions see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
+
+from tilesmith.scheduler.ir.pipeline.pipeline import Param
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """An input or stage as its readers see it. A type is None where it is not known because of an error."""
+
+    is_input: bool
+    dims: tuple[str, ...]
+    types: tuple[ScalarType | None, ...]
+
+
+@dataclass(slots=True)
+class Names:
+    """All declarations. `broken` are names whose declarations are wrong: reading them is no second error."""
+
+    params: Mapping[str, Param]
+    readables: dict[str, Readable]
+    broken: set[str] = field(default_factory=set)
+
+
+def close_to(name: str, known: Iterable[str]) -> str | None:
+    """A hint that offers the nearest known name, if one is near."""
+    # Of names of about the same length, and not of thousands: comparing costs more than looking.
+    alike = islice((k for k in known if abs(len(k) - len(name)) <= 3), 100)
+    matches = get_close_matches(name[:64], list(alike), n=1, cutoff=0.6)
+    return f"did you mean {matches[0]!r}?" if matches else None

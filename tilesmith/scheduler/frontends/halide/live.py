@@ -1,0 +1,203 @@
+"""Live Halide objects: a pipeline of Halide's Python as a document of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tilesmith.scheduler.errors import DocumentError, Problem, TilesmithError
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.frontends.halide.document import Draft, ImageFacts, Obstacle, ParamFacts, draft
+from tilesmith.scheduler.frontends.halide.serialized import BadBuffer, HalideProgram, HalideType, read
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+
+Live: TypeAlias = Any
+"""An object of Halide: its package has no types."""
+
+
+class HalideMissing(TilesmithError):
+    """The package halide is not installed."""
+
+    code = "halide_missing"
+
+    def __init__(self, why: str = "the package halide is not installed") -> None:
+        super().__init__(f"{why}: pip install 'halide>=21,<22'")
+
+
+class NotExpressible(TilesmithError):
+    """The pipeline has what no document can say. `obstacles` has everything that was found."""
+
+    code = "not_expressible"
+
+    def __init__(self, obstacles: Sequence[Obstacle]) -> None:
+        super().__init__("\n".join(str(o) for o in obstacles))
+        self.obstacles = tuple(obstacles)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A pipeline that was read from Halide.
+
+    `document` is as written, `pipeline` what it means. `remarks` say what is not quite the same. `funcs` has the name
+    of every stage's Func; `buffers` the Buffers inside of the pipeline by the names of the inputs that they became.
+    """
+
+    pipeline: Pipeline
+    document: Mapping[str, Any]
+    remarks: tuple[str, ...]
+    funcs: Mapping[str, str]
+    buffers: Mapping[str, str]
+    draft: Draft
+
+
+def import_halide() -> Any:
+    """The package halide. Raises HalideMissing."""
+    try:
+        import halide
+    except ImportError:
+        raise HalideMissing from None
+    if not hasattr(halide, "serialize_pipeline"):
+        raise HalideMissing("this version of the package halide cannot write down its pipelines, 21 can")
+    return halide
+
+
+def from_halide(
+    outputs: Live, estimates: Mapping[Live, Sequence[Sequence[int]]] | None = None, name: str | None = None
+) -> Imported:
+    """The pipeline that computes `outputs`: a Func, several, or a Pipeline of Halide.
+
+    `estimates` are (min, extent) per dim, by the Func or ImageParam or its name; those that the Funcs and ImageParams
+    have (set_estimates) need not be said again. `name` is that of the pipeline; without it, that of the first output.
+    The Halide objects are not changed. Raises HalideMissing, NotExpressible, and TypeError for other arguments.
+    """
+    import_halide()
+    whole = as_pipeline(outputs)
+    program, parameters = serialized(whole)
+    images = {p.name(): _image_facts(p, program) for p in parameters if p.is_buffer()}
+    images |= {b.name: ImageFacts(b.type, tuple((lo, n) for lo, n, _ in b.dims), tuple(s for _, _, s in b.dims))
+               for b in program.buffers.values()}  # fmt: skip
+    scalars = {p.name(): _param_facts(p) for p in parameters if not p.is_buffer()}
+    spans = {key if isinstance(key, str) else key.name(): value for key, value in (estimates or {}).items()}
+    result = draft(program, images, scalars, spans, name)
+    if result.obstacles:
+        raise NotExpressible(result.obstacles)
+    try:
+        pipeline = load(result.document)
+    except DocumentError as error:
+        raise NotExpressible([_obstacle(p, result) for p in error.problems]) from None
+    return Imported(pipeline, result.document, tuple(result.remarks), dict(result.funcs), dict(result.buffers), result)
+
+
+def as_pipeline(outputs: Live) -> Live:
+    """A Halide Pipeline of what a user has in hand. Raises TypeError."""
+    hl = import_halide()
+    if isinstance(outputs, hl.Pipeline):
+        return outputs
+    found = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+    if not found or not all(isinstance(f, hl.Func) for f in found):
+        kinds = ", ".join(sorted({type(f).__name__ for f in found})) or "nothing"
+        raise TypeError(f"expected a Func, several, or a Pipeline of Halide, not {kinds}")
+    return hl.Pipeline(found)
+
+
+def funcs_of(whole: Live) -> dict[str, Live]:
+    """Every Func of a Halide Pipeline, by name."""
+    hl = import_halide()
+    found: dict[str, Live] = {}
+    index = 0
+    while True:
+        try:
+            func = whole.get_func(index)
+        except hl.HalideError:
+            return found
+        found[func.name()] = func
+        index += 1
+
+
+def serialized(whole: Live) -> tuple[HalideProgram, list[Live]]:
+    """A Halide Pipeline as data, and its Parameters. Raises NotExpressible where Halide cannot write it."""
+    hl = import_halide()
+    try:
+        data, parameters = hl.serialize_pipeline(whole, get_params=True)
+        return read(bytes(data)), list(parameters.values())
+    except (hl.HalideError, BadBuffer) as error:
+        raise NotExpressible([Obstacle("pipeline", "", " ".join(str(error).split()))]) from None
+
+
+def _halide_type(t: Live) -> HalideType:
+    code = re.sub(r".*\.", "", str(t.code())).lower()
+    return HalideType(code, t.bits(), t.lanes())
+
+
+def _image_facts(p: Live, program: HalideProgram) -> ImageFacts:
+    dims = range(p.dimensions())
+    return ImageFacts(
+        _halide_type(p.type()),
+        tuple((_integer(p.min_constraint_estimate(d)), _integer(p.extent_constraint_estimate(d))) for d in dims),
+        tuple(_integer(p.stride_constraint(d)) for d in dims),
+    )
+
+
+def _param_facts(p: Live) -> ParamFacts:
+    t = _halide_type(p.type())
+    given = [_value(e, t) for e in (p.default_value(), _set_value(p), p.estimate()) if e is not None]
+    default = next((v for v in given if v is not None), None)
+    least, most = _value(p.min_value(), t), _value(p.max_value(), t)
+    if (t.code, t.bits) == ("uint", 1):
+        return ParamFacts(t, None if default is None else bool(default), None, None)
+    if default is not None and ((least is not None and default < least) or (most is not None and default > most)):
+        default = None
+    return ParamFacts(t, default, least, most)
+
+
+def _set_value(p: Live) -> Live:
+    """The value that a Param has been given; None where it has none."""
+    try:
+        return p.scalar_expr()
+    except import_halide().HalideError:
+        return None
+
+
+def _integer(e: Live) -> int | None:
+    """The value of a constant integer Expr."""
+    found = re.search(r": (?:\(\w+\))?(-?\d+)>?$", repr(e)) if e.defined() else None
+    return int(found[1]) if found else None
+
+
+def _value(e: Live, t: HalideType) -> int | float | None:
+    """The value of a constant Expr; None of any other, and of one that is not defined."""
+    if not e.defined() or re.search(r"[A-Za-z_]\w*\(", str(e)):
+        return None
+    try:
+        value: int | float = import_halide().evaluate(e)
+    except import_halide().HalideError:
+        return None
+    return value if t.code == "float" else int(value)
+
+
+def _obstacle(problem: Problem, result: Draft) -> Obstacle:
+    """The first error of the document, said of the Func that it comes from."""
+    parts = problem.pointer.split("/")[1:]
+    func, place = "pipeline", ""
+    expression = None
+    if len(parts) > 1 and parts[0] in ("stages", "inputs") and parts[1].isdigit():
+        entry = result.document[parts[0]][int(parts[1])]
+        func = result.funcs.get(entry["name"], entry["name"])
+        place = f".update({parts[3]})" if parts[2:3] == ["updates"] and len(parts) > 3 else ""
+        expression = _at(entry, parts[2:])
+    return Obstacle(func, place, problem.message.rstrip("."), expression, problem.hint)
+
+
+def _at(entry: Any, path: Iterable[str]) -> str | None:
+    for part in path:
+        try:
+            entry = entry[int(part)] if isinstance(entry, list) else entry[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            return None
+    text = str(entry)
+    return None if not isinstance(entry, str) else text if len(text) <= 120 else f"{text[:120]}..."
+
+
+__all__ = ["HalideMissing", "Imported", "NotExpressible", "as_pipeline", "from_halide", "funcs_of"]

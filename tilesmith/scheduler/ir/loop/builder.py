@@ -1,0 +1,288 @@
+"""The builder of statements in nested scopes. A value is computed once, in the outermost scope where its operands
+exist: common subexpressions and loop invariants need no pass of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilesmith.platforms.base import VectorUnit
+from tilesmith.scheduler.ir.index import Index, modulo, sym
+from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
+from tilesmith.scheduler.ir.loop.program import Define, Let, RowPointer, Statement
+from tilesmith.scheduler.ir.loop.traversal import operands_of
+from tilesmith.scheduler.ir.loop.values import Buffer, Operand, Pointer, Value
+from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
+from tilesmith.scheduler.ir.schedule.schedule import Vector
+
+WIDEST_VECTOR_BYTES = 64
+"""Wider vectors are more than four registers of the smallest machines."""
+MOST_REGISTERS = 4
+"""A vector takes at most so many of wider ones."""
+
+
+_NOTHING = object()
+OF_64_BYTES = VectorUnit(64, 64, True)
+
+
+class TooWide(Exception):
+    """A value of the vector is wider than compilers handle well, or no register has two of its elements: fewer lanes
+    are needed, or none."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """The statements of a block, and the values computed there by what they are. A `conditional` one may not run."""
+
+    conditional: bool = False
+    statements: list[Statement] = field(default_factory=list)
+    table: dict[object, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point to go back to."""
+
+    depth: int
+    sizes: tuple[tuple[int, int], ...]
+
+
+class Builder:
+    """See the module."""
+
+    def __init__(self, strict: bool = False, vectors: VectorUnit = OF_64_BYTES, line_bytes: int = 64) -> None:
+        self.strict = strict  # whether floats are computed in the order that is written
+        self.scopes: list[Scope] = [Scope()]
+        self.vectors = vectors
+        self.line_bytes = line_bytes
+        self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * vectors.register_bytes)
+        self.depths: dict[str, int] = {}
+        self.alignments: dict[tuple[str, Vector | None], int] = {}  # what a stage's vectors had to be aligned to
+        self.data: set[str] = set()  # indices that were values: what an image or a stage holds
+        self.expected: Callable[[Index], int] = lambda _: 1  # an index at the estimates
+        self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
+        self.splitting = False  # whether rows may be written once for each remainder of an index
+        self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
+        self.prefetch = 0  # how many bytes ahead along their rows vectors ask for what they read
+        self.asks_again = False  # and once more, when it comes from the second level of caches
+        self.rows_ahead: Mapping[str, Mapping[int, int]] = {}  # and how many rows in dims of what they read
+        self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
+        self.values: dict[str, Index] = {}  # of indices that have a name
+        self._numbers: dict[object, int] = {}
+        self._counts: dict[str, int] = {}
+        self._bases: dict[str, str] = {}  # of names, by hint
+
+    # names ------------------------------------------------------------
+
+    def fresh(self, hint: str) -> str:
+        """A C name made of `hint` that nothing else has. It always ends in a number, so it collides with no keyword and
+        no library function, and does not begin as the macros of <math.h> do that end in one, such as M_PI_2."""
+        base = self._bases.get(hint) or self._bases.setdefault(hint, _base(hint))
+        n = self._counts.get(base, 0)
+        self._counts[base] = n + 1
+        return f"{base}_{n}"
+
+    def number(self, key: object) -> int:
+        """The number that stands for `key` in the program."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    # scopes ------------------------------------------------------------
+
+    @property
+    def depth(self) -> int:
+        """The depth of the scope that is open."""
+        return len(self.scopes) - 1
+
+    @property
+    def guard(self) -> int:
+        """The depth that loads stay inside: further out their place may not exist."""
+        return max((n for n, s in enumerate(self.scopes) if s.conditional), default=0)
+
+    def emit(self, statement: Statement) -> None:
+        """Appends to the open scope."""
+        self.scopes[-1].statements.append(statement)
+
+    @contextmanager
+    def scope(self, conditional: bool = False) -> Iterator[list[Statement]]:
+        """A nested block; the caller wraps the list it gets into a loop when it is done."""
+        opened = Scope(conditional)
+        self.scopes.append(opened)
+        try:
+            yield opened.statements
+        finally:
+            self.scopes.pop()
+
+    def condition(self) -> AbstractContextManager[list[Statement]]:
+        """The scope of a block that runs only where a condition holds: no load moves out of it."""
+        return self.scope(conditional=True)
+
+    @contextmanager
+    def outside(self, depth: int) -> Iterator[None]:
+        """The open scope is the one at `depth`: what is built there runs before the blocks that are open inside of
+        it, and whether or not these run."""
+        inside = self.scopes[depth + 1 :]
+        del self.scopes[depth + 1 :]
+        try:
+            yield
+        finally:
+            self.scopes += inside
+
+    @contextmanager
+    def granting(self) -> Iterator[list[Index]]:
+        """Vectors built inside may rely on what they note in `given`: where it does not hold scalars run."""
+        outside, self.given = self.given, []
+        try:
+            yield self.given
+        finally:
+            self.given = outside
+
+    def mark(self) -> Mark:
+        """Remembers the state, for `rollback`."""
+        return Mark(self.depth, tuple((len(s.statements), len(s.table)) for s in self.scopes))
+
+    def rollback(self, mark: Mark) -> None:
+        """Forgets everything since `mark`."""
+        del self.scopes[mark.depth + 1 :]
+        for scope, (statements, entries) in zip(self.scopes, mark.sizes, strict=True):
+            del scope.statements[statements:]
+            while len(scope.table) > entries:
+                scope.table.popitem()
+
+    # values ------------------------------------------------------------
+
+    def register_lanes(self, type_: ScalarType) -> int:
+        """The number of elements of a type in a register."""
+        return self.vectors.register_bytes // type_.bytes
+
+    def declare(self, name: str, depth: int | None = None) -> Index:
+        """The symbol `name`, defined in the open scope (or at `depth`)."""
+        self.depths[name] = self.depth if depth is None else depth
+        return sym(name)
+
+    def depth_of(self, operand: Operand | str) -> int:
+        """The outermost depth at which `operand` exists."""
+        depths = self.depths
+        if isinstance(operand, Index):
+            deepest = 0
+            for name in operand.symbols():
+                depth = depths.get(name, 0)
+                if depth > deepest:
+                    deepest = depth
+            return deepest
+        if isinstance(operand, Value):
+            return depths.get(operand.name, 0)
+        if isinstance(operand, str):
+            return depths.get(operand, 0)
+        inside = 0 if operand.vector is None else self.depth_of(operand.vector)
+        return max(inside, self.depth_of(operand.base))
+
+    def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
+        """The value that `make` returns, made once for `key` in the scope at `depth`."""
+        table = self.scopes[depth].table
+        found = table.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = table[key] = make()
+        return found
+
+    def recall(self, key: object) -> object | None:
+        """The value that some open scope remembers for `key`."""
+        for scope in reversed(self.scopes):
+            if key in scope.table:
+                return scope.table[key]
+        return None
+
+    def let(self, value: Index, hint: str) -> Index:
+        """`value` under a name, unless it is simple enough to be written out wherever it is used."""
+        if value.is_short:
+            return value
+        depth = self.depth_of(value)
+
+        def make() -> Index:
+            name = self.fresh(hint)
+            self.values[name] = value
+            self.scopes[depth].statements.append(Let(name, value))
+            return self.declare(name, depth)
+
+        found = self.remember(depth, ("let", value), make)
+        assert isinstance(found, Index)
+        return found
+
+    def define(
+        self,
+        op: Operation,
+        type_: ScalarType,
+        lanes: int = 1,
+        hint: str = "t",
+        mask_bits: int = 0,
+        pinned: bool = False,
+        at_least: int = 0,
+    ) -> Value:
+        """The value of `op`; the same value for the same question, in a scope no further out than `at_least`.
+        `pinned` values stay in the open scope and are not shared (loads from memory that is being written). Raises
+        TooWide."""
+        size = max(type_.bytes, mask_bits // 8)
+        if lanes > 1 and (lanes * size > self.widest or 2 * size > self.vectors.register_bytes):
+            raise TooWide
+        depth = self.depth if pinned else max([at_least, *(self.depth_of(x) for x in operands_of(op))])
+
+        def make() -> Value:
+            result = Value(type_, lanes, self.fresh(hint), None, mask_bits)
+            self.depths[result.name] = depth
+            self.scopes[depth].statements.append(Define(result, op))
+            return result
+
+        if pinned:
+            return make()
+        found = self.remember(depth, (op, type_, lanes), make)
+        assert isinstance(found, Value)
+        return found
+
+    def row(self, buffer: Buffer, offset: Index) -> Pointer:
+        """The pointer to the row of `buffer` at `offset` elements."""
+        depth = max(self.depth_of(offset), self.depth_of(buffer.pointer))
+        if offset.is_const and offset.const == 0:
+            return buffer.pointer
+
+        def make() -> Pointer:
+            result = Pointer(self.fresh(buffer.stage))
+            self.depths[result] = depth
+            self.scopes[depth].statements.append(RowPointer(result, buffer, offset))
+            return result
+
+        found = self.remember(depth, ("row", buffer.pointer, offset), make)
+        assert isinstance(found, Pointer)
+        return found
+
+    def remainder(self, a: Index, divisor: Index | int) -> Index:
+        """a % divisor: a number where it holds in the open scope."""
+        result = modulo(a, divisor)
+        if self.remainders and len(result.terms) == 1 and result.terms[0][0].kind == "mod":
+            inner, by = result.terms[0][0].args
+            known = self.remainders.get((inner - inner.const, by.const)) if by.is_const else None
+            if known is not None:
+                return Index((known + inner.const) % by.const)
+        return result
+
+    def as_index(self, value: Value) -> Index:
+        """A scalar integer value as an index."""
+        if value.literal is not None:
+            return Index(int(value.literal))
+        name = self.define(ToIndex(value), INT32, hint="i").name
+        self.data.add(name)
+        return sym(name)
+
+
+def _base(hint: str) -> str:
+    base = re.sub(r"[^A-Za-z0-9_]", "_", hint).strip("_") or "v"
+    return "v" + base if base[0].isdigit() or base.startswith("M_") else base
+
+
+def literal(value: int | float | bool, type_: ScalarType) -> Value:
+    """A literal of that type, rounded to it."""
+    if type_.is_float:
+        return Value(type_, 1, "", float(np.float32(value)) if type_.bits == 32 else float(value))
+    return Value(type_, 1, "", bool(value) if type_.kind == "bool" else int(value))

@@ -1,0 +1,306 @@
+"""Operations of the loop IR: what a definition computes. Each is compared by value, and has no effect; its operands are
+values, indices and pointers to rows, everything else of it is constant.
+
+Scalars among the operands of a vector operation stand for all lanes. Semantics of operators and functions are those of
+`tilesmith.scheduler.ir.pipeline.semantics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.values import LaneOffset, Pointer, Value
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+
+# element by element ------------------------------------------------------------
+
+UnaryOperator: TypeAlias = Literal["-", "~", "not"]
+BinaryOperator: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"]
+Comparison: TypeAlias = Literal["<", "<=", "==", "!=", ">=", ">"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op` of a value: of bools `not`, of numbers the others."""
+
+    op: UnaryOperator
+    a: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`a op b`, both of the result's type but the count of a shift; of bools `&`, `|` and `^` only."""
+
+    op: BinaryOperator
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`a op b`, of values of one type; the result is a bool."""
+
+    op: Comparison
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """`a and b`, `a or b`, of bools; both are evaluated."""
+
+    op: Literal["and", "or"]
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`a` where the condition holds, else `b`."""
+
+    condition: Value
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A built-in function of the pipeline language."""
+
+    function: str
+    args: tuple[Value, ...]
+
+
+# conversions ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The value as the result's type: integers wrap, or go to the nearest one where `saturate`; floats are truncated,
+    saturate, and NaN is 0."""
+
+    a: Value
+    saturate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Floats whose integer part fits the result's type, as integers of no more bits."""
+
+    a: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """The lanes of two vectors of integers, or of masks, as half as wide: their low halves."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeMask:
+    """A mask of elements of another size."""
+
+    a: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """A scalar in all lanes."""
+
+    a: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The value itself, under another name: what it holds now, where it is an accumulator."""
+
+    a: Value
+
+
+# across lanes ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """The lanes `picks` of two vectors of one type, the lanes of the second numbered after those of the first."""
+
+    a: Value
+    b: Value
+    picks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DotPairs:
+    """Sums of two neighbouring products of int16 in int32. A scalar `b` of 32 bits has the factors of every pair."""
+
+    a: Value
+    b: Value
+
+
+# indices ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FromIndex:
+    """An index as an int32."""
+
+    at: Index
+
+
+@dataclass(frozen=True, slots=True)
+class ToIndex:
+    """A scalar integer as an index: the result is the symbol of its name."""
+
+    a: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """`at + pattern[lane]`; wraps."""
+
+    at: Index
+    pattern: tuple[int, ...]
+
+
+# memory ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`row[at]`; of a vector, that and the elements after it."""
+
+    row: Pointer
+    at: Index
+
+
+@dataclass(frozen=True, slots=True)
+class ClampedLoad:
+    """Clamped contiguous load: `row[at]` and the elements after it, of which `first` to `last` exist; lanes beyond have
+    any of these."""
+
+    row: Pointer
+    at: Index
+    first: Index
+    last: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Elements at `row[sum of offsets]`, lane by lane."""
+
+    row: Pointer
+    offsets: tuple[LaneOffset, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GatherPairs:
+    """Half of the lanes of a gather, the first or the second, each followed by its right neighbour in memory."""
+
+    row: Pointer
+    offsets: tuple[LaneOffset, ...]
+    half: int
+
+
+@dataclass(frozen=True, slots=True)
+class GatherFours:
+    """Every fourth lane of a gather from `part` on, each followed by its three right neighbours in memory."""
+
+    row: Pointer
+    offsets: tuple[LaneOffset, ...]
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
+class MonotoneGather:
+    """Elements at `row[at]`, of neighbours that are clamped. The row is at least a vector long where `enough` is not
+    negative; `last` is the last place where a whole vector fits."""
+
+    row: Pointer
+    at: Value
+    enough: Index
+    last: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Elements of a table of bytes at unsigned places, in one vector of bytes or two of 16 bits. The table has all of
+    its `parts` of 128 elements where no index of `whole` is negative."""
+
+    row: Pointer
+    at: tuple[Value, ...]
+    whole: tuple[Index, ...]
+    parts: int
+
+
+# alignment ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedElements:
+    """Elements between the vector of memory that `row[at]` is in and it: so many of each vector are stored with the
+    next. 0 where vectors are stored as they are."""
+
+    row: Pointer
+    at: Index
+    element: ScalarType
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsIntoLine:
+    """Vectors of memory between the beginning of a line and the one that `row[at]` is in."""
+
+    row: Pointer
+    at: Index
+    element: ScalarType
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Misalignment:
+    """Elements between the beginning of a line and `row[at]`, where there are streaming stores; else 0."""
+
+    row: Pointer
+    at: Index
+    element: ScalarType
+
+
+Operation: TypeAlias = (
+    Unary
+    | Binary
+    | Compare
+    | Logical
+    | Select
+    | Call
+    | Cast
+    | Truncate
+    | Narrow
+    | ResizeMask
+    | Broadcast
+    | Copy
+    | Shuffle
+    | DotPairs
+    | FromIndex
+    | ToIndex
+    | Lanes
+    | Load
+    | ClampedLoad
+    | Gather
+    | GatherPairs
+    | GatherFours
+    | MonotoneGather
+    | Lookup
+    | CarriedElements
+    | VectorsIntoLine
+    | Misalignment
+)
+
+
+def told_by_vectors(offsets: Sequence[LaneOffset], lanes: int) -> bool:
+    """Whether vectors tell where the lanes of a gather are, each of them as it is."""
+    return all(g.within is None and g.lane.vector is not None and g.lane.vector.lanes == lanes for g in offsets)

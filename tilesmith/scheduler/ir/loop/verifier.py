@@ -1,0 +1,375 @@
+"""Verifier of the loop IR: definitions before uses, types and lanes, ranks of buffers, and no race in a parallel loop.
+
+It asks of a program what holds whatever the sizes are; that no access leaves its buffer is what the interpreter
+(`tilesmith.scheduler.ir.loop.interpreter`) checks as it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.printer import buffers_of, print_statement
+from tilesmith.scheduler.ir.loop.program import (
+    Accumulator,
+    Allocate,
+    Assign,
+    AssignIndex,
+    Bind,
+    Body,
+    CopyOut,
+    Define,
+    Fence,
+    Free,
+    If,
+    Loop,
+    MutableIndex,
+    Program,
+    RowPointer,
+    Scatter,
+    Scratch,
+    Statement,
+    Store,
+    Stores,
+    StreamAligned,
+    StreamLine,
+)
+from tilesmith.scheduler.ir.loop.traversal import (
+    assigned,
+    defined,
+    defined_inside,
+    names_of,
+    operands,
+    operands_of,
+    regions,
+    used,
+    values_of,
+    walk,
+)
+from tilesmith.scheduler.ir.loop.values import Buffer, LaneOffset, Pointer, Value
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, INT32, INT64, UINT8
+
+
+class VerificationError(AssertionError):
+    """A program that breaks a rule of the loop IR: says the loops around, the statement, and the rule."""
+
+
+def verify(program: Program) -> None:
+    """Raises VerificationError unless the program keeps every rule."""
+    scope = _Scope(dict.fromkeys(_given(program)))
+    for a in program.params:
+        scope.names[a.c_name] = Value(a.type, 1, a.c_name)
+    for block in (program.derivation, program.bounds):
+        _block(block, scope)
+    for name, box in program.required:
+        for x in (x for ends in box for x in ends):
+            _known(x.symbols(), scope, f"required {name}")
+    for b in program.buffers:
+        scope.names[b.pointer] = b
+    for b in buffers_of(program):
+        _require(_is_regular(b), f"@{b.pointer}", "a buffer has an origin, a stride, a ring and an extent a dim")
+    _block(program.body, scope)
+
+
+def _given(p: Program) -> Iterator[str]:
+    """The symbols that a call gives: mins, extents, origins and strides of images, integer params."""
+    for a in p.arguments:
+        for d in a.dims:
+            yield from (f"{a.name}.{which}.{d}" for which in ("min", "extent"))
+            yield from (f"{a.c_name}.{which}.{d}" for which in ("origin", "extent", "stride"))
+    yield from (f"param.{p.name}" for p in (*p.params, *p.derived))
+
+
+def _is_regular(b: Buffer) -> bool:
+    n = len(b.dims)
+    rings = all(r is None or (r > 0 and r & (r - 1) == 0) for r in b.ring)
+    return rings and all(len(x) == n for x in (b.origin, b.stride, b.ring, b.extent)) and b.unit < max(n, 1)
+
+
+# scopes ------------------------------------------------------------
+
+
+Meaning = Value | Buffer | None
+"""What a name is: a value, a pointer into a buffer, or an integer."""
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The names that are known, those that may be given another value, those that differ from iteration to iteration of
+    the parallel loop that is open, and those from outside of it."""
+
+    names: dict[str, Meaning]
+    mutable: set[str] = field(default_factory=set)
+    varying: set[str] = field(default_factory=set)
+    shared: frozenset[str] = frozenset()
+    parallel: bool = False
+    path: tuple[str, ...] = ()
+
+    def inside(self, s: Statement) -> _Scope:
+        """The scope of a block of `s`."""
+        line = print_statement(_without_blocks(s)) if regions(s) else ""
+        return replace(
+            self,
+            names=dict(self.names),
+            mutable=set(self.mutable),
+            varying=set(self.varying),
+            path=(*self.path, line.removesuffix(" {\n}")),
+        )
+
+
+def _without_blocks(s: Statement) -> Statement:
+    return replace(s, body=(), otherwise=()) if isinstance(s, If) else replace(s, body=()) if isinstance(s, Loop) else s
+
+
+def _require(holds: bool, place: str, rule: str) -> None:
+    if not holds:
+        raise VerificationError(f"{place}: {rule}")
+
+
+def _known(names: Iterable[str], scope: _Scope, place: str) -> None:
+    for name in names:
+        _require(name in scope.names, place, f"'{name}' is not defined here")
+
+
+# statements ------------------------------------------------------------
+
+
+def _block(body: Body, scope: _Scope) -> None:
+    for s in body:
+        place = " / ".join((*scope.path, print_statement(_without_blocks(s)).split("\n")[0].removesuffix(" {")))
+        _known(used(s), scope, place)
+        _statement(s, scope, place)
+        varies = not scope.varying.isdisjoint(used(s))
+        for name in defined(s):
+            _require(name not in scope.names, place, f"'{name}' is defined already")
+            scope.names[name] = _meaning(s, name)
+            if varies:
+                scope.varying.add(name)
+        if (target := assigned(s)) is not None and varies:
+            scope.varying.add(target)
+        if isinstance(s, Accumulator | MutableIndex):
+            scope.mutable.update(defined(s))
+        for region in regions(s):
+            _block(region, _opened(s, scope, place))
+
+
+def _meaning(s: Statement, name: str) -> Meaning:
+    match s:
+        case Define() | Accumulator():
+            return s.result
+        case RowPointer():
+            return s.buffer
+        case Bind():
+            return next(m.buffer for m in s.scratch.buffers if m.buffer.pointer == name)
+        case Allocate():
+            return s.memory.buffer if s.memory.buffer.pointer == name else None
+        case _:
+            return None
+
+
+def _opened(s: Statement, scope: _Scope, place: str) -> _Scope:
+    """The scope of a block of `s`."""
+    inside = scope.inside(s)
+    if not isinstance(s, Loop):
+        return inside
+    if s.parallel:
+        _require(not scope.parallel, place, "a parallel loop stands in another")
+        inside.parallel, inside.shared, inside.varying = True, frozenset(scope.names), set()
+        if any(isinstance(x, StreamAligned | StreamLine) for x in walk(s.body)):
+            _require(isinstance(s.body[-1], Fence), place, "the iterations stream and end without a fence")
+    # an index that the body moves differs in the iterations, too, from its first use on
+    moved = {t for x in walk(s.body) if (t := assigned(x)) is not None and not inside.varying.isdisjoint(used(x))}
+    inside.varying |= moved
+    for name in defined_inside(s):
+        _require(name not in scope.names, place, f"'{name}' is defined already")
+        inside.names[name] = None
+        if s.parallel or not scope.varying.isdisjoint(used(s)):
+            inside.varying.add(name)
+    return inside
+
+
+def _statement(s: Statement, scope: _Scope, place: str) -> None:
+    match s:
+        case Define():
+            _operation(s.result, s.op, scope, place)
+            if not isinstance(s.op, ops.ToIndex):
+                _require(_is_regular_value(s.result), place, "lanes are a power of two, and only masks have mask bits")
+        case Accumulator():
+            _typed((s.start,), s.result, place)
+        case Assign():
+            _assignable(s.target.name, scope, place)
+            _require(scope.names[s.target.name] == s.target, place, "the accumulator is of another type")
+            _typed((s.value,), s.target, place)
+        case AssignIndex():
+            _assignable(s.name, scope, place)
+        case RowPointer():
+            _require(scope.names[s.buffer.pointer] == s.buffer, place, "the pointer is that of another buffer")
+        case Loop():
+            _require(s.step.is_const and s.step.const > 0, place, "a step is a positive number")
+        case If():
+            if s.condition is not None:
+                _require(s.condition.type == BOOL and s.condition.lanes == 1, place, "a condition is one bool")
+        case Scratch() | Allocate() | Free() | CopyOut():
+            _require(not scope.parallel, place, "memory of the call is a matter of one thread")
+        case _:
+            if isinstance(s, Stores):
+                _stored(s, scope, place)
+    for x in _values_in(s):
+        known = scope.names.get(x.name)
+        same = x.literal is not None or known == x
+        _require(same, place, f"'%{x.name}' is of another type here")
+
+
+def _values_in(s: Statement) -> Iterator[Value]:
+    if isinstance(s, Define):
+        yield from values_of(s.op)
+    elif isinstance(s, Stores):
+        yield s.value
+    elif isinstance(s, Accumulator):
+        yield s.start
+    elif isinstance(s, Assign):
+        yield s.value
+
+
+def _is_regular_value(v: Value) -> bool:
+    power = v.lanes > 0 and v.lanes & (v.lanes - 1) == 0
+    return power and bool(v.mask_bits) == (v.type == BOOL and v.lanes > 1)
+
+
+def _assignable(name: str, scope: _Scope, place: str) -> None:
+    _require(name in scope.mutable, place, f"'{name}' is not one of what changes")
+    _require(name not in scope.shared, place, f"race: '{name}' is one for all iterations of the parallel loop")
+
+
+def _stored(s: Stores, scope: _Scope, place: str) -> None:
+    _require(scope.names[s.row] == s.buffer, place, "the pointer is that of another buffer")
+    _require(s.value.type == s.buffer.type, place, f"elements of @{s.buffer.pointer} are {s.buffer.type}")
+    match s:
+        case Store():
+            pass
+        case Scatter():
+            _offsets(s.offsets, s.value.lanes, place)
+        case StreamAligned():
+            same = s.before.type == s.value.type and s.before.lanes == s.value.lanes == s.picks.lanes
+            _require(same and s.value.lanes > 1, place, "vectors that are joined have the same lanes")
+        case StreamLine():
+            _require(s.value.lanes > 1, place, "what streams is a vector")
+        case _:
+            assert_never(s)
+    if scope.parallel and s.row in scope.shared:
+        at = s.offsets if isinstance(s, Scatter) else s.index
+        varies = any(not scope.varying.isdisjoint(names_of(x)) for x in operands(at))
+        _require(varies, place, "race: every iteration of the parallel loop stores to this place")
+    elif scope.parallel and s.buffer.where != "thread":
+        _require(s.row in scope.varying or _varies(s, scope), place, "race: every iteration of the loop stores here")
+
+
+def _varies(s: Stores, scope: _Scope) -> bool:
+    return any(
+        not scope.varying.isdisjoint(names_of(x)) for x in operands(s.offsets if isinstance(s, Scatter) else s.index)
+    )
+
+
+# operations ------------------------------------------------------------
+
+
+def _typed(args: Iterable[Value], r: Value, place: str) -> None:
+    """Operands of the result's type, of its lanes or scalars."""
+    for a in args:
+        _require(a.type == r.type, place, f"an operand is {a.type}, the result {r.type}")
+        _require(a.lanes in (1, r.lanes), place, f"an operand has {a.lanes} lanes, the result {r.lanes}")
+
+
+def _offsets(offsets: Iterable[LaneOffset], lanes: int, place: str) -> None:
+    for g in offsets:
+        for n in (len(g.lane.pattern) if g.lane.pattern else None, g.lane.vector.lanes if g.lane.vector else None):
+            _require(n is None or n == lanes, place, f"an index has {n} lanes, the vector {lanes}")
+
+
+def _bits(v: Value) -> int:
+    return v.mask_bits or v.type.bits
+
+
+def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
+    lanes = r.lanes
+    for x in operands_of(op):
+        if isinstance(x, Pointer):
+            buffer = scope.names[x]
+            _require(isinstance(buffer, Buffer), place, f"'{x}' is no pointer")
+    match op:
+        case ops.Unary():
+            _typed((op.a,), r, place)
+            _require((op.op == "not") == (r.type == BOOL), place, f"'{op.op}' of {r.type}")
+        case ops.Binary(op="<<" | ">>"):
+            _typed((op.a,), r, place)
+            _require(op.b.type.is_integer and op.b.lanes in (1, lanes), place, "a shift counts in integers")
+        case ops.Binary():
+            _typed((op.a, op.b), r, place)
+        case ops.Compare():
+            _require(op.a.type == op.b.type and r.type == BOOL, place, "a comparison is of one type, and gives a bool")
+            _require({op.a.lanes, op.b.lanes} <= {1, lanes}, place, "operands have the result's lanes")
+        case ops.Logical():
+            _typed((op.a, op.b), r, place)
+            _require(r.type == BOOL, place, "operands are bools")
+        case ops.Select():
+            _typed((op.a, op.b), r, place)
+            _require(op.condition.type == BOOL and op.condition.lanes in (1, lanes), place, "a condition is a bool")
+        case ops.Call():
+            _require(all(a.lanes in (1, lanes) for a in op.args), place, "operands have the result's lanes")
+        case ops.Cast():
+            _require(op.a.lanes == lanes, place, "the operand has the result's lanes")
+        case ops.Truncate():
+            shorter = op.a.type.is_float and r.type.is_integer and r.type.bits <= op.a.type.bits
+            _require(shorter and op.a.lanes == lanes, place, "floats become integers of no more bits")
+        case ops.Narrow():
+            half = _bits(op.a) == _bits(op.b) == 2 * _bits(r) and op.a.lanes == op.b.lanes
+            _require(half and 2 * op.a.lanes == lanes, place, "two vectors become one of half their bits")
+        case ops.ResizeMask():
+            _require(op.a.type == r.type == BOOL and op.a.lanes in (1, lanes), place, "a mask becomes a mask")
+        case ops.Broadcast():
+            _typed((op.a,), r, place)
+            _require(op.a.lanes == 1, place, "the operand is a scalar")
+        case ops.Copy():
+            _typed((op.a,), r, place)
+            _require(op.a.literal is None and op.a.lanes == lanes, place, "the operand is a value of the same lanes")
+        case ops.Shuffle():
+            same = op.a.type == op.b.type == r.type and op.a.lanes == op.b.lanes
+            _require(same, place, "lanes are of two vectors of one type, the result's")
+            inside = all(0 <= p < 2 * op.a.lanes for p in op.picks)
+            _require(inside and len(op.picks) == lanes, place, "every lane of the result is one of those")
+        case ops.DotPairs():
+            pairs = (op.b.type, op.b.lanes) in ((INT16, 2 * lanes), (INT32, 1))
+            _require((op.a.type, op.a.lanes) == (INT16, 2 * lanes) and pairs, place, "pairs of int16 become one int32")
+        case ops.FromIndex():
+            _require((r.type, lanes) == (INT32, 1), place, "the result is an int32")
+        case ops.ToIndex():
+            _require(op.a.type.is_integer and op.a.lanes == 1, place, "the operand is one integer")
+        case ops.Lanes():
+            _require(r.type.is_integer and len(op.pattern) == lanes, place, "there is one number a lane")
+        case ops.Load():
+            _element(r, op.row, scope, place)
+        case ops.ClampedLoad():
+            _element(r, op.row, scope, place)
+            _require(lanes > 1, place, "what is clamped is a vector")
+        case ops.Gather() | ops.GatherPairs() | ops.GatherFours():
+            _element(r, op.row, scope, place)
+            _offsets(op.offsets, lanes, place)
+        case ops.MonotoneGather():
+            _element(r, op.row, scope, place)
+            _require(op.at.lanes == lanes and op.at.type.bits == 32, place, "there is an index of 32 bits a lane")
+        case ops.Lookup():
+            _element(r, op.row, scope, place)
+            found = r.type == UINT8 and sum(a.lanes for a in op.at) == lanes
+            _require(found, place, "there is a place a lane, of a table of bytes")
+        case ops.CarriedElements() | ops.VectorsIntoLine() | ops.Misalignment():
+            _require((r.type, lanes) == (INT64, 1), place, "the result is an int64")
+        case _:
+            assert_never(op)
+
+
+def _element(r: Value, row: Pointer, scope: _Scope, place: str) -> None:
+    buffer = scope.names[row]
+    assert isinstance(buffer, Buffer)
+    _require(buffer.type == r.type, place, f"elements of @{buffer.pointer} are {buffer.type}")

@@ -1,0 +1,129 @@
+"""Boundaries as arithmetic: indices clamped, mirrored and repeated into the domain of what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    BinaryOp,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    InputBound,
+    Logical,
+    Select,
+    map_children,
+    walk,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Input, Pipeline, rewritten
+from tilesmith.scheduler.ir.pipeline.types import INT32
+
+Domain = tuple[tuple[Expr, Expr], ...]
+
+
+def without_boundaries(pipeline: Pipeline) -> Pipeline:
+    """*Before*: a checked pipeline. *After*: no input and no stage has a boundary. Computes the same values."""
+    owners: dict[str, tuple[Boundary, Domain]] = {}
+    for image in pipeline.inputs:
+        if image.boundary is not None:
+            owners[image.name] = (image.boundary, _input_domain(image))
+    for stage in pipeline.stages:
+        if stage.boundary is not None:
+            assert stage.boundary.domain is not None
+            owners[stage.name] = (stage.boundary, stage.boundary.domain)
+    if not owners:
+        return pipeline
+
+    def rewriter(own: str | None) -> Callable[[Expr], Expr]:
+        """Bounds every access but those to `own`: a boundary is for a stage's readers, its updates read it raw."""
+
+        def rewrite(e: Expr) -> Expr:
+            e = map_children(e, rewrite)
+            return _bounded(e, *owners[e.name]) if isinstance(e, Access) and e.name in others else e
+
+        others = owners.keys() - {own}
+        return lambda e: rewrite(e) if any(isinstance(n, Access) and n.name in others for n in walk(e)) else e
+
+    stages = (rewritten(s, rewriter(None), rewriter(s.name)) for s in pipeline.stages)
+    return replace(
+        pipeline,
+        inputs=tuple(replace(i, boundary=None) for i in pipeline.inputs),
+        stages=tuple(s if s.boundary is None else replace(s, boundary=None) for s in stages),
+    )
+
+
+def _input_domain(image: Input) -> Domain:
+    return tuple((InputBound(image.name, "min", d), InputBound(image.name, "extent", d)) for d in image.dims)
+
+
+def _binary(op: BinaryOp, a: Expr, b: Expr) -> Expr:
+    match op, a, b:
+        case "+", Const(value=x), Const(value=y):
+            return Const(int(x) + int(y), INT32)
+        case "-", Const(value=x), Const(value=y):
+            return Const(int(x) - int(y), INT32)
+        case "*", Const(value=x), Const(value=y):
+            return Const(int(x) * int(y), INT32)
+        case (("+" | "-"), _, Const(value=0)):
+            return a
+        case "+", Const(value=0), _:
+            return b
+    return Binary(op, a, b, INT32)
+
+
+def _int(n: int) -> Const:
+    return Const(n, INT32)
+
+
+def _index(kind: str, i: Expr, lo: Expr, extent: Expr) -> Expr:
+    last = _binary("-", _binary("+", lo, extent), _int(1))
+    if kind in ("repeat_edge", "constant"):
+        return Call("clamp", (i, lo, last), INT32)
+    offset = _binary("-", i, lo)
+    if kind == "repeat_image":
+        inside: Expr = Binary("%", offset, extent, INT32)
+    else:
+        # mirror_image repeats the edge (period 2 e), mirror_interior does not (period 2 (e - 1); 0 for e = 1,
+        # where x % 0 is 0, as it should be)
+        shift = 1 if kind == "mirror_image" else 2
+        period = _binary("*", _int(2), extent)
+        period = period if shift == 1 else _binary("-", period, _int(2))
+        turn = Binary("%", offset, period, INT32)
+        back = _binary("-", period if shift == 2 else _binary("-", period, _int(1)), turn)
+        inside = Call("min", (turn, back), INT32)
+    return Call("clamp", (_binary("+", inside, lo), lo, last), INT32)
+
+
+def inside(index: Expr, image: str) -> Expr:
+    """The index of an input's dim before its boundary: what it is where it lies inside the image. *Inverse of*
+    `without_boundaries` for inputs; other indices are returned themselves."""
+    match index:
+        case Call(function="clamp", args=(bounded, InputBound(input=name, which="min") as lo, _)) if name == image:
+            match bounded:
+                case Binary(op="+", left=Binary() | Call(function="min") as turned, right=end) if end == lo:
+                    turn = turned.args[0] if isinstance(turned, Call) else turned
+                    match turn:
+                        case Binary(op="%", left=Binary(op="-", left=found, right=end)) if end == lo:
+                            return found
+            return bounded
+    return index
+
+
+def _bounded(access: Access, boundary: Boundary, domain: Domain) -> Expr:
+    indices = tuple(
+        _index(boundary.kind, i, lo, extent) for i, (lo, extent) in zip(access.indices, domain, strict=True)
+    )
+    inside = replace(access, indices=indices)
+    if boundary.kind != "constant":
+        return inside
+    assert boundary.value is not None
+    condition: Expr | None = None
+    for i, (lo, extent) in zip(access.indices, domain, strict=True):
+        last = _binary("-", _binary("+", lo, extent), _int(1))
+        within = Logical("and", Compare(">=", i, lo), Compare("<=", i, last))
+        condition = within if condition is None else Logical("and", condition, within)
+    return inside if condition is None else Select(condition, inside, boundary.value, access.type)

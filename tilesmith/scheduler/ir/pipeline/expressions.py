@@ -1,0 +1,238 @@
+"""Typed expressions of the pipeline language: frozen trees, compared by value. Hashes are of what tells most of them
+apart.
+
+Types are settled when a tree is built (`check` builds them): the operands of an arithmetic node
+have the node's type already, conversions are explicit `Cast` nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import is_
+from typing import Any, Literal, TypeAlias
+
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
+
+BinaryOp = Literal["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"]
+UnaryOp = Literal["-", "~", "not"]
+CompareOp = Literal["<", "<=", "==", "!=", ">=", ">"]
+LogicalOp = Literal["and", "or"]
+ReduceOp = Literal["sum", "product", "min", "max", "any", "all", "argmin", "argmax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal. Floats are held as the float64 nearest to the value rounded to `type`."""
+
+    value: int | float | bool
+    type: ScalarType
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A dim of the stage, a domain variable of an update, or a comprehension variable."""
+
+    name: str
+    type: ScalarType = INT32
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """The value of a runtime scalar: one that its declared `min` and `max` allow, where it has them."""
+
+    name: str
+    type: ScalarType
+    min: int | float | None = None
+    max: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputBound:
+    """`input.min.x` or `input.extent.x`: known when the compiled code is called."""
+
+    input: str
+    which: Literal["min", "extent"]
+    dim: str
+    type: ScalarType = INT32
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Component `component` of input or stage `name` at the integer `indices` (in the order of its dims)."""
+
+    name: str
+    indices: tuple[Expr, ...]
+    component: int
+    type: ScalarType
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.indices))
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Both operands have `type`, except the exponent of an integer `**` (a `Const`) and the count of a shift."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    type: ScalarType
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.left, self.right))
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    op: UnaryOp
+    operand: Expr
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Both operands are of one type; the result is bool."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    type: ScalarType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    op: LogicalOp
+    left: Expr
+    right: Expr
+    type: ScalarType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`if_true if condition else if_false`; both sides may be evaluated."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A built-in function: `min max clamp abs absd lerp mux`, the integer idioms, `random`, the float functions."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Conversion to `type`: truncates floats, wraps integers; saturates instead where `saturate`."""
+
+    operand: Expr
+    type: ScalarType
+    saturate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RVar:
+    """A reduction variable over `lo <= name < lo + extent`."""
+
+    name: str
+    lo: Expr
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """An inline reduction of `body` over `domain`; the last variable of `domain` is the innermost loop,
+    as in a Python comprehension.
+
+    `argmin` and `argmax` yield the tuple (variables in the order written..., best value); `component` picks one.
+    """
+
+    op: ReduceOp
+    body: Expr
+    domain: tuple[RVar, ...]
+    where: Expr | None
+    component: int
+    type: ScalarType
+
+
+Expr: TypeAlias = (
+    Const | Var | ParamRef | InputBound | Access | Binary | Unary | Compare | Logical | Select | Call | Cast | Reduce
+)
+
+
+def _parts_of_reduction(e: Reduce) -> tuple[Expr, ...]:
+    bounds = tuple(end for r in e.domain for end in (r.lo, r.extent))
+    return (*bounds, e.body) if e.where is None else (*bounds, e.where, e.body)
+
+
+_PARTS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Access: lambda e: e.indices,
+    Call: lambda e: e.args,
+    Reduce: _parts_of_reduction,
+    **dict.fromkeys((Binary, Compare, Logical), lambda e: (e.left, e.right)),
+    Select: lambda e: (e.condition, e.if_true, e.if_false),
+    **dict.fromkeys((Unary, Cast), lambda e: (e.operand,)),
+}
+
+
+def _remade_reduction(e: Reduce, *parts: Expr) -> Reduce:
+    *ends, body = parts
+    where = None if e.where is None else ends.pop()
+    domain = tuple(RVar(r.name, *ends[2 * n : 2 * n + 2]) for n, r in enumerate(e.domain))
+    return Reduce(e.op, body, domain, where, e.component, e.type)
+
+
+_REMADE: dict[type, Callable[..., Expr]] = {
+    Access: lambda e, *parts: Access(e.name, parts, e.component, e.type),
+    Call: lambda e, *parts: Call(e.function, parts, e.type),
+    Binary: lambda e, left, right: Binary(e.op, left, right, e.type),
+    Compare: lambda e, left, right: Compare(e.op, left, right, e.type),
+    Logical: lambda e, left, right: Logical(e.op, left, right, e.type),
+    Select: lambda e, condition, if_true, if_false: Select(condition, if_true, if_false, e.type),
+    Unary: lambda e, operand: Unary(e.op, operand, e.type),
+    Cast: lambda e, operand: Cast(operand, e.type, e.saturate),
+    Reduce: _remade_reduction,
+}
+"""By class an expression with other parts."""
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions of `e`, left to right; a reduction's bounds before its body."""
+    parts = _PARTS.get(type(e))
+    return () if parts is None else parts(e)
+
+
+def walk(e: Expr) -> Iterator[Expr]:
+    """`e` and every subexpression, each occurrence once, parents first."""
+    stack = [e]
+    while stack:
+        node = stack.pop()
+        yield node
+        parts = _PARTS.get(type(node))
+        if parts is not None:
+            stack += parts(node)[::-1]
+
+
+def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """`e` with every direct subexpression replaced by `f` of it; `e` itself where nothing changes."""
+    parts = children(e)
+    made = tuple(map(f, parts))
+    return e if all(map(is_, made, parts)) else _REMADE[type(e)](e, *made)
+
+
+def with_child(e: Expr, n: int, part: Expr) -> Expr:
+    """`e` with the direct subexpression number `n` replaced."""
+    parts = children(e)
+    return _REMADE[type(e)](e, *parts[:n], part, *parts[n + 1 :])

@@ -1,0 +1,71 @@
+"""Passes over loop programs, from what lowering makes to what a backend prints: one list, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilesmith.scheduler.ir.loop.program import Program, Statement
+from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
+from tilesmith.scheduler.loop_passes.dead_code import prune
+from tilesmith.scheduler.loop_passes.gather_pairing import paired
+from tilesmith.scheduler.loop_passes.index_names import named_indices
+from tilesmith.scheduler.loop_passes.scalar_replacement import carried, every_other
+from tilesmith.scheduler.loop_passes.vector_legalization import by_registers
+
+Body = tuple[Statement, ...]
+
+
+def _of_body(run: Callable[[Body], Body]) -> Callable[[Program], Program]:
+    return lambda program: replace(program, body=run(program.body))
+
+
+def _legalize(program: Program) -> Program:
+    return replace(program, body=by_registers(program.body, program.register_bytes))
+
+
+def _prune(program: Program) -> Program:
+    kept = {x for _, box in program.required for pair in box for x in pair}
+    bounds, body = prune(program.bounds, program.body, kept)
+    return replace(program, bounds=bounds, body=body)
+
+
+def _carry(program: Program) -> Program:
+    return replace(program, body=carried(program.body, program.line_bytes))
+
+
+PASSES = PassPipeline(
+    (
+        Pass("legalize-vectors", "vectors of any size", "no vector is wider than a register", _legalize),
+        Pass(
+            "share-strided-loads",
+            "every other element of a row is picked of two vectors, each time anew",
+            "even and odd elements are picked of the same two",
+            _of_body(every_other),
+        ),
+        Pass("pair-gathers", "gathers, lane by lane", "gathers of neighbours are of pairs or fours", _of_body(paired)),
+        Pass(
+            "eliminate-dead-code",
+            "definitions that may be unused",
+            "what a store, a loop, a condition or a required box needs",
+            _prune,
+        ),
+        Pass(
+            "carry-vectors",
+            "neighbours in a row are loaded one by one",
+            "some are permutations of vectors that the iteration has, or keeps for the next",
+            _carry,
+        ),
+        Pass(
+            "name-indices",
+            "sums of indices are written out wherever they are used",
+            "what is used more than once has a name",
+            named_indices,
+        ),
+    )
+)
+
+
+def optimize(program: Program, observer: Observer | None = None) -> Program:
+    """The program after all passes."""
+    return PASSES(program, observer)

@@ -1,0 +1,6 @@
+"""Pipeline and schedule to a loop program."""
+
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.lowering.lower import lower
+
+__all__ = ["Program", "lower"]

@@ -1,0 +1,52 @@
+"""Evaluation of expressions at places: what the lowering of each kind of expression is given."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.traversal import values_of
+from tilesmith.scheduler.ir.loop.values import Buffer, Value
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.types import BOOL
+from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Sources of reads: stages to inline, buffers of everything else, the types of params."""
+
+    inlined: Mapping[str, Stage]
+    buffers: dict[tuple[str, int], Buffer]
+    params: Mapping[str, str]
+
+
+class Evaluation(Places):
+    """Values of expressions in the open scope of a builder. `token` tells what was computed under one evaluation from
+    the rest; with `only_lanes` what is evaluated is thrown away, and its loops need no bodies."""
+
+    def __init__(self, builder: Builder, sources: Sources, axis: Axis | None, exact: bool) -> None:
+        super().__init__(builder, axis, exact)
+        self.sources = sources
+        self.token = object()
+        self.only_lanes = False
+
+    @abstractmethod
+    def inlined_frame(self, e: Access, frame: Frame) -> Frame:
+        """The frame that the inlined stage of `e` is evaluated in."""
+
+    def op(self, op: ops.Operation, e: Expr) -> Value:
+        """The value of an operation, as the node `e` types it."""
+        args = values_of(op)
+        lanes = max(a.lanes for a in args)
+        mask = 0
+        if isinstance(op, ops.Call) and op.function in ("min", "max") and lanes > 1 and e.type != BOOL:
+            return self.extreme_of(op.function, args, lanes)
+        if e.type == BOOL and lanes > 1:
+            bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
+            mask = max(bits)
+        return self.builder.define(op, e.type, lanes, mask_bits=mask)

@@ -1,0 +1,283 @@
+"""Lowering of expressions to values: one point (scalar) or one vector of neighbours along a dim, inlined stages
+included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from operator import eq, ge, gt, le, lt, ne
+from typing import Protocol
+
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.ir.index import Index, sym
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.builder import Builder, literal
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    InputBound,
+    Logical,
+    ParamRef,
+    Reduce,
+    Select,
+    Unary,
+    Var,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
+from tilesmith.scheduler.lowering.dot_products import sum_of_products
+from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
+from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
+from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
+from tilesmith.scheduler.lowering.memory import ask_ahead, load
+from tilesmith.scheduler.lowering.reductions import reduced
+
+INLINED_READS = 4_000
+"""Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
+
+
+class Streams(Protocol):
+    """Stages that are at hand in registers; `dims` has the dim of each that moves along the row."""
+
+    dims: Mapping[str, int]
+
+    def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
+        """The value of stage `name` at `index`, or None where registers do not have it."""
+
+    def loads(self, places: Places, buffer: Buffer, index: tuple[Lane, ...]) -> None:
+        """Is told of every load from memory."""
+
+
+class Evaluator(Evaluation):
+    """Evaluates definitions of one stage in the open scope of a builder.
+
+    With an `axis`, values that move along it are vectors; clamps and boundaries of indices along it are
+    dropped and noted in `constraints` instead (each must be >= 0 where the vector code runs).
+    `own` is a stage whose memory is being updated: its loads are neither shared nor moved. `streams` are stages in
+    registers. With `exact` clamps stay as they are, lane by lane; with `safe` loads stay inside their buffers
+    whatever the lane.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        sources: Sources,
+        axis: Axis | None,
+        own: str = "",
+        streams: Streams | None = None,
+        exact: bool = False,
+        safe: bool = False,
+    ) -> None:
+        super().__init__(builder, sources, axis, exact)
+        self.safe = safe
+        self.roomy: frozenset[str] = frozenset()  # stages whose memory has all lanes that are neighbours
+        self.own = own
+        self.streams = streams
+        self.base_depth = builder.depth if axis is None else axis.depth - 1
+        self.moved: Index | None = None  # how far the vector is moved to the left, where it goes past the caches
+        self._inlined = 0
+
+    # values ------------------------------------------------------------
+
+    def value(self, e: Expr, frame: Frame) -> Value:
+        """`e` as a scalar, or as a vector where it moves along the axis."""
+        if isinstance(e, Const):
+            return literal(e.value, e.type)
+        key = (self.token, id(e), frame.number)
+        found = self.builder.recall(key)
+        if isinstance(found, Value):
+            return found
+        result = self._value(e, frame)
+        depth = max(self.builder.depth_of(result), self._memo_depth())
+        self.builder.remember(depth, key, lambda: result)
+        return result
+
+    def _memo_depth(self) -> int:
+        return self.builder.depth if self.own else 0
+
+    def _value(self, e: Expr, frame: Frame) -> Value:
+        define = self.builder.define
+        match e:
+            case Var():
+                return self.position(frame.env[e.name])
+            case ParamRef():
+                return Value(e.type, 1, self.sources.params[e.name])
+            case InputBound():
+                return define(ops.FromIndex(sym(bound_symbol(e.input, e.which, e.dim))), INT32, hint="bound")
+            case Access():
+                return self._access(e, frame)
+            case Select():
+                inside = self._boundary_select(e, frame)
+                if inside is not None:
+                    return inside
+                known = truths(self, e.condition, frame) if self.axis or self.builder.remainders else None
+                if known is not None:
+                    return chosen(self, known, (e.if_false, e.if_true), frame)
+                a, b = self.value(e.if_true, frame), self.value(e.if_false, frame)
+                condition = self.value(e.condition, frame)
+                if condition.literal is not None:
+                    return a if condition.literal else b
+                return self.op(ops.Select(condition, a, b), e)
+            case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
+                return self._power(self.value(e.left, frame), int(n), e)
+            case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
+                return total
+            case Binary():
+                return self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
+            case Compare():
+                left, right = self.value(e.left, frame), self.value(e.right, frame)
+                if left.literal is not None and right.literal is not None:
+                    return literal(_COMPARE[e.op](left.literal, right.literal), BOOL)
+                return self.op(ops.Compare(e.op, left, right), e)
+            case Logical():
+                return self.op(ops.Logical(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
+            case Unary():
+                return self.op(ops.Unary(e.op, self.value(e.operand, frame)), e)
+            case Cast():
+                value = self.value(e.operand, frame)
+                return self.convert(value, e.type, e.saturate)
+            case Call(function="mux"):
+                return self._mux(e, frame)
+            case Call(function="clamp"):
+                v, lo, hi = (self.value(a, frame) for a in e.args)
+                return self.op(ops.Call("max", (self.op(ops.Call("min", (v, hi)), e), lo)), e)
+            case Call():
+                return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
+            case Reduce():
+                return reduced(self, e, frame)
+        raise AssertionError(e)
+
+    def _boundary_select(self, e: Select, frame: Frame) -> Value | None:
+        """A constant boundary along the axis: inside the domain there is nothing to select."""
+        if self.axis is None or self.exact:
+            return None
+        conditions: list[Compare] = []
+        stack: list[Expr] = [e.condition]
+        while stack:
+            c = stack.pop()
+            if isinstance(c, Logical) and c.op == "and":
+                stack += [c.left, c.right]
+            elif isinstance(c, Compare) and c.op in ("<=", ">=") and c.left.type == INT32:
+                conditions.append(c)
+            else:
+                return None
+        if len(conditions) < 2:
+            return None
+        uniform: Value | None = None
+        for c in conditions:
+            left, right = self.lane(c.left, frame), self.lane(c.right, frame)
+            if left.vector is not None or right.vector is not None:
+                return None
+            if left.pattern is None and right.pattern is None:
+                above = self.least((left.base - right.base).scaled(1 if c.op == ">=" else -1))
+                if above.is_const and above.const >= 0:
+                    continue
+                term = self.value(c, frame)
+                uniform = term if uniform is None else self.builder.define(ops.Logical("and", uniform, term), BOOL)
+                continue
+            a, b = (left, right) if c.op == ">=" else (right, left)
+            size = len(left.pattern or right.pattern or ())
+            gap = [x - y for x, y in zip(a.pattern or (0,) * size, b.pattern or (0,) * size, strict=True)]
+            self.require(a.base - b.base + min(gap))
+        inside = self.value(e.if_true, frame)
+        if uniform is None:
+            return inside
+        return self.op(ops.Select(uniform, inside, self.value(e.if_false, frame)), e)
+
+    def _access(self, e: Access, frame: Frame) -> Value:
+        lanes = tuple(self.lane(i, frame) for i in e.indices)
+        stage = self.sources.inlined.get(e.name)
+        if self.streams is not None and e.name in self.streams.dims:
+            found = self.streams.read(e.name, e.component, lanes)
+            if found is not None:
+                return found
+        if stage is not None:
+            self._check_size(stage)
+            # of what only reads another, all lanes are one load
+            classes = None if isinstance(stage.values[e.component], Access) else classes_of(lanes)
+            if classes is not None and e.type != BOOL:
+                values = [self.value(stage.values[e.component], self._frame_of(stage, c)) for c in classes]
+                return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))
+            return self.value(stage.values[e.component], self._frame_of(stage, lanes))
+        buffer = self.sources.buffers[(e.name, e.component)]
+        if self.streams is not None:
+            self.streams.loads(self, buffer, lanes)
+        if self.axis is not None and not self.exact and e.name != self.own:
+            ask_ahead(self.builder, buffer, lanes)
+        at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
+        at_least = max(at_least, self.builder.guard)
+        safe = self.safe
+        if safe and lanes and all(lane.uniform or d == buffer.unit for d, lane in enumerate(lanes)):
+            safe = e.name not in self.roomy or lanes[buffer.unit].pattern is None
+            if lanes[buffer.unit].run and e.type != BOOL and buffer.ring[buffer.unit] is None:
+                lanes, safe = self._clipped(buffer, lanes), False
+        return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, safe)
+
+    def _clipped(self, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[Lane, ...]:
+        """Clamped neighbours, those that are nowhere at the end of the buffer that is next."""
+        d = buffer.unit
+        at, first = lanes[d].vector, buffer.origin[d]
+        assert at is not None
+        ends = (("min", first + buffer.extent[d] - 1), ("max", first))
+        for op, end in ends:
+            at = self.extreme_of(op, (self.convert(at, INT32), self.position(Lane(end))), at.lanes)
+        return (*lanes[:d], replace(lanes[d], vector=at), *lanes[d + 1 :])
+
+    def _frame_of(self, stage: Stage, lanes: tuple[Lane, ...]) -> Frame:
+        inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})
+        inner.env.update(zip(stage.dims, lanes, strict=True))
+        return inner
+
+    def inlined_frame(self, e: Access, frame: Frame) -> Frame:
+        """The frame that the inlined stage of `e` is evaluated in."""
+        return self._frame_of(self.sources.inlined[e.name], tuple(self.lane(i, frame) for i in e.indices))
+
+    def _check_size(self, stage: Stage) -> None:
+        """Refuses to inline without end: into each other too deeply, or at more and more places."""
+        self._inlined += 1
+        if self._inlined > INLINED_READS:
+            raise IllegalSchedule(
+                f"stage '{stage.name}' would be computed inline at more than {INLINED_READS} places; "
+                "compute it, or a stage that reads it, at a loop"
+            )
+
+    def _power(self, base: Value, n: int, e: Binary) -> Value:
+        """Square and multiply from the low bit; a negative exponent is one over the positive power."""
+        result: Value | None = None
+        square, m = base, abs(n)
+        while m:
+            if m & 1:
+                result = square if result is None else self.op(ops.Binary("*", result, square), e)
+            m >>= 1
+            if m:
+                square = self.op(ops.Binary("*", square, square), e)
+        if result is None:
+            result = literal(1, e.type)
+        return self.op(ops.Binary("/", literal(1, e.type), result), e) if n < 0 and e.type.is_float else result
+
+    def _mux(self, e: Call, frame: Frame) -> Value:
+        """Picks by an index; the last choice stands for every index that is none of the others."""
+        known = picked(self, e.args[0], frame) if self.axis or self.builder.remainders else None
+        if known is not None:
+            last = len(e.args) - 2
+            return chosen(self, [n if 0 <= n < last else last for n in known], e.args[1:], frame)
+        index = self.value(e.args[0], frame)
+        choices = e.args[1:]
+        result = self.value(choices[-1], frame)
+        for n in range(len(choices) - 2, -1, -1):
+            same = Compare("==", e.args[0], Const(n, e.args[0].type))
+            hit = self.op(ops.Compare("==", index, literal(n, index.type)), same)
+            result = self.op(ops.Select(hit, self.value(choices[n], frame), result), e)
+        return result
+
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt,
+}  # fmt: skip

@@ -1,0 +1,381 @@
+"""Lowering of one group to loops: its output's tiled nest, and at each level the stages computed there.
+
+Boxes flow inwards: entering a loop, the output's box shrinks, and every stage computed inside gets the union of
+its readers' footprints. A stage that is stored outside a loop it is computed in slides along it: it keeps
+how far it has been produced and computes only what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilesmith.scheduler.analysis.access_functions import Span
+from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.bounds_inference import Box, box_hull, footprint, reads, settled_box, variables
+from tilesmith.scheduler.analysis.dead_points import Half
+from tilesmith.scheduler.analysis.dependence import pure_dims
+from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER, overlaps
+from tilesmith.scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
+from tilesmith.scheduler.ir.loop.program import (
+    AssignIndex,
+    Bind,
+    Comment,
+    Extents,
+    Fence,
+    If,
+    Loop,
+    MutableIndex,
+    Scratch,
+)
+from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
+from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.schedule.schedule import Placement, UpdateLoops, Vector, dim_of, inner
+from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.lowering.group_plan import Level
+from tilesmith.scheduler.lowering.interleaved_channels import expect_channels
+from tilesmith.scheduler.lowering.loop_nest import Nest, run, shares_loads, values_of
+from tilesmith.scheduler.lowering.open_group import OpenGroup
+from tilesmith.scheduler.lowering.reductions import has_long_reduction
+from tilesmith.scheduler.lowering.rotating_windows import grid_start
+from tilesmith.scheduler.lowering.row_loops import joined_row
+from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
+
+Boxes = dict[str, Box]
+SHARED_POINTS = 8
+"""Points that are computed side by side for the sake of shared loads, at most: the vectors have to fit registers."""
+SIDE_BY_SIDE = 8
+"""Sums side by side in registers, as many as hide the latency of an addition."""
+
+
+@dataclass(slots=True)
+class GroupLowering(OpenGroup):
+    """Lowers one group; `sources.buffers` gets an entry for every member. `scratch` is the memory of a thread."""
+
+    halves: Mapping[str, Half] = field(kw_only=True)
+    scratch: list[Extents] = field(default_factory=list)
+    _depends: dict[str, set[str]] = field(default_factory=dict)
+    _values: dict[str, Index] = field(default_factory=dict)
+    _changes: dict[str, Changes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.anchor = self._anchor() if self.plan.registers else const(0)
+
+    # lowering ------------------------------------------------------------
+
+    def run(self) -> tuple[Extents, ...]:
+        """Emits the group into the builder's open scope. Returns the scratch buffers of a thread."""
+        b = self.builder
+        b.emit(Comment(f"{self.plan.output.name}: {', '.join(reversed(self.plan.group.loops)) or 'one value'}"))
+        boxes: Boxes = {self.plan.output.name: self.plan.root[self.plan.output.name]}
+        self._declare_buffers()
+        self._propagate(boxes, -1, {})
+        parallel = self.plan.group.parallel
+        bind_here = not any(level.name == parallel and level.step is not None for level in self.plan.levels)
+        layout = Scratch(f"scratch_of_{self.plan.output.name}", tuple(self.scratch))
+        if self.scratch:
+            b.emit(layout)
+            if bind_here:
+                b.emit(Bind(layout))
+                for extents in layout.buffers:
+                    b.declare(extents.buffer.pointer)
+        b.prefetch, b.rows_ahead = self.plan.group.prefetch, self.plan.rows_ahead()
+        self._body(0, boxes, layout, {})
+        b.prefetch, b.rows_ahead = 0, {}
+        if self.plan.group.stream and bind_here:
+            b.emit(Fence())
+        return tuple(self.scratch)
+
+    def _declare_buffers(self) -> None:
+        """Scratch buffers of all members, with extents that hold for every iteration of their store level."""
+        for stage in self.plan.stages:
+            if stage.name not in self.plan.members or stage.name in self.plan.registers:
+                continue
+            p = self.plan.members[stage.name]
+            order = tuple(stage.dims.index(d) for d in stage.storage)
+            for component, type_ in enumerate(stage.types):
+                buffer = Buffer(stage.name, component, type_, stage.dims, self.plan.unit(stage), "thread")
+                if stage.dims:
+                    expect_channels(buffer, stage.storage, self.plan.expected(stage.name, stage.storage[0])[1])
+                buffer.pointer = Pointer(self.builder.fresh(stage.name))
+                extents = []
+                for d in range(len(stage.dims)):
+                    ring = self.plan.ring(p, d)
+                    buffer.ring.append(ring)
+                    size = const(ring) if ring is not None else self.plan.extent(stage, d, self.plan.index(p.store))
+                    if self.plan.on_grid(stage, d):
+                        size = size + 2 * self.plan.room + self.plan.lanes  # whole vectors reach beyond both ends
+                    extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
+                    buffer.origin.append(const(0))
+                    unit = d == buffer.unit
+                    buffer.stride.append(const(1) if unit else sym(self.builder.fresh(f"{stage.name}_stride")))
+                buffer.extent = list(extents)
+                self.sources.buffers[stage.name, component] = buffer
+                self.scratch.append(Extents(buffer, order, tuple(extents[d] for d in order)))
+
+    # boxes ------------------------------------------------------------
+
+    def _name(self, value: Index, hint: str) -> Index:
+        named = self.builder.let(value, hint)
+        if named != value:
+            inside: set[str] = set()
+            for s in value.symbols():
+                inside |= {s} | self._depends.get(s, set())
+            self._depends[named.terms[0][0].key] = inside
+            self._values[named.terms[0][0].key] = value
+        return named
+
+    def _rises_by_one(self, value: Index, var: str) -> bool:
+        """Monotonicity: `value` never falls from one iteration of `var` to the next, and grows by one at most."""
+        found = change(value, var, self._values, self._changes.setdefault(var, {}))
+        return found is not None and found[0] >= 0 and found[1] <= 1
+
+    def _moves(self, value: Index, var: str) -> bool:
+        return any(s == var or var in self._depends.get(s, ()) for s in value.symbols())
+
+    def _propagate(self, boxes: Boxes, n: int, held: Mapping[str, Box], loop: _OpenLoop | None = None) -> None:
+        """Fills in the boxes of all stages computed at level `n` or inside, readers first, from the output's box.
+
+        `held` are the boxes of the level outside for stages that are stored outside loop `n`: those slide, or
+        are computed once.
+        """
+        inside = self.plan.inside(n)
+        need: dict[str, Box] = {}
+        for stage in (self.plan.output, *reversed(inside)):
+            if stage.name != self.plan.output.name:
+                if stage.name not in need:
+                    continue
+                box = tuple(
+                    (self._name(lo, f"{stage.name}_{d}_lo"), self._name(hi, f"{stage.name}_{d}_hi"))
+                    for d, (lo, hi) in zip(stage.dims, settled_box(stage, need[stage.name]), strict=True)
+                )
+                if loop is not None and stage.name in held:
+                    box = self._slide(stage, box, held[stage.name], n, loop)
+                boxes[stage.name] = box
+            env = variables(stage, boxes[stage.name])
+            for read in reads(stage):
+                if read.producer != stage.name and any(read.producer == s.name for s in inside):
+                    need[read.producer] = box_hull(need.get(read.producer), footprint(read, env))
+
+    def _slide(self, stage: Stage, box: Box, outside: Box, n: int, loop: _OpenLoop) -> Box:
+        """The part of `box` that is new in this iteration of `loop`."""
+        movers = [d for d, (lo, hi) in enumerate(box) if self._moves(lo, loop.var) or self._moves(hi, loop.var)]
+        if not movers:
+            loop.once.add(stage.name)
+            return outside
+        # what moves is computed again where it does not slide; of the rest a loop outside may have left but what is new
+        whole = tuple(
+            inside if d in movers or inside == left else (maximum(inside[0], left[0]), minimum(inside[1], left[1]))
+            for d, (inside, left) in enumerate(zip(box, outside, strict=True))
+        )
+        if len(movers) > 1:
+            return whole
+        d = movers[0]
+        if stage.dims[d] not in pure_dims(stage):
+            return whole  # its updates run over the whole of it
+        span = self.plan.spans[stage.name][d]
+        if span.known and span.rate < 0:
+            return whole  # it comes from above: nothing is new at the end
+        done = loop.done.get(stage.name)
+        if done is None:
+            done = self.builder.fresh(f"{stage.name}_{stage.dims[d]}_done")
+            loop.done[stage.name] = done
+            self.builder.declare(done)  # inside the loop: nothing that depends on it may be moved out
+            self._depends[done] = {loop.var}
+            loop.start[done] = outside[d][0]
+            if self.plan.fills_row_by_row(n, span) and self._rises_by_one(box[d][1], loop.var):
+                self.row_by_row[sym(done)] = outside[d][0]
+        loop.end[done] = maximum(sym(done), box[d][1] + 1)
+        first = sym(done)
+        if span.known and span.rate > span.width + 1:
+            first = maximum(first, box[d][0])  # rows between those of two iterations are read by none
+        new = list(outside)
+        new[d] = (first, box[d][1])
+        return tuple(new)
+
+    # loops ------------------------------------------------------------
+
+    def _body(self, n: int, boxes: Boxes, layout: Scratch, once: Mapping[str, Index]) -> None:
+        """The inside of level n - 1: buffers that begin here, stages computed here, then level n. The stages of
+        `once` are computed where their index is not negative: in the first iteration."""
+        for stage in self.plan.stages:
+            p = self.plan.members.get(stage.name)
+            if p is not None and self.plan.index(p.store) == n - 1:
+                self._begin(stage, boxes[stage.name])
+        for stage in self.plan.stages:
+            p = self.plan.members.get(stage.name)
+            if p is None or self.plan.index(p.compute) != n - 1:
+                continue
+            if stage.name not in once:
+                self.compute(stage, p, boxes[stage.name])
+                continue
+            with self.builder.condition() as body:
+                self.compute(stage, p, boxes[stage.name])
+            self.builder.emit(If((once[stage.name],), tuple(body)))
+        if not self.plan.goes_on(n):
+            self._compute_output(n, boxes[self.plan.output.name])
+            return
+        level = self.plan.levels[n]
+        if self.plan.is_fused(level):
+            joined_row(self, n, level, boxes)
+        elif level.step is None:
+            self._body(n + 1, boxes, layout, once)
+        else:
+            self._loop(n, level, level.step, boxes, layout)
+
+    def _begin(self, stage: Stage, box: Box) -> None:
+        if stage.name in self.plan.registers:
+            return
+        for component in range(len(stage.types)):
+            buffer = self.sources.buffers[stage.name, component]
+            for d, (lo, _) in enumerate(box):
+                if buffer.ring[d] is None:
+                    buffer.origin[d] = lo
+                    if self.plan.on_grid(stage, d):
+                        start = grid_start(lo - self.plan.room, self.anchor, self.plan.lanes)
+                        buffer.origin[d] = self._name(start, "start")
+
+    def _anchor(self) -> Index:
+        """The points at which vectors of rows with stages in registers may begin: those where rows of what the group
+        reads do."""
+        assert self.plan.group.vector is not None
+        along = self.plan.group.vector.dim
+        for stage in (*self.plan.stages, self.plan.output):
+            moving = {
+                v for v, dims in zip(stage.dims, self.plan.follows.get(stage.name, ()), strict=False) if along in dims
+            }
+            for a in accesses(stage):
+                buffer = self.sources.buffers.get((a.producer, 0))
+                if buffer is None or a.producer in self.plan.members or not buffer.dims:
+                    continue
+                if any(isinstance(e, Var) and e.name in moving for e in walk(a.access.indices[buffer.unit])):
+                    return buffer.origin[buffer.unit]
+        return self.plan.root[self.plan.output.name][self.plan.output.dims.index(along)][0]
+
+    def compute(self, stage: Stage, p: Placement, box: Box, sources: Sources | None = None) -> None:
+        buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
+        self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
+        order = (*p.order, *(d for d in stage.storage if d not in p.order))
+        unroll = {} if p.vector is None else self._worth_unrolling(stage, p.vector.dim)
+        order = (*unroll, *(d for d in order if d not in unroll))
+        blocks = {} if p.vector is None else self._blocks(stage, p.vector.dim, unroll, self.plan.index(p.compute))
+        self._fill(sources or self.sources, stage, buffers, order, p.vector, unroll, blocks, p.updates, box)
+
+    def _fill(
+        self,
+        sources: Sources,
+        stage: Stage,
+        buffers: tuple[Buffer, ...],
+        order: tuple[str, ...],
+        vector: Vector | None,
+        unroll: Mapping[str, tuple[int | None, int]],
+        blocks: Mapping[str, int],
+        updates: tuple[UpdateLoops, ...],
+        box: Box,
+    ) -> None:
+        """A box of a stage, or what is read of it: its values, then its updates."""
+        b = self.builder
+        past = (buffers[0], stage.dims) if self.plan.group.stream and stage is self.plan.output else None
+        half, lanes = self.halves.get(stage.name), {*unroll, *blocks, *(() if vector is None else (vector.dim,))}
+        half = None if half is None or lanes & {half.slow, half.fast} else half
+        body = values_of(b, stage, buffers)
+        for part in left_to_values(b, sources, stage, updates, box):
+            bounds = dict(zip(stage.dims, part, strict=True))
+            run(b, sources, Nest(stage.name, body, bounds, order, vector, unroll, blocks, past=past, half=half))
+        run_updates(
+            b, sources, stage, buffers, updates, box, {d: self.plan.expected(stage.name, d) for d in stage.dims}
+        )
+
+    def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
+        """Short dims of a stage that other points share loads over, with the range that they are expected to have:
+        channels that are all weighted by one alpha are computed side by side, and shifts of what is compared."""
+        found: dict[str, tuple[int, int]] = {}
+        points = 1
+        for d in stage.dims:
+            expected = self.plan.expected(stage.name, d)
+            if d == along or expected[1] < 2 or points * expected[1] > SHARED_POINTS:
+                continue
+            if shares_loads(stage, d, along, self.sources.inlined):
+                found[d] = expected
+                points *= expected[1]
+        return found
+
+    def _blocks(
+        self, stage: Stage, along: str, unroll: Mapping[str, tuple[int | None, int]], at: int
+    ) -> dict[str, int]:
+        """A dim of many iterations, of which some are computed side by side, at level `at`: where long reductions share
+        what they load, or where windows of neighbours overlap."""
+        if unroll:
+            return {}
+        long = has_long_reduction(stage, self.sources.inlined)
+        for d, span in zip(stage.dims, self.plan.spans[stage.name], strict=True):
+            if d == along:
+                continue
+            if long and self.plan.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE:
+                if shares_loads(stage, d, along, self.sources.inlined):
+                    return {d: SIDE_BY_SIDE}
+            elif not long and overlaps(stage, d, along) and self._rows(span, at) >= ROWS_TOGETHER:
+                return {d: ROWS_TOGETHER}
+        return {}
+
+    def _rows(self, span: Span, at: int) -> int:
+        """How many points of a dim of that span an iteration of level `at` is expected to have, more or less."""
+        if not span.known or span.var is None:
+            return 1
+        return int(self.builder.expected(self.plan.points(span.var, at)) * span.rate)
+
+    def _compute_output(self, n: int, box: Box) -> None:
+        open_dims = [dim_of(v.name) for v in reversed(self.plan.levels[n:]) if v.name == inner(v.dim)]
+        order = (*open_dims, *(d for d in self.plan.output.dims if d not in open_dims))
+        group, unroll = self.plan.group, self.plan.unrolled()
+        blocks = {} if group.vector is None else self._blocks(self.plan.output, group.vector.dim, unroll, n - 1)
+        self._fill(
+            self.sources, self.plan.output, self.output_buffers, order, group.vector, unroll, blocks, group.updates, box
+        )
+
+    def _loop(self, n: int, level: Level, step: int, boxes: Boxes, layout: Scratch) -> None:
+        b = self.builder
+        d = self.plan.output.dims.index(level.dim)
+        lo, hi = boxes[self.plan.output.name][d]
+        windows = self.plan.windows.get(n)
+        warm = windows.warm_up if windows is not None else 0
+        held = {name: boxes[name] for name in self.plan.passing(n)}
+        parallel = level.name == self.plan.group.parallel
+        with b.scope() as body:
+            var = b.fresh(level.dim)
+            here = b.declare(var)
+            if parallel and layout.buffers:
+                b.emit(Bind(layout))
+                for extents in layout.buffers:
+                    b.declare(extents.buffer.pointer)
+            loop = _OpenLoop(var)
+            first = maximum(here, lo) if warm else here
+            last = here if step == 1 else minimum(here + (step - 1), hi)
+            inside: Boxes = dict(boxes)
+            row = list(boxes[self.plan.output.name])
+            row[d] = (self._name(first, f"{level.dim}_lo"), self._name(last, f"{level.dim}_hi"))
+            inside[self.plan.output.name] = tuple(row)
+            self._propagate(inside, n, held, loop)
+            self.warm += [level.dim] if warm else []
+            self._body(n + 1, inside, layout, dict.fromkeys(loop.once, lo - warm - here))
+            self.warm = self.warm[:-1] if warm else self.warm
+            for done, end in loop.end.items():
+                b.emit(AssignIndex(done, end))
+            if parallel and self.plan.group.stream:
+                b.emit(Fence())
+        for done, start in loop.start.items():
+            b.emit(MutableIndex(done, start))
+        comment = f"{level.name} of {self.plan.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
+        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
+
+
+@dataclass(slots=True)
+class _OpenLoop:
+    """State of the loop that is being lowered, kept from iteration to iteration."""
+
+    var: str
+    done: dict[str, str] = field(default_factory=dict)
+    start: dict[str, Index] = field(default_factory=dict)
+    end: dict[str, Index] = field(default_factory=dict)
+    once: set[str] = field(default_factory=set)

@@ -1,0 +1,332 @@
+"""Expressions as places: what addresses elements, and how places differ from lane to lane."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
+from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.builder import Builder, literal
+from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    InputBound,
+    ParamRef,
+    Unary,
+    Var,
+)
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
+from tilesmith.scheduler.ir.pipeline.value_bounds import interval
+
+
+class NeedAlignment(Exception):
+    """The vector must start at multiples of `align` for an index to be the same shape in every vector."""
+
+    def __init__(self, align: int) -> None:
+        super().__init__(align)
+        self.align = align
+
+
+class NotUniformBound(Exception):
+    """A clamp in the vectorised dim depends on an inner loop: the row cannot be cut into edges and middle."""
+
+
+ANYWHERE = const(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
+    would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope."""
+
+    q: str
+    align: int
+    lanes: int
+    depth: int
+    start: Index = ANYWHERE
+
+
+@dataclass(slots=True)
+class Frame:
+    """The values of the variables of one stage: its identity keys what was computed under it."""
+
+    env: dict[str, Lane]
+    number: int
+    substitution: dict[str, Expr] = field(default_factory=dict)
+
+
+class Places(ABC):
+    """Indices in the open scope of a builder, made of an expression's variables, or of its values.
+
+    With an `axis` they may differ from lane to lane; clamps along it are dropped and noted in `constraints` instead
+    (each must be >= 0 where the vector code runs). With `exact` clamps stay as they are.
+    """
+
+    def __init__(self, builder: Builder, axis: Axis | None, exact: bool) -> None:
+        self.builder = builder
+        self.axis = axis
+        self.exact = exact
+        self.safe = False  # whether lanes may be where nothing is, which have any value
+        self.constraints: list[Index] = []
+        self._frames: dict[object, Frame] = {}
+
+    @abstractmethod
+    def value(self, e: Expr, frame: Frame) -> Value:
+        """`e` as a scalar, or as a vector where it moves along the axis."""
+
+    def frame(self, env: Mapping[str, Lane]) -> Frame:
+        """The frame with these variables; the same one for the same variables."""
+        key = tuple((n, lane.base, lane.pattern, lane.vector) for n, lane in env.items())
+        if key not in self._frames:
+            self._frames[key] = Frame(dict(env), len(self._frames))
+        return self._frames[key]
+
+    def extended(self, frame: Frame, name: str, lane: Lane) -> Frame:
+        """`frame` with one more variable."""
+        return self.frame({**frame.env, name: lane})
+
+    def lane(self, e: Expr, frame: Frame) -> Lane:
+        """An integer expression as an index."""
+        if e.type not in (INT32, INT64):
+            return self._from_value(e, frame)
+        match e:
+            case Const():
+                return Lane(const(int(e.value)))
+            case Var():
+                return frame.env[e.name]
+            case ParamRef():
+                return Lane(sym(param_symbol(e.name)))
+            case InputBound():
+                return Lane(sym(bound_symbol(e.input, e.which, e.dim)))
+            case Unary(op="-"):
+                operand = self.lane(e.operand, frame)
+                return self._from_value(e, frame) if self._may_wrap(e, operand) else self._scaled(operand, -1, e, frame)
+            case Binary(op="+" | "-" | "*" | "//" | "%"):
+                return self._arithmetic(e, frame)
+            case Call(function="min" | "max", args=(a, b)):
+                return self._extreme(e.function, self.lane(a, frame), self.lane(b, frame), e, frame)
+            case Call(function="clamp", args=(a, lo, hi)):
+                inner = self._extreme("min", self.lane(a, frame), self.lane(hi, frame), e, frame)
+                return self._extreme("max", inner, self.lane(lo, frame), e, frame)
+            case Cast() if e.operand.type in (INT32, INT64) and not e.saturate:
+                operand = self.lane(e.operand, frame)
+                return self._from_value(e, frame) if self._may_wrap(e, operand) else operand
+        return self._from_value(e, frame)
+
+    def _may_wrap(self, e: Expr, *parts: Lane) -> bool:
+        """Whether an index made of data wraps in its type. Places themselves do not."""
+        data = self.builder.data
+        if not any(s in data for part in parts for s in part.base.symbols()):
+            return False
+        return not interval(e).bounded
+
+    def _from_value(self, e: Expr, frame: Frame) -> Lane:
+        while isinstance(e, Cast) and not e.saturate and e.type.bits >= 32 and _is_short(e.operand.type):
+            e = e.operand  # lanes need not be wider than what they are made of
+        value = self.value(e, frame)
+        if value.lanes > 1:
+            ends = interval(e).numeric
+            most = None if ends is None or ends[0] < 0 else int(ends[1])
+            value = value if _is_short(value.type) else self.convert(value, INT32)
+            return Lane(const(0), None, value if most is None else self._unsigned(value), most=most)
+        return Lane(self.builder.as_index(value))
+
+    def _unsigned(self, value: Value) -> Value:
+        """A value that is never negative as unsigned: a lane becomes an address without a sign to extend."""
+        if value.type.kind == "uint":
+            return value
+        return self.convert(value, ScalarType("uint", value.type.bits))
+
+    def _scaled(self, a: Lane, k: int, e: Expr, frame: Frame) -> Lane:
+        if a.vector is not None or (a.pattern is not None and abs(k) > -INT32.min):
+            return self._from_value(e, frame)
+        return Lane(a.base.scaled(k), None if a.pattern is None else tuple(p * k for p in a.pattern))
+
+    def _arithmetic(self, e: Binary, frame: Frame) -> Lane:
+        a, b = self.lane(e.left, frame), self.lane(e.right, frame)
+        if a.vector is not None or b.vector is not None:
+            return self._moved(e, a, b) or self._from_value(e, frame)
+        if e.op != "%" and self._may_wrap(e, a, b):
+            return self._from_value(e, frame)
+        match e.op:
+            case "+" | "-":
+                sign = 1 if e.op == "+" else -1
+                return Lane(a.base + b.base.scaled(sign), _add_patterns(a.pattern, b.pattern, sign))
+            case "*":
+                if a.pattern is None and b.pattern is None:
+                    return Lane(multiply(a.base, b.base))
+                for x, y in ((a, b), (b, a)):
+                    if y.pattern is None and y.base.is_const:
+                        return self._scaled(x, y.base.const, e, frame)
+            case "//" | "%":
+                if a.pattern is None and b.pattern is None:
+                    return Lane(divide(a.base, b.base) if e.op == "//" else self.builder.remainder(a.base, b.base))
+                if b.pattern is None:
+                    return self._split(e, a, b.base, frame)
+        return self._from_value(e, frame)
+
+    @staticmethod
+    def _moved(e: Binary, a: Lane, b: Lane) -> Lane | None:
+        """Data plus or minus what is the same in all lanes, which then moves the row: places that differ by it alone
+        share one vector. As values of 32 bits both may wrap, as long as their sum does not."""
+        if e.op == "+" and a.uniform:
+            a, b = b, a
+        if e.op not in ("+", "-") or not b.uniform or e.type != INT32 or not interval(e).bounded:
+            return None
+        return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most)
+
+    def _split(self, e: Binary, a: Lane, b: Index, frame: Frame) -> Lane:
+        """a // b or a % b for an index that moves from lane to lane."""
+        assert a.pattern is not None
+        if not b.is_const:
+            if e.op == "%" and not self.exact:  # repeat and mirror boundaries: inside the domain nothing wraps
+                self.require(a.base + min(a.pattern))
+                self.require(b - a.base - max(a.pattern) - 1)
+                return a
+            return self._from_value(e, frame)
+        k = b.const
+        if k <= 0:
+            return self._from_value(e, frame)
+        if any(c % k for _, c in a.base.terms):
+            align = self._alignment(a.base, k)
+            if align is None:
+                return self._from_value(e, frame)
+            raise NeedAlignment(align)
+        if e.op == "%":
+            start = a.base.const
+            return Lane(const(0), tuple((start + p) % k for p in a.pattern))
+        start = a.base.const % k
+        return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
+
+    def _alignment(self, at: Index, k: int) -> int | None:
+        """What vectors must start at multiples of for `at` // k to be the same shape in all, if that helps: a step
+        is to add a multiple of k to `at`."""
+        assert self.axis is not None
+        lanes, start = self.axis.lanes, {s for s, _ in self.axis.start.terms}
+        align = 2 * self.axis.align
+        while align <= lanes:
+            factor = align // self.axis.align
+            if not any(c * (factor if s in start else 1) % k for s, c in at.terms):
+                return align
+            align *= 2
+        return None
+
+    def _extreme(self, kind: str, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
+        if a.vector is not None or b.vector is not None:
+            return self._run(a, b, e, frame)
+        if a.pattern is None and b.pattern is None:
+            least = self.least(b.base - a.base), self.least(a.base - b.base)
+            for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):
+                if less.is_const and less.const >= 0:
+                    return side
+            return Lane((minimum if kind == "min" else maximum)(a.base, b.base))
+        if self.exact:
+            return self._run(a, b, e, frame)
+        # keep the side that moves (the first, if both do) and note where it is the answer
+        keep, other = (a, b) if a.pattern is not None else (b, a)
+        assert keep.pattern is not None
+        low = other.pattern or (0,) * len(keep.pattern)
+        gap = [o - k if kind == "min" else k - o for k, o in zip(keep.pattern, low, strict=True)]
+        difference = other.base - keep.base if kind == "min" else keep.base - other.base
+        self.require(difference + min(gap))
+        return keep
+
+    def _run(self, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
+        """The clamp `e` of a and b, lane by lane: of neighbours, by what is the same in all lanes, it is a run."""
+        lane = self._from_value(e, frame)
+        run = any(_is_run(x) and y.uniform for x, y in ((a, b), (b, a)))
+        moving = a if b.uniform else b
+        return replace(lane, run=run and lane.vector is not None, room=self._room(moving) if self.safe else None)
+
+    @staticmethod
+    def _room(lane: Lane) -> Index | None:
+        """What is not negative where neighbours have 32 bits, those that are nowhere as well."""
+        if lane.pattern is None:
+            return lane.room
+        first, last = lane.base + min(lane.pattern), lane.base + max(lane.pattern)
+        return minimum(first - INT32.min, const(INT32.max) - last)
+
+    def require(self, nonnegative: Index) -> None:
+        """Notes what holds where the vector code runs. Raises NotUniformBound where rows cannot be cut by it."""
+        assert self.axis is not None
+        nonnegative = self.least(nonnegative, self.axis.depth)
+        if nonnegative.is_const and nonnegative.const >= 0:
+            return
+        moving = nonnegative.coefficient(self.axis.q)
+        rest = nonnegative - sym(self.axis.q).scaled(moving)
+        if rest.mentions(self.axis.q) or self.builder.depth_of(rest) >= self.axis.depth:
+            raise NotUniformBound
+        if nonnegative not in self.constraints:
+            self.constraints.append(nonnegative)
+
+    def least(self, x: Index, inside: int = 0) -> Index:
+        """The least that `x` is in the loops from depth `inside` on: their variables at the worse of their ends."""
+        ranges, depths = self.builder.ranges, self.builder.depths
+        for atom, k in x.terms:
+            if atom.kind == "sym" and atom.key in ranges and depths[atom.key] >= inside:
+                lo, hi = ranges[atom.key]
+                x = x - sym(atom.key).scaled(k) + (lo if k > 0 else hi).scaled(k)
+        return x
+
+    def position(self, lane: Lane) -> Value:
+        """An index as an int32 value."""
+        if lane.vector is not None:
+            data = self.convert(lane.vector, INT32)
+            if lane.base.is_const and lane.base.const == 0:
+                return data
+            return self.builder.define(ops.Binary("+", data, self.position(Lane(lane.base))), INT32, data.lanes)
+        if lane.pattern is None or len(lane.pattern) == 1:
+            at = lane.base + sum(lane.pattern or ())
+            if at.is_const:
+                return literal(at.const, INT32)
+            return self.builder.define(ops.FromIndex(at), INT32, hint="x")
+        return self.builder.define(ops.Lanes(lane.base, lane.pattern), INT32, len(lane.pattern), hint="x")
+
+    def convert(self, value: Value, type_: ScalarType, saturate: bool = False) -> Value:
+        """A value as another type."""
+        if value.type == type_:
+            return value
+        if value.lanes > 1 and value.type.is_float and type_.is_integer and type_.bits <= 16:
+            return self._narrowed(value, type_)
+        mask = (value.type.bits if value.lanes > 1 else 0) if type_ == BOOL else 0
+        return self.builder.define(
+            ops.Cast(value, saturate), type_, value.lanes, mask_bits=mask, hint=value.name[:1] or "t"
+        )
+
+    def extreme_of(self, function: str, args: tuple[Value, ...], lanes: int) -> Value:
+        """min and max of vectors."""
+        return self.builder.define(ops.Call(function, args), args[0].type, lanes)
+
+    def _narrowed(self, value: Value, type_: ScalarType) -> Value:
+        """Floats to 8 or 16 bits as vectors: 0 for NaN, clamped to the range, truncated."""
+        t, lanes, define = value.type, value.lanes, self.builder.define
+        number = define(ops.Compare("==", value, value), BOOL, lanes, mask_bits=t.bits)
+        value = define(ops.Select(number, value, literal(0, t)), t, lanes)
+        value = self.extreme_of("min", (value, literal(type_.max, t)), lanes)
+        value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
+        return define(ops.Truncate(value), type_, lanes)
+
+
+def _is_run(lane: Lane) -> bool:
+    p = lane.pattern
+    return lane.run or (p is not None and all(b - a in (0, 1) for a, b in pairwise(p)))
+
+
+def _is_short(t: ScalarType) -> bool:
+    return t.is_integer and t.bits <= 16
+
+
+def _add_patterns(a: tuple[int, ...] | None, b: tuple[int, ...] | None, sign: int) -> tuple[int, ...] | None:
+    if b is None:
+        return a
+    if a is None:
+        return tuple(sign * p for p in b)
+    return tuple(x + sign * y for x, y in zip(a, b, strict=True))

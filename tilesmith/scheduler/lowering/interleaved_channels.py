@@ -1,0 +1,161 @@
+"""Images whose channels lie side by side in memory: whole vectors, shuffled into channels and back.
+
+The elements of a vector of pixels of `n` channels are `n` vectors of neighbours, from which every channel is picked;
+channels that are stored in the same vector loop are put together again. Where vectors run, the pixels must lie
+`n` elements apart: the loop says so in `given`, and elsewhere scalars do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
+from tilesmith.scheduler.features.pipeline_features import MOST_CHANNELS
+from tilesmith.scheduler.ir.index import Index, const, sym
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.ops import Load, Shuffle
+from tilesmith.scheduler.ir.loop.program import Store
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer, Value
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+
+SHORTEST = 16
+"""Bytes of the shortest registers of vectors: whatever fits in one is as short as it is."""
+MOST_LOADS = 8
+"""Vectors that elements some way apart are picked from, at most."""
+Pick = tuple[int, int]
+"""A vector's number, and a lane of it."""
+
+
+def expect_channels(buffer: Buffer, storage: Sequence[str], channels: int) -> None:
+    """Says so of a buffer with that storage and that many elements in its fastest dim."""
+    if len(storage) >= 2 and 2 <= channels <= MOST_CHANNELS:
+        buffer.channels, buffer.pixels = channels, buffer.dims.index(storage[1])
+
+
+def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
+    """The channel of neighbouring pixels that `lanes` are, where the buffer is expected to have them side by side: a
+    number of those that there are, or what a loop moves."""
+    if not buffer.channels or b.given is None:
+        return None
+    channel, pixels = _expected(buffer, lanes[buffer.unit].base), lanes[buffer.pixels].pattern
+    moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
+    if moving != [buffer.pixels] or (channel.is_const and not 0 <= channel.const < buffer.channels):
+        return None
+    if pixels is None or pixels != tuple(range(pixels[0], pixels[0] + len(pixels))):
+        return None
+    folded = buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None
+    return None if folded else channel
+
+
+def _expected(buffer: Buffer, channel: Index) -> Index:
+    """A channel where the buffer has those that are expected: inside of them clamps and mirrors change nothing."""
+    origin, extent = buffer.origin[buffer.unit], buffer.extent[buffer.unit]
+    min_, extent_ = (sym(bound_symbol(buffer.stage, which, buffer.dims[buffer.unit])) for which in ("min", "extent"))
+    ends = ((origin, 0), (min_, 0), (extent, buffer.channels), (extent_, buffer.channels))
+    return channel.where({name: n for x, n in ends for name in x.symbols() if x == sym(name)})
+
+
+def _note(b: Builder, buffer: Buffer) -> None:
+    """Vectors run where the pixels do lie as expected, and have all their channels."""
+    assert b.given is not None
+    n, unit = buffer.channels, buffer.unit
+    stride, origin, extent = buffer.stride[buffer.pixels], buffer.origin[unit], buffer.extent[unit]
+    for x in (stride - n, const(n) - stride, origin, origin.scaled(-1), extent - n, const(n) - extent):
+        if not (x.is_const and x.const >= 0) and x not in b.given:
+            b.given.append(x)
+
+
+def load(
+    b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channel: Index, type_: ScalarType, at_least: int
+) -> Value | None:
+    """A channel of the pixels at `lane` of the row that `row` points to: of all channels the same vectors are loaded,
+    of one that a loop moves those that cover it. None where that would be too many."""
+    assert lane.pattern is not None
+    n, width, mask = buffer.channels, len(lane.pattern), 8 if type_.kind == "bool" else 0
+    start = (lane.base + lane.pattern[0]).scaled(n)
+    if not channel.is_const:
+        places = tuple(range(0, n * width, n))
+        found = apart(b, buffer, row, start + channel, places, type_, False, at_least)
+        if found is not None:
+            _note(b, buffer)
+        return found
+    _note(b, buffer)
+    parts = [
+        b.define(Load(row, start + k * width), type_, width, hint=buffer.stage, mask_bits=mask, at_least=at_least)
+        for k in range(n)
+    ]
+    return picked(b, parts, [divmod(j * n + channel.const, width) for j in range(width)])
+
+
+def apart(
+    b: Builder, buffer: Buffer, row: Pointer, base: Index, pattern: Sequence[int], type_: ScalarType, pinned: bool,
+    at_least: int,
+) -> Value | None:  # fmt: skip
+    """The elements `pattern` of a row from `base` on, picked from vectors that cover them and no other elements beyond
+    the first and the last. None where those are many, or no fewer than the elements."""
+    first, width, mask = min(pattern), len(pattern), 8 if type_.kind == "bool" else 0
+    count = max(pattern) - first + 1
+    lanes = min(1 << (count.bit_length() - 1), max(width, b.register_lanes(type_)))
+    starts = [*range(first, first + count - lanes, lanes), first + count - lanes]
+    if lanes < 2 or len(starts) > max(2, min(MOST_LOADS, width - 1)):
+        return None
+    loads = [
+        b.define(Load(row, base + s), type_, lanes, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
+        for s in starts
+    ]
+    return picked(b, loads, [(k, p - starts[k]) for p in pattern for k in [bisect_right(starts, p) - 1]], pinned)
+
+
+def store(b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channels: Sequence[Value]) -> None:
+    """Writes all channels of the pixels at `lane`."""
+    assert lane.pattern is not None
+    _note(b, buffer)
+    n, width = buffer.channels, len(lane.pattern)
+    start = (lane.base + lane.pattern[0]).scaled(n)
+    for k in range(n):
+        flats = [divmod(k * width + i, n) for i in range(width)]
+        value = picked(b, channels, [(channel, pixel) for pixel, channel in flats])
+        b.emit(Store(buffer, row, start + k * width, value))
+
+
+def picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick], pinned: bool = False) -> Value:
+    """The lanes `picks` of several vectors of as many lanes, by shuffles of two: of three the third joins what the
+    first two gave; more are joined by pairs."""
+    lanes = vectors[0].lanes
+    if len(vectors) <= 2:
+        return shuffled(b, vectors[0], vectors[-1], [part * lanes + j for part, j in picks], pinned)
+    if len(vectors) == 3 and len(picks) <= lanes:
+        places = [part * lanes + j if part < 2 else 0 for part, j in picks]
+        first = shuffled(b, vectors[0], vectors[1], places + [0] * (lanes - len(places)), pinned)
+        wanted = [n if part < 2 else lanes + j for n, (part, j) in enumerate(picks)]
+        return shuffled(b, first, vectors[2], wanted, pinned)
+    found: list[list[int]] = [[] for _ in range(0, len(vectors), 2)]
+    again: list[Pick] = []
+    for part, j in picks:
+        again.append((part // 2, len(found[part // 2])))
+        found[part // 2].append(part % 2 * lanes + j)
+    each = max(2, 1 << (max(map(len, found)) - 1).bit_length())  # a vector has two lanes at least
+    pairs = [vectors[n : n + 2] for n in range(0, len(vectors), 2)]
+    joined = [
+        shuffled(b, pair[0], pair[-1], places + [0] * (each - len(places)), pinned)
+        for pair, places in zip(pairs, found, strict=True)
+    ]
+    return picked(b, joined, again, pinned)
+
+
+def shuffled(b: Builder, first: Value, second: Value, picks: Sequence[int], pinned: bool = False) -> Value:
+    """The lanes `picks` of two vectors of as many lanes. Short ones that fill longer registers double on the way: GCC
+    has no instruction for more, and goes by way of memory."""
+    size = (first.mask_bits or first.type.bits) // 8
+    widest = min(len(picks) * size, b.vectors.register_bytes)
+    while widest > SHORTEST and first.lanes * size < widest // 2:
+        whole = 2 * first.lanes
+        both = tuple(n % whole for n in range(max(whole, SHORTEST // size)))
+        first = second = _shuffled(b, Shuffle(first, second, both), pinned)
+    return _shuffled(b, Shuffle(first, second, tuple(picks)), pinned)
+
+
+def _shuffled(b: Builder, op: Shuffle, pinned: bool) -> Value:
+    a = op.a
+    return b.define(op, a.type, len(op.picks), hint=a.name, mask_bits=a.mask_bits, pinned=pinned)

@@ -1,0 +1,187 @@
+"""Lane divergence: lanes of a vector that differ in what they compute are evaluated class by class, and shuffled
+together.
+
+Of `select(x % 2 == 0, a(x // 2), b(x // 2))` the even lanes are a vector of a's neighbours and the odd lanes one of
+b's. Of `f(x // 2)` each lane of half a vector stands for two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import eq, ge, gt, le, lt, ne
+
+from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.ops import Broadcast, ResizeMask, Shuffle
+from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Compare, Expr, Logical, Reduce, Unary, children
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64
+from tilesmith.scheduler.lowering import interleaved_channels
+from tilesmith.scheduler.lowering.index_vectorization import Frame, Places
+from tilesmith.scheduler.lowering.residue_splitting import ask
+
+Lanes = tuple[int, ...]
+_COMPARE = {"<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt}
+
+
+def truths(ev: Places, condition: Expr, frame: Frame) -> tuple[bool, ...] | None:
+    """In which lanes an index makes `condition` true, where that is the same in every vector; of one lane, in all."""
+    match condition:
+        case Compare(left=left, right=right) if left.type in (INT32, INT64):
+            a, b = ev.lane(left, frame), ev.lane(right, frame)
+            if a.vector is not None or b.vector is not None:
+                return None
+            difference, n = a.base - b.base, max(_width(a), _width(b))
+            if not difference.is_const:
+                _ask(ev, difference)
+                return None
+            base = difference.const
+            own, other = a.pattern or (0,) * n, b.pattern or (0,) * n
+            return tuple(_COMPARE[condition.op](base + p, q) for p, q in zip(own, other, strict=True))
+        case Logical(op="and" | "or"):
+            first, second = truths(ev, condition.left, frame), truths(ev, condition.right, frame)
+            if first is None or second is None:
+                return None
+            n = max(len(first), len(second))
+            both = zip(_repeated(first, n), _repeated(second, n), strict=True)
+            return tuple(p and q if condition.op == "and" else p or q for p, q in both)
+        case Unary(op="not"):
+            inside = truths(ev, condition.operand, frame)
+            return None if inside is None else tuple(not p for p in inside)
+    return None
+
+
+def _ask(ev: Places, undecided: Index) -> None:
+    if ev.axis is not None:
+        ask(ev.builder, undecided, ev.axis.depth)
+
+
+def _width(lane: Lane) -> int:
+    return 1 if lane.pattern is None else len(lane.pattern)
+
+
+def _repeated(known: tuple[bool, ...], n: int) -> tuple[bool, ...]:
+    return known * n if len(known) == 1 else known
+
+
+def picked(ev: Places, index: Expr, frame: Frame) -> Lanes | None:
+    """The number that `index` is in each lane, where that is the same in every vector; of one lane, in all."""
+    if index.type not in (INT32, INT64):
+        return None
+    lane = ev.lane(index, frame)
+    if lane.vector is not None:
+        return None
+    if not lane.base.is_const:
+        _ask(ev, lane.base)
+        return None
+    return tuple(lane.base.const + p for p in lane.pattern or (0,))
+
+
+def chosen(ev: Places, known: Sequence[int], choices: Sequence[Expr], frame: Frame) -> Value:
+    """In lane j the choice known[j]. Choices are computed in their own lanes alone where that brings the elements
+    that they read together."""
+    used, n = sorted(set(known)), len(known)
+    if len(used) == 1:
+        return ev.value(choices[used[0]], frame)
+    sides = [choices[c] for c in used]
+    classes = [tuple(j for j in range(n) if known[j] == c) for c in used]
+    size = len(classes[0])
+    apart = sides[0].type != BOOL and size > 1 and size & (size - 1) == 0 and all(len(c) == size for c in classes)
+    if apart and sum(_gain(ev, e, frame, c) for e, c in zip(sides, classes, strict=True)) > 0:
+        parts = [ev.value(e, restricted(ev, frame, c)) for e, c in zip(sides, classes, strict=True)]
+        places = [(used.index(k), classes[used.index(k)].index(j)) for j, k in enumerate(known)]
+        return together(ev, parts, places, size)
+    parts = [ev.value(e, frame) for e in sides]
+    return together(ev, parts, [(used.index(k), j) for j, k in enumerate(known)], n)
+
+
+def _gain(ev: Places, e: Expr, frame: Frame, picks: Lanes) -> int:
+    """How many more reads of `e` are of neighbours if only the lanes `picks` are computed."""
+    gain = 0
+    for access in _accesses(e):
+        for index in access.indices:
+            pattern = ev.lane(index, frame).pattern
+            if pattern is not None:
+                gain += _neighbours(tuple(pattern[j] for j in picks)) - _neighbours(pattern)
+    return gain
+
+
+def _accesses(e: Expr) -> Iterator[Access]:
+    """Reads outside of reductions, whose variables have no values here."""
+    if isinstance(e, Reduce):
+        return
+    if isinstance(e, Access):
+        yield e
+    for child in children(e):
+        yield from _accesses(child)
+
+
+def _neighbours(pattern: Lanes) -> bool:
+    return pattern == tuple(range(pattern[0], pattern[0] + len(pattern)))
+
+
+def restricted(ev: Places, frame: Frame, picks: Lanes) -> Frame:
+    """The frame of the lanes `picks` alone."""
+    return ev.frame({name: _restricted(ev, lane, picks) for name, lane in frame.env.items()})
+
+
+def _restricted(ev: Places, lane: Lane, picks: Lanes) -> Lane:
+    if lane.vector is not None:
+        v = lane.vector
+        return Lane(lane.base, None, ev.builder.define(Shuffle(v, v, picks), v.type, len(picks), hint="at"))
+    if lane.pattern is None:
+        return lane
+    return _settled(lane, tuple(lane.pattern[j] for j in picks))
+
+
+def _settled(lane: Lane, pattern: Lanes) -> Lane:
+    """Lanes that all agree are one."""
+    return Lane(lane.base + pattern[0]) if len(set(pattern)) == 1 else Lane(lane.base, pattern)
+
+
+def classes_of(lanes: Sequence[Lane]) -> list[tuple[Lane, ...]] | None:
+    """Indices of which every k-th lane makes a vector of neighbours: those vectors, for the first k lanes.
+    None where the lanes are neighbours, or no such vectors."""
+    if any(lane.vector is not None for lane in lanes):
+        return None
+    moving = [lane.pattern for lane in lanes if lane.pattern is not None]
+    if not moving or all(_neighbours(p) for p in moving):
+        return None
+    n, k = len(moving[0]), 2
+    while n // k >= 2:
+        if all(_neighbours(p[r::k]) or len(set(p[r::k])) == 1 for p in moving for r in range(k)):
+            return [
+                tuple(lane if lane.pattern is None else _settled(lane, lane.pattern[r::k]) for lane in lanes)
+                for r in range(k)
+            ]
+        k *= 2
+    return None
+
+
+def spread(ev: Places, parts: Sequence[Value], n: int) -> Value:
+    """The vector of `n` lanes of which every k-th belongs to one of the k `parts`."""
+    distinct = list(dict.fromkeys(parts))
+    k = len(parts)
+    return together(ev, distinct, [(distinct.index(parts[j % k]), j // k) for j in range(n)], n // k)
+
+
+def together(ev: Places, parts: Sequence[Value], picks: Sequence[tuple[int, int]], lanes: int) -> Value:
+    """A vector of the lanes `picks`, (part, lane), of parts that all have `lanes`, or are scalars."""
+    if len(parts) == 1 and parts[0].lanes == 1:
+        return parts[0]
+    b, type_ = ev.builder, parts[0].type
+    mask = max((p.mask_bits for p in parts), default=0) or 8 if type_ == BOOL else 0
+
+    def fitted(p: Value) -> Value:
+        if p.lanes > 1 and p.mask_bits == mask:
+            return p
+        return b.define(Broadcast(p) if p.lanes == 1 else ResizeMask(p), type_, lanes, mask_bits=mask)
+
+    def shuffled(pair: Sequence[Value], wanted: Lanes) -> Value:
+        return interleaved_channels.shuffled(b, pair[0], pair[-1], wanted)
+
+    vectors, size, places = [fitted(p) for p in parts], lanes, list(picks)
+    while len(vectors) > 2:  # shuffles are of two
+        vectors = [shuffled(vectors[n : n + 2], tuple(range(2 * size))) for n in range(0, len(vectors), 2)]
+        places = [(part // 2, part % 2 * size + lane) for part, lane in places]
+        size *= 2
+    return shuffled(vectors, tuple(part * size + lane for part, lane in places))

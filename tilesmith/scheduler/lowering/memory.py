@@ -1,0 +1,367 @@
+"""Where elements are: addresses of buffers, loads and stores of points and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS, PART
+from tilesmith.scheduler.ir.index import Index, const, maximum, minimum, modulo, multiply
+from tilesmith.scheduler.ir.loop.builder import WIDEST_VECTOR_BYTES, Builder
+from tilesmith.scheduler.ir.loop.ops import (
+    Broadcast,
+    CarriedElements,
+    Cast,
+    ClampedLoad,
+    Gather,
+    Lanes,
+    Load,
+    Lookup,
+    Misalignment,
+    MonotoneGather,
+    Shuffle,
+    VectorsIntoLine,
+)
+from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds, Scatter, Store, StreamAligned, StreamLine
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT64, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.lowering import interleaved_channels
+
+NEAR = 2048
+"""What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
+SOON = 1536
+"""From there loops of many rows ask for it this far ahead."""
+
+
+def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
+    ring = buffer.ring[d]
+    return at - buffer.origin[d] if ring is None else modulo(at, ring)
+
+
+def _named(b: Builder, at: Index, hint: str) -> Index:
+    """An index under a name where it is more than a sum: clamps and remainders are read once."""
+    return at if all(a.kind == "sym" for a, _ in at.terms) else b.let(at, hint)
+
+
+def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Pointer:
+    """The row pointer that all dims but the unit dim lead to; of that only its origin is taken off here."""
+    offset = const(0)
+    for d, lane in enumerate(lanes):
+        offset = offset - buffer.origin[d] if d == buffer.unit else offset + _offset(b, buffer, d, lane.base)
+    return b.row(buffer, offset)
+
+
+def _offset(b: Builder, buffer: Buffer, d: int, at: Index) -> Index:
+    return multiply(_coordinate(buffer, d, _named(b, at, buffer.dims[d])), buffer.stride[d])
+
+
+def _apart(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int], safe: bool = False, keep: bool = False
+) -> tuple[Pointer, tuple[LaneOffset, ...]]:
+    """The pointer to what lanes have in common, and the dims in which they differ. With `safe` lanes are clamped to
+    the buffer; with `keep` they have the whole index, as they have in rings."""
+    offset, gathered = const(0), []
+    for d, lane in enumerate(lanes):
+        stride, origin, ring = buffer.stride[d], buffer.origin[d], buffer.ring[d]
+        if d in moving and (ring is not None or safe or keep):
+            within = (origin, origin + buffer.extent[d] - 1) if safe and ring is None else None
+            own = Lane(lane.base, lane.pattern, lane.vector)
+            gathered.append(LaneOffset(own, stride, const(0) if ring is not None else origin, ring, within))
+            continue
+        offset = offset + _offset(b, buffer, d, lane.base)
+        if d in moving:
+            gathered.append(LaneOffset(Lane(const(0), lane.pattern, lane.vector), stride, const(0), None))
+    return b.row(buffer, offset), tuple(gathered)
+
+
+def load(
+    b: Builder,
+    buffer: Buffer,
+    lanes: tuple[Lane, ...],
+    type_: ScalarType,
+    pinned: bool,
+    at_least: int,
+    safe: bool = False,
+) -> Value:
+    """The elements of `buffer` at `lanes` (one per dim): a scalar where all dims are uniform. With `safe`, lanes
+    beyond the buffer give some element inside it."""
+    hint = buffer.stage
+    mask = 8 if type_.kind == "bool" else 0
+    if not lanes:
+        return b.define(Load(buffer.pointer, const(0)), type_, hint=hint, pinned=pinned, at_least=at_least)
+    moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
+    unit = lanes[buffer.unit]
+    if not moving:
+        row = _row(b, buffer, lanes)
+        at = _named(b, unit.base, buffer.dims[buffer.unit])
+        return b.define(Load(row, at), type_, hint=hint, pinned=pinned, at_least=at_least)
+    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
+        found = _along_row(b, buffer, lanes, unit.pattern, type_, pinned, at_least, safe)
+        if found is not None:
+            return found
+    channel = None if safe or pinned else interleaved_channels.channel_of(b, buffer, lanes)
+    if channel is not None:
+        found = interleaved_channels.load(
+            b, buffer, _pixels(b, buffer, lanes), lanes[buffer.pixels], channel, type_, at_least
+        )
+        if found is not None:
+            return found
+    row, gathered = _apart(b, buffer, lanes, moving, safe)
+    width = max(_width(lane) for lane in lanes)
+    index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
+    parts = _parts(unit) if type_ == UINT8 and moving == {buffer.unit} and not safe else None
+    if index is not None and parts is not None and FEWEST <= width <= b.vectors.table_lookup_bytes:
+        whole = b.vectors.table_lookup_bytes
+        if index.type != UINT16 and (index.type.bits > 16 or width < whole):
+            index = b.define(Cast(index), UINT16, width, hint="at")
+        if width < whole:  # the other lanes look up the same
+            picks = tuple(n % width for n in range(whole))
+            index = b.define(Shuffle(index, index, picks), UINT16, whole, hint="at")
+        ends = (unit.base - origin, origin + extent - parts * PART - unit.base)
+        looked_up = Lookup(row, (index,), ends, parts)
+        found = b.define(looked_up, type_, whole, hint=hint, pinned=pinned, at_least=at_least)
+        if width == whole:
+            return found
+        return b.define(Shuffle(found, found, tuple(range(width))), type_, width, hint=hint, pinned=pinned)
+    is_run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
+    if is_run and index is not None and index.type.bits == 32 and type_ != BOOL:
+        enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
+        run = MonotoneGather(row, index, enough, origin + extent - width)
+        return b.define(run, type_, width, hint=hint, pinned=pinned, at_least=at_least)
+    gather = Gather(row, gathered)
+    return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
+
+
+def _along_row(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], pattern: tuple[int, ...], type_: ScalarType, pinned: bool,
+    at_least: int, safe: bool,
+) -> Value | None:  # fmt: skip
+    """The elements `pattern` of a row, from whole vectors; None where each is loaded by itself."""
+    unit, width, least, most = lanes[buffer.unit], len(pattern), min(pattern), max(pattern)
+    mask = 8 if type_.kind == "bool" else 0
+    first = buffer.origin[buffer.unit]
+    last = first + buffer.extent[buffer.unit] - 1
+    neighbours = pattern == tuple(range(least, least + width))
+    if most == least or (safe and not neighbours and most - least < width):
+        at = unit.base + least
+        if safe and most == least:
+            at = maximum(minimum(at, last), first)
+        few = Lane(at, None if most == least else tuple(range(width)))
+        places = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
+        near = load(b, buffer, places, type_, pinned, at_least, safe)
+        if width == 1:
+            return near
+        if most == least:
+            return b.define(Broadcast(near), type_, width, mask_bits=mask, pinned=pinned)
+        return interleaved_channels.shuffled(b, near, near, [p - least for p in pattern], pinned)
+    row = _row(b, buffer, lanes)
+    if neighbours:
+        at = unit.base + least
+        op = ClampedLoad(row, at, first, last) if safe else Load(row, at)
+        return b.define(op, type_, width, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
+    return None if safe else interleaved_channels.apart(b, buffer, row, unit.base, pattern, type_, pinned, at_least)
+
+
+def _parts(at: Lane) -> int | None:
+    """How many parts of a table of bytes indices reach, where they are few enough to be looked up all at once."""
+    if at.vector is None or not at.vector.type.is_integer:
+        return None
+    most = at.vector.type.max if at.most is None else min(at.most, at.vector.type.max)
+    parts = most // PART + 1
+    return parts if at.vector.type.kind == "uint" and parts <= MOST_PARTS else None
+
+
+def _width(lane: Lane) -> int:
+    if lane.pattern is not None:
+        return len(lane.pattern)
+    return 1 if lane.vector is None else lane.vector.lanes
+
+
+def store(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, within: tuple[Index, Index] | None = None
+) -> None:
+    """Writes `value` to the elements of `buffer` at `lanes`; a scalar value goes to every lane. With `within`,
+    only lanes whose index along the moving dim lies in that range are written."""
+    if not lanes:
+        b.emit(Store(buffer, buffer.pointer, const(0), value))
+        return
+    moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
+    width = max(_width(lane) for lane in lanes)
+    if value.lanes < width:
+        mask = 8 if value.type.kind == "bool" else 0
+        value = b.define(Broadcast(value), value.type, width, mask_bits=mask)
+    unit = lanes[buffer.unit]
+    if not moving:
+        b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
+        return
+    contiguous = moving == {buffer.unit} and unit.pattern == tuple(range(width)) and buffer.ring[buffer.unit] is None
+    if contiguous:
+        b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value, within=within))
+        return
+    row, scattered = _apart(b, buffer, lanes, moving, keep=within is not None)
+    b.emit(Scatter(buffer, row, scattered, value, within))
+
+
+def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
+    """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
+    spans, once for neighbours, the nearest of which may lie half a line apart."""
+    unit = lanes[buffer.unit] if lanes else Lane(const(0))
+    rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
+    if not b.prefetch or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
+        return
+    row, line = _row(b, buffer, lanes), max(WIDEST_VECTOR_BYTES // buffer.type.bytes, 1)
+    rows = b.rows_ahead.get(buffer.stage, {})
+    far = bool(rows) or b.prefetch > NEAR
+    side, place, step = _side_by_side(b, buffer, lanes, rows)
+    for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
+        shift = unit.base.const + first
+        key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
+        at = unit.base + (first + b.prefetch // buffer.type.bytes)
+        soon = unit.base + (first + SOON // buffer.type.bytes) if far and b.asks_again else None
+        for d, ahead in rows.items():
+            at = at + buffer.stride[d].scaled(ahead)
+        asked = Prefetch(row, at, far, b.number((unit.base - unit.base.const, *side)), place, step)
+        b.remember(b.depth, key, partial(_ask, b, asked, soon))
+
+
+def _ask(b: Builder, asked: Prefetch, soon: Index | None) -> None:
+    b.emit(asked)
+    if soon is not None:
+        b.emit(replace(asked, index=soon, far=False))
+
+
+def _side_by_side(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], ahead: Mapping[int, int]
+) -> tuple[tuple[object, ...], int, int]:
+    """The rows of a buffer that differ from that of `lanes` in one dim only, the one whose rows are unrolled or whose
+    loop is the innermost one around; the place of that row among them, and how many rows further they are in the next
+    iteration of that loop."""
+    rest = [d for d in range(len(lanes)) if d != buffer.unit]
+    along = next((d for d in ahead if d != buffer.unit), None)
+    if along is None:
+        along = max(rest, key=lambda d: b.depth_of(lanes[d].base), default=None)
+    if along is None:
+        return (buffer.stage, buffer.component), 0, 1
+    at = _unclamped(b, lanes[along].base)
+    moving = max((c for a, c in at.terms if a.kind == "sym"), key=abs, default=1)
+    others = tuple(lanes[d].base for d in rest if d != along)
+    side = (buffer.stage, buffer.component, along, at - at.const, others)
+    return side, at.const if moving > 0 else -at.const, ahead.get(along, abs(moving))
+
+
+def _unclamped(b: Builder, at: Index) -> Index:
+    """An index without its clamps, where these are to what no loop inside of others moves."""
+    while len(at.terms) == 1 and at.terms[0][1] == 1:
+        atom = at.terms[0][0]
+        if atom.key in b.values:
+            at = b.values[atom.key] + at.const
+            continue
+        depths = [b.depth_of(x) for x in atom.args] if atom.kind in ("min", "max") else []
+        if not depths or depths.count(max(depths)) > 1:
+            break
+        at = atom.args[depths.index(max(depths))] + at.const
+    return at
+
+
+def held_back(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:
+    """Misalignment of a vector at `start` of the row: the elements between the vector of memory that it begins in and
+    it. So many of each vector that `stream` is given are written with the next."""
+    row, hint = _row(b, buffer, lanes), f"{buffer.stage}_held"
+    return b.as_index(b.define(CarriedElements(row, start, buffer.type, width), INT64, hint=hint))
+
+
+def vectors_into_line(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, width: int) -> Index:
+    """Vectors of memory between the beginning of a line and the one that `start` of the row is in."""
+    row, hint = _row(b, buffer, lanes), f"{buffer.stage}_into_line"
+    return b.as_index(b.define(VectorsIntoLine(row, start, buffer.type, width), INT64, hint=hint))
+
+
+def ask_ends(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], first: Index, last: Index) -> None:
+    """Asks for the lines that the next row begins and ends in: the next in the dim whose loop is the innermost one
+    around this."""
+    others = [d for d in range(len(lanes)) if d != buffer.unit]
+    along = max(others, key=lambda d: b.depth_of(lanes[d].base), default=None)
+    ahead = const(0) if along is None else buffer.stride[along]
+    b.emit(PrefetchEnds(_row(b, buffer, lanes), first + ahead, last + ahead))
+
+
+def stream(
+    b: Builder,
+    buffer: Buffer,
+    lanes: tuple[Lane, ...],
+    value: Value,
+    before: Value,
+    held: Index,
+    apart: Index,
+    within: tuple[Index, Index] | None,
+) -> None:
+    """Writes the neighbours `value` but `held` of them, and those of `before` that are due; only those `within` a range
+    if there is one. They stream where `apart`, vectors from the beginning of a line to the first of the block of stores
+    that this is one of, is 0."""
+    row, unit, width = _row(b, buffer, lanes), lanes[buffer.unit], value.lanes
+    picked = ScalarType("int", value.type.bits)
+    lanes_of = Lanes(const(width) - held, tuple(range(width)))
+    picks = b.define(lanes_of, picked, width, hint=f"{buffer.stage}_picks")
+    ends = None if within is None else (within[0] + held, within[1] + held)
+    b.emit(StreamAligned(buffer, row, unit.base, value, before, picks, apart, ends))
+
+
+def streams(buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> bool:
+    """Whether `value` at `lanes` is a vector of neighbours in memory."""
+    unit = lanes[buffer.unit]
+    whole = unit.pattern == tuple(range(value.lanes)) and buffer.ring[buffer.unit] is None and value.type != BOOL
+    return value.lanes > 1 and whole and all(x.uniform for d, x in enumerate(lanes) if d != buffer.unit)
+
+
+def beyond(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index:
+    """Misalignment of the place `lanes`: the elements between the line of memory that it is in and it."""
+    at, row = lanes[buffer.unit].base, _row(b, buffer, lanes)
+    type_ = UINT8 if buffer.type == BOOL else buffer.type
+    return b.as_index(b.define(Misalignment(row, at, type_), INT64, hint="beyond"))
+
+
+def store_past(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], value: Value, moved: Index) -> None:
+    """Writes neighbours past the caches, of a vector that is `moved` to the left what others leave."""
+    if streams(buffer, lanes, value):
+        row = _row(b, buffer, lanes)
+        b.emit(StreamLine(buffer, row, lanes[buffer.unit].base, value, moved))
+    else:
+        store(b, buffer, lanes, value)
+
+
+def _pixels(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Pointer:
+    """The row of interleaved pixels that the further dims lead to."""
+    offset = buffer.origin[buffer.pixels].scaled(-buffer.channels)
+    for d, lane in enumerate(lanes):
+        if d not in (buffer.unit, buffer.pixels):
+            offset = offset + _offset(b, buffer, d, lane.base)
+    return b.row(buffer, offset)
+
+
+def store_channels(
+    b: Builder,
+    stores: Sequence[tuple[Buffer, tuple[Lane, ...], Value]],
+    within: tuple[Index, Index] | None = None,
+) -> None:
+    """Stores, those of all channels of the same pixels as whole vectors; with `within` each as `store` has it."""
+    pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
+    for buffer, lanes, value in stores:
+        channel = None if within is not None else interleaved_channels.channel_of(b, buffer, lanes)
+        if channel is None or not channel.is_const:
+            store(b, buffer, lanes, value, within)
+            continue
+        if value.lanes == 1:  # what all pixels have is a channel of theirs, too
+            width = len(lanes[buffer.pixels].pattern or ())
+            mask = 8 if value.type.kind == "bool" else 0
+            value = b.define(Broadcast(value), value.type, width, mask_bits=mask)
+        others = tuple((x.base, x.pattern) for d, x in enumerate(lanes) if d != buffer.unit)
+        pixels.setdefault((id(buffer), others), {})[channel.const] = (buffer, lanes, value)
+    for found in pixels.values():
+        buffer, lanes, _ = next(iter(found.values()))
+        if len(found) < buffer.channels:
+            for one in found.values():
+                store(b, *one)
+            continue
+        row = _pixels(b, buffer, lanes)
+        interleaved_channels.store(b, buffer, row, lanes[buffer.pixels], [found[c][2] for c in range(buffer.channels)])

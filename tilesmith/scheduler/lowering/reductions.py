@@ -1,0 +1,390 @@
+"""Lowering of inline reductions to values: short ones written out, long ones as loops around accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import TypeAlias
+
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.builder import literal
+from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, If, Loop
+from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
+from tilesmith.scheduler.lowering.evaluation import Evaluation
+from tilesmith.scheduler.lowering.index_vectorization import Frame
+
+Job: TypeAlias = "tuple[Reduce, Frame]"
+"""A reduction at a point."""
+
+UNROLLED_TRIPS = 64
+"""Reductions of at most this many terms, all bounds constant, are written out as vectors, ..."""
+MOST_WRITTEN = 4096
+"""... if with those of reductions inside of them no more are."""
+UNROLLED_SCALAR_TRIPS = 9
+"""... and those of at most this many as scalars, which only edges are."""
+CHAINS = 4
+"""Chains of a reduction whose joins take long: every fourth term is joined in one, so that four joins are under way."""
+MANY_TERMS = 7
+"""Written out, reductions of so many terms and more are done side by side."""
+WRITTEN_TERMS = 32
+"""Inside the loops of longer ones, as many terms are written out."""
+MOST_ACCUMULATORS = 8
+"""Different reductions over one domain share its loops up to so many: all of them are to stay in registers."""
+
+
+def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
+    """The value of a reduction (or of its `component`), in the order that its terms are written in. Where another
+    component of it is known, so is this one."""
+    state = ev.builder.recall(_key(ev, e, frame))
+    if state is None:
+        if ev.only_lanes or _is_long(ev, e):
+            state = _side_by_side(ev, [(e, frame)])[0]
+        else:
+            state = _unrolled(ev, e, frame)
+            if e.op in ("argmin", "argmax"):
+                _remember(ev, e, frame, state)
+    assert isinstance(state, list)
+    return _picked(e, state)
+
+
+def _key(ev: Evaluation, e: Reduce, frame: Frame) -> object:
+    """The key of equal reductions at one point, whatever their component."""
+    return (ev.token, "reduction", e.op, e.domain, e.where, e.body, frame.number)
+
+
+def _remember(ev: Evaluation, e: Reduce, frame: Frame, state: list[Value]) -> None:
+    ev.builder.remember(ev.builder.depth, _key(ev, e, frame), lambda: state)
+
+
+def _is_long(ev: Evaluation, e: Reduce) -> bool:
+    return not _is_written_out(e, UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS)
+
+
+def _is_written_out(e: Reduce, most: int) -> bool:
+    terms = prod(map(_trips, e.domain))
+    return 0 < terms <= most and terms * sum(map(_written, children(e))) <= MOST_WRITTEN
+
+
+def _written(e: Expr) -> int:
+    """Terms of reductions that are written out for an expression; of a loop those of one iteration."""
+    inside = sum(map(_written, children(e)))
+    if not isinstance(e, Reduce):
+        return inside
+    terms = prod(map(_trips, e.domain)) * max(1, inside)
+    return terms if terms <= MOST_WRITTEN else max(1, inside)
+
+
+def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
+    """Whether a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
+    for e in (e for v in stage.values for e in walk(v)):
+        if isinstance(e, Reduce) and not _is_written_out(e, UNROLLED_TRIPS):
+            return True
+        if isinstance(e, Access) and e.name in inlined and has_long_reduction(inlined[e.name], inlined):
+            return True
+    return False
+
+
+def _unrolled(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
+    points = _points(ev, e.domain, frame)
+    chains = CHAINS if _waits(ev, e) and len(points) >= 4 * CHAINS else 1
+    states = [_identity(ev, e, frame)] * chains
+    for n, point in enumerate(points):
+        states[n % chains] = _step(ev, e, states[n % chains], point)
+    while len(states) > 1:
+        states = [[_joined(ev, e, a[0], b[0])] for a, b in zip(states[::2], states[1::2], strict=True)]
+    return states[0]
+
+
+def _waits(ev: Evaluation, e: Reduce) -> bool:
+    """Whether terms may be joined in any order and joining two takes long. Sums the compilers cut on their own."""
+    return e.op in ("min", "max") and e.body.type.is_float and not ev.builder.strict
+
+
+def _points(ev: Evaluation, domain: tuple[RVar, ...], frame: Frame) -> list[Frame]:
+    """A frame for every point of a constant domain, the last variable fastest."""
+    points = [frame]
+    for r in domain:
+        assert isinstance(r.lo, Const)
+        lo, n = int(r.lo.value), _trips(r)
+        points = [ev.extended(f, r.name, Lane(const(v))) for f in points for v in range(lo, lo + n)]
+    return points
+
+
+def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> None:
+    """Evaluates the reductions of `values` for all `frames` side by side, so that what these have in common is loaded
+    once, and no accumulator waits for another: long ones in as few loops as there are domains, those that are written
+    out term by term. `reduced` finds them done."""
+    found: dict[object, Job] = {}
+    for e in values:
+        _collect(ev, e, frames, found)
+    groups: dict[tuple[RVar, ...], list[Job]] = {}
+    for e, frame in found.values():
+        groups.setdefault(e.domain, []).append((e, frame))
+    for jobs in groups.values():
+        of_one: dict[object, list[Job]] = {}
+        for e, frame in jobs:
+            of_one.setdefault((e.op, e.where, e.body), []).append((e, frame))
+        many = sum(_cells(e) for e, _ in jobs) > MOST_ACCUMULATORS
+        for part in of_one.values() if many else (jobs,):
+            if len(part) > 1 and _is_long(ev, part[0][0]):
+                _side_by_side(ev, part)
+            elif len(part) > 1:
+                _in_step(ev, part)
+
+
+def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
+    match e:
+        case Reduce() if _is_long(ev, e) or _has_many_terms(ev, e):
+            for frame in frames:
+                found.setdefault(_key(ev, e, frame), (e, frame))
+        case Reduce():
+            return
+        case Access(name=name) if name in ev.sources.inlined:
+            inside = {f.number: f for f in (ev.inlined_frame(e, frame) for frame in frames)}
+            if len(frames) > 1:
+                _collect(ev, ev.sources.inlined[name].values[e.component], list(inside.values()), found)
+        case _:
+            for child in children(e):
+                _collect(ev, child, frames, found)
+
+
+def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
+    """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
+    each is loaded for both."""
+    return ev.axis is not None and not _waits(ev, e) and prod(map(_trips, e.domain)) >= MANY_TERMS
+
+
+def _in_step(ev: Evaluation, jobs: list[Job]) -> None:
+    """A term of each job of one domain, then the next of each."""
+    points = [_points(ev, e.domain, frame) for e, frame in jobs]
+    states = [_identity(ev, e, frame) for e, frame in jobs]
+    for terms in zip(*points, strict=True):
+        states = [_step(ev, e, state, point) for (e, _), state, point in zip(jobs, states, terms, strict=True)]
+    for (e, frame), state in zip(jobs, states, strict=True):
+        _remember(ev, e, frame, state)
+
+
+def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
+    """Loops around accumulators, those of every job of one domain; the first variable is the outermost loop, the
+    last ones are written out. A condition that does not change in a loop is asked outside of it."""
+    b = ev.builder
+    cells: list[list[Value]] = []
+    for e, frame in jobs:
+        lanes, state = _lanes(ev, e, frame), []
+        for start in _identity(ev, e, frame):
+            bits = 32 if start.type == BOOL and lanes > 1 else 0
+            cell = Value(start.type, lanes, b.fresh(e.op), None, bits)
+            b.depths[cell.name] = b.depth
+            b.emit(Accumulator(cell, start))
+            state.append(cell)
+        cells.append(state)
+    if ev.only_lanes:
+        return cells
+    domain = jobs[0][0].domain
+    loops = len(domain) if ev.axis is None else _loops(domain, len(jobs))
+
+    def nest(n: int, jobs: list[Job]) -> None:
+        if n == loops:
+            for cell in (c for state in cells for c in state):
+                b.depths[cell.name] = b.depth  # what is made of an accumulator belongs into the innermost loop
+            for state, (e, frame) in zip(cells, jobs, strict=True):
+                new = list(state)
+                for point in _points(ev, domain[n:], frame):
+                    new = _step(ev, e, new, point)
+                for cell, value in zip(state, new, strict=True):
+                    if value != cell:
+                        b.emit(Assign(cell, value))
+            return
+        inner, condition = _asked(ev, jobs, domain[n:])
+        if condition is None:
+            loop(n, inner)
+        elif condition.literal is None:
+            with b.condition() as body:
+                loop(n, inner)
+            b.emit(If((), tuple(body), condition))
+        elif condition.literal:
+            loop(n, inner)
+
+    def loop(n: int, jobs: list[Job]) -> None:
+        r, frame = domain[n], jobs[0][1]
+        lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+        with b.scope() as body:
+            var = b.fresh(r.name)
+            b.ranges[var] = (lo, lo + extent - 1)
+            at = Lane(b.declare(var))
+            nest(n + 1, [(e, ev.extended(f, r.name, at)) for e, f in jobs])
+        b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
+
+    depth = b.depth
+    nest(0, jobs)
+    b.depths.update((cell.name, depth) for state in cells for cell in state)
+    # what the loop leaves behind must not be mistaken for the accumulator inside it
+    left = [
+        [b.define(ops.Copy(c), c.type, c.lanes, mask_bits=c.mask_bits, pinned=True) for c in state] for state in cells
+    ]
+    for (e, frame), state in zip(jobs, left, strict=True):
+        _remember(ev, e, frame, state)
+    return left
+
+
+def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:
+    """The condition that all jobs have in common whatever the loops `inside` do, as one scalar, and the jobs without
+    it; None where there is none."""
+    first, names = jobs[0][0], {r.name for r in inside}
+    common = [
+        c
+        for c in _conjuncts(first.where)
+        if not any(isinstance(n, Var) and n.name in names for n in walk(c))
+        and all(c in _conjuncts(e.where) for e, _ in jobs)
+    ]
+    values = [[ev.value(c, f) for _, f in jobs] for c in common]
+    uniform = [n for n, v in enumerate(values) if v[0].lanes == 1 and all(x == v[0] for x in v)]
+    if not uniform:
+        return jobs, None
+    asked = [common[n] for n in uniform]
+    condition = values[uniform[0]][0]
+    for n in uniform[1:]:
+        condition = _bool(ev, ops.Logical("and", condition, values[n][0]))
+    return [(_unconditional(e, asked), f) for e, f in jobs], condition
+
+
+def _conjuncts(where: Expr | None) -> list[Expr]:
+    if isinstance(where, Logical) and where.op == "and":
+        return [*_conjuncts(where.left), *_conjuncts(where.right)]
+    return [] if where is None else [where]
+
+
+def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
+    """`e` where the conditions `asked` hold."""
+    left: Expr | None = None
+    for c in _conjuncts(e.where):
+        if c not in asked:
+            left = c if left is None else Logical("and", left, c)
+    return replace(e, where=left)
+
+
+def _loops(domain: tuple[RVar, ...], jobs: int) -> int:
+    """How many of the variables are loops: the last ones, few and constant terms, are written out."""
+    n, terms = len(domain), jobs
+    while n > 1 and 0 < _trips(domain[n - 1]) * terms <= WRITTEN_TERMS:
+        n -= 1
+        terms *= _trips(domain[n])
+    return n
+
+
+def _cells(e: Reduce) -> int:
+    """How many accumulators a reduction has."""
+    return len(e.domain) + 1 if e.op in ("argmin", "argmax") else 1
+
+
+def _trips(r: RVar) -> int:
+    """Iterations, where the range is constant; a great many where it is not."""
+    return int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
+
+
+def _picked(e: Reduce, state: list[Value]) -> Value:
+    return state[e.component if e.op in ("argmin", "argmax") else 0]
+
+
+def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
+    """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
+    if ev.axis is None:
+        return 1
+    b, mark, noted, before = ev.builder, ev.builder.mark(), list(ev.constraints), ev.only_lanes
+    ev.only_lanes = True
+    try:
+        with b.scope():
+            point = frame
+            for r in e.domain:
+                lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+                var = b.fresh(r.name)
+                b.ranges[var] = (lo, lo + extent - 1)
+                point = ev.extended(point, r.name, Lane(b.declare(var)))
+            values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
+    finally:
+        ev.only_lanes = before
+    b.rollback(mark)
+    ev.constraints = noted
+    return max(v.lanes for v in values)
+
+
+def _identity(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
+    """The values that the reduction starts from: of argmin and argmax the first value of every variable, and the worst
+    value."""
+    t = e.body.type
+    match e.op:
+        case "sum":
+            return [literal(0, t)]
+        case "product":
+            return [literal(1, t)]
+        case "any":
+            return [literal(False, BOOL)]
+        case "all":
+            return [literal(True, BOOL)]
+        case "min" | "max":
+            return [_worst(t, e.op == "min")]
+    return [ev.position(ev.lane(r.lo, frame)) for r in e.domain] + [_worst(t, e.op == "argmin")]
+
+
+def _worst(t: ScalarType, smallest_wins: bool) -> Value:
+    if t.is_float:
+        return literal(float("inf") if smallest_wins else float("-inf"), t)
+    return literal(t.max if smallest_wins else t.min, t)
+
+
+def _step(ev: Evaluation, e: Reduce, state: list[Value], point: Frame) -> list[Value]:
+    """The state after one more term."""
+    body = ev.value(e.body, point)
+    where = None if e.where is None else ev.value(e.where, point)
+    if where is not None and where.literal is not None:
+        if not where.literal:
+            return state
+        where = None
+    if e.op in ("argmin", "argmax"):
+        better = _bool(ev, ops.Compare("<" if e.op == "argmin" else ">", body, state[-1]))
+        if where is not None:
+            better = _bool(ev, ops.Logical("and", better, where))
+        fresh = [ev.position(point.env[r.name]) for r in e.domain] + [body]
+        return [_chosen(ev, better, new, old) for new, old in zip(fresh, state, strict=True)]
+    identity = _identity(ev, e, point)[0]
+    if where is not None:
+        body = _chosen(ev, where, body, identity)
+    return [body if state[0] == identity else _joined(ev, e, state[0], body)]
+
+
+def _joined(ev: Evaluation, e: Reduce, a: Value, b: Value) -> Value:
+    lanes, mask = max(a.lanes, b.lanes), max(a.mask_bits, b.mask_bits)
+    if e.op in ("min", "max") and lanes > 1 and e.body.type != BOOL:
+        return ev.extreme_of(e.op, (a, b), lanes)
+    return ev.builder.define(_combination(e.op, a, b), e.body.type, lanes, mask_bits=mask)
+
+
+def _combination(reduction: str, a: Value, b: Value) -> ops.Operation:
+    match reduction:
+        case "sum":
+            return ops.Binary("+", a, b)
+        case "product":
+            return ops.Binary("*", a, b)
+        case "any":
+            return ops.Logical("or", a, b)
+        case "all":
+            return ops.Logical("and", a, b)
+        case _:
+            return ops.Call(reduction, (a, b))
+
+
+def _bool(ev: Evaluation, op: ops.Operation) -> Value:
+    return ev.op(op, Logical("and", Const(True, BOOL), Const(True, BOOL)))
+
+
+def _chosen(ev: Evaluation, condition: Value, a: Value, b: Value) -> Value:
+    if condition.literal is not None:
+        return a if condition.literal else b
+    lanes = max(condition.lanes, a.lanes, b.lanes)
+    mask = max(a.mask_bits, b.mask_bits, condition.mask_bits) if a.type == BOOL and lanes > 1 else 0
+    return ev.builder.define(ops.Select(condition, a, b), a.type, lanes, mask_bits=mask)

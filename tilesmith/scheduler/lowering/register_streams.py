@@ -1,0 +1,170 @@
+"""Stages at hand in registers while a row is computed: a vector of each, and those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+
+from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.ops import Copy, Shuffle
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.types import BOOL
+from tilesmith.scheduler.lowering.index_vectorization import NotUniformBound, Places
+
+Coordinates = tuple[Index, ...]
+
+
+@dataclass(slots=True)
+class Stream:
+    """One row of a stage: `at` are its coordinates in the other dims.
+
+    The row of the output reaches from `lo` to `hi`; of this one, `lo + oldest` to `hi + newest` are needed. While the
+    output's vector at x is computed, readers ask for vectors at x + `least` to x + `most`, and the stream's own is the
+    one at x + `lead`. Leads are whole vectors: what is loaded and stored on the way keeps its alignment. With `whole`
+    nothing but needed elements may be computed without clamping every lane.
+    """
+
+    stage: Stage
+    component: int
+    at: Coordinates
+    most: int
+    least: int
+    newest: int
+    oldest: int
+    lead: int = 0
+    whole: bool = False
+    previous: list[Value] = field(default_factory=list)
+
+    def history(self, lanes: int) -> int:
+        """How many vectors before the current one the readers reach."""
+        return -(-(self.lead - self.least) // lanes)
+
+
+@dataclass(slots=True)
+class Streams:
+    """The streams of a row, and the evaluator's way to them. `dims` has the moving dim of every stage that may be
+    one, `rings` the coordinates of the row of those that are stored: their other rows are read from memory. While
+    `planning`, requests and the bounds of loads are noted; then requests are answered by lanes of the streams.
+    `reader` is the stream that is being computed: None is the output. `ahead` is how far ahead rows of rings are
+    read from memory, `reach` from where to where, relative to the output's vector (None where that is not known),
+    `before` are the names that there were before the row was planned, `part` is which of the vectors that one iteration
+    computes this is."""
+
+    dims: Mapping[str, int]
+    stages: Mapping[str, Stage]
+    rings: Mapping[str, Coordinates]
+    row_base: Index
+    lanes: int
+    planning: bool
+    builder: Builder
+    before: Set[str]
+    known: dict[tuple[str, int, Coordinates], Stream] = field(default_factory=dict)
+    ahead: dict[str, int] = field(default_factory=dict)
+    reach: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    reader: Stream | None = None
+    output_whole: bool = False
+    compute: Callable[[Stream], Value] | None = None
+    part: int = 0
+    depth: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.depth = self.builder.depth
+
+    def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
+        """The value of an access to stage `name`, or None where it is not a plain shift along a row at hand."""
+        stage = self.stages[name]
+        d = self.dims[stage.name]
+        lane = index[d]
+        if lane.pattern is None or any(not other.uniform for n, other in enumerate(index) if n != d):
+            return None
+        first = lane.pattern[0]
+        shift = lane.base - self.row_base
+        if not shift.is_const or lane.pattern != tuple(range(first, first + self.lanes)):
+            return None
+        at = tuple(other.base for n, other in enumerate(index) if n != d)
+        if any(self.builder.depth_of(x) >= self.depth for x in at):
+            return None  # a row that changes inside the loop has no window
+        if any(s in self.builder.depths and s not in self.before for x in at for s in x.symbols()):
+            return None  # a row that data tells of, looked up for this row
+        if self.rings.get(stage.name, at) != at:
+            if self.planning:  # the row may be the same one all the same
+                offset = max(self.ahead.get(stage.name, shift.const + first), shift.const + first)
+                self.ahead[stage.name] = offset
+            return None
+        return self._lanes(stage, component, at, shift.const + first)
+
+    def _lanes(self, stage: Stage, component: int, at: Coordinates, offset: int) -> Value:
+        b = self.builder
+        type_ = stage.types[component]
+        mask = 32 if type_ == BOOL else 0
+        key = (stage.name, component, at)
+        if self.planning:
+            self._note(key, stage, offset)
+            planned = Value(type_, self.lanes, f"planned {key} {offset}", None, mask)
+            return b.define(Copy(planned), type_, self.lanes, mask_bits=mask)
+        s = self.known[key]
+        current = self.vector(s)
+        back, lanes = divmod(s.lead - offset, self.lanes)
+        window = [current, *s.previous]
+        if lanes == 0:
+            return window[back]
+        picks = tuple(self.lanes - lanes + j for j in range(self.lanes))
+        moved = Shuffle(window[back + 1], window[back], picks)
+        return b.define(moved, type_, self.lanes, hint=stage.name, mask_bits=mask)
+
+    def vector(self, s: Stream) -> Value:
+        """The stream's own vector, computed when it is first asked for: of several rows side by side those that are
+        done with need no registers when the last ones are computed. Loops and conditions that ask for it begin after
+        it: the next vectors need it, too."""
+        compute = self.compute
+        assert compute is not None
+
+        def make() -> Value:
+            with self.builder.outside(self.depth):
+                return compute(s)
+
+        found = self.builder.remember(self.depth, ("stream", s.stage.name, s.component, s.at, self.part), make)
+        assert isinstance(found, Value)
+        return found
+
+    def _note(self, key: tuple[str, int, Coordinates], stage: Stage, offset: int) -> None:
+        r = self.reader
+        lead, newest, oldest = (0, 0, 0) if r is None else (r.lead, r.newest, r.oldest)
+        newest, oldest = newest + offset - lead, oldest + offset - lead
+        s = self.known.setdefault(key, Stream(stage, key[1], key[2], offset, offset, newest, oldest))
+        s.most, s.least = max(s.most, offset), min(s.least, offset)
+        s.newest, s.oldest = max(s.newest, newest), min(s.oldest, oldest)
+
+    def _note_reach(self, buffer: Buffer, lane: Lane) -> None:
+        shift = lane.base - self.row_base
+        if lane.pattern is None or not shift.is_const:
+            self.reach[buffer.stage] = None
+            return
+        found = self.reach.get(buffer.stage, (shift.const, shift.const))
+        if found is not None:
+            ends = (shift.const + min(lane.pattern), shift.const + max(lane.pattern))
+            self.reach[buffer.stage] = (min(found[0], ends[0]), max(found[1], ends[1]))
+
+    def loads(self, places: Places, buffer: Buffer, index: tuple[Lane, ...]) -> None:
+        """Notes while planning where a load from memory stays inside of its buffer: whole vectors may be computed
+        there, needed or not. Places that are data are known to lie inside only where they are needed."""
+        if not self.planning or places.exact:
+            return
+        if buffer.where == "thread":
+            self._note_reach(buffer, index[buffer.unit])
+        for d, lane in enumerate(index):
+            if lane.uniform or (buffer.ring[d] is not None and lane.vector is None):
+                continue
+            try:
+                if lane.pattern is None:
+                    raise NotUniformBound
+                start = lane.base - buffer.origin[d]
+                places.require(start + min(lane.pattern))
+                places.require(buffer.extent[d] - 1 - start - max(lane.pattern))
+            except NotUniformBound:
+                if self.reader is None:
+                    self.output_whole = True
+                else:
+                    self.reader.whole = True

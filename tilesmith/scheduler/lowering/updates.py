@@ -1,0 +1,153 @@
+"""The updates of a stage: loops over its free dims and the update's domain, in the order that the schedule says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
+from tilesmith.scheduler.analysis.dependence import default_order, free_dims, written_box
+from tilesmith.scheduler.ir.index import maximum, minimum
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.program import Comment, If
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.expressions import RVar, Select
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
+from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.lowering.expressions import Evaluator
+from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
+from tilesmith.scheduler.lowering.memory import load, store
+
+SHARED_POINTS = 4
+"""Points of an update that are computed side by side, at most."""
+
+
+def run_updates(
+    b: Builder,
+    sources: Sources,
+    stage: Stage,
+    buffers: tuple[Buffer, ...],
+    schedules: tuple[UpdateLoops, ...],
+    box: Box,
+    expected: Mapping[str, tuple[int, int]] | None = None,
+) -> None:
+    """Emits the updates of `stage` on `box`, one after the other; without `schedules` as they are defined. `expected`
+    are the (min, extent) that the stage's dims are expected to have.
+
+    *Legal when* the values of `box` have been computed and `box` is settled: it holds everything that the updates
+    write and read of the stage.
+    """
+    for n, update in enumerate(stage.updates):
+        loops = schedules[n] if schedules else UpdateLoops(default_order(stage, update))
+        b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
+        bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
+        nest = Nest(
+            f"{stage.name}:{n}",
+            _body(b, stage, buffers, update),
+            bounds,
+            loops.loops,
+            loops.vector,
+            _side_by_side(stage, update, loops, expected or {}),
+            parallel=loops.parallel,
+            own=stage.name,
+            once=True,
+        )
+        run(b, sources, nest)
+
+
+def _side_by_side(
+    stage: Stage, update: Update, loops: UpdateLoops, expected: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """The innermost loops, where they are short dims inside of vectors: what they have in common, such as places that
+    data says, is worked out once."""
+    found: dict[str, tuple[int, int]] = {}
+    if loops.vector is None:
+        return found
+    free, points = free_dims(stage, update), 1
+    for loop in loops.loops:
+        points *= expected[loop][1] if loop in free and loop in expected else SHARED_POINTS + 1
+        if loop == loops.vector.dim or points > SHARED_POINTS:
+            break
+        found[loop] = expected[loop]
+    return found
+
+
+def left_to_values(
+    b: Builder, sources: Sources, stage: Stage, schedules: tuple[UpdateLoops, ...], box: Box
+) -> list[Box]:
+    """The part of `box` that the values of `stage` have to fill: not what its first update writes before anything reads
+    it."""
+    if not stage.updates:
+        return [box]
+    update = stage.updates[0]
+    written = written_box(stage, update, schedules[0].loops if schedules else default_order(stage, update))
+    if not written:
+        return [box]
+    left, middle = [], list(box)
+    for dim, (variable, moved) in written.items():
+        d = stage.dims.index(dim)
+        (lo, hi), (first, last) = middle[d], (end + moved for end in _range(b, sources, variable))
+        for part in ((lo, minimum(hi, first - 1)), (maximum(lo, last + 1), hi)):
+            least = part[1] - part[0]
+            if not least.is_const or least.const >= 0:
+                left.append((*middle[:d], part, *middle[d + 1 :]))
+        middle[d] = (maximum(lo, first), minimum(hi, last))
+    return left
+
+
+def _range(b: Builder, sources: Sources, r: RVar) -> Interval:
+    """The values of a domain's variable: the first and the last."""
+    outside = Evaluator(b, sources, None)
+    frame = outside.frame({})
+    lo = outside.lane(r.lo, frame).base
+    return lo, lo + outside.lane(r.extent, frame).base - 1
+
+
+def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update) -> Body:
+    """All values are computed before the first is stored. A condition that differs from lane to lane chooses between
+    the new value and the old one: lanes write different places, so that storing an old value back is harmless. Points
+    side by side differ in free dims, and none reads what another writes."""
+
+    def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        if update.where is None:
+            write(evaluator, envs, None)
+            return
+        for env in envs:
+            conditional(evaluator, env)
+
+    def conditional(evaluator: Evaluator, env: Mapping[str, Lane]) -> None:
+        assert update.where is not None
+        condition = evaluator.value(update.where, evaluator.frame(env))
+        if condition.literal is not None:
+            if condition.literal:
+                write(evaluator, [env], None)
+        elif condition.lanes > 1:
+            write(evaluator, [env], condition)
+        else:
+            with b.condition() as inside:
+                write(evaluator, [env], None)
+            b.emit(If((), tuple(inside), condition))
+
+    def write(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]], chosen: Value | None) -> None:
+        stores = [place for env in envs for place in new(evaluator, env, chosen)]
+        for buffer, at, value in stores:
+            store(b, buffer, at, value)
+
+    def new(
+        evaluator: Evaluator, env: Mapping[str, Lane], chosen: Value | None
+    ) -> Iterator[tuple[Buffer, tuple[Lane, ...], Value]]:
+        frame = evaluator.frame(env)
+        at = tuple(evaluator.lane(i, frame) for i in update.at)
+        values = [evaluator.value(v, frame) for v in update.values]
+        if chosen is not None:
+            assert update.where is not None
+            old = [load(b, buffer, at, buffer.type, True, b.depth) for buffer in buffers]
+            values = [
+                evaluator.op(ops.Select(chosen, new, kept), Select(update.where, e, e, e.type))
+                for new, kept, e in zip(values, old, update.values, strict=True)
+            ]
+        for buffer, value in zip(buffers, values, strict=True):
+            yield buffer, at, value
+
+    return body

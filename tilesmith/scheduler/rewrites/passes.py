@@ -1,0 +1,152 @@
+"""Passes over pipelines, from what a document says to what the groups of a schedule are of: one list, in this order.
+
+What a schedule says about the definitions is among them: its factors are of the pipeline as it was written, its
+separations and joinings of the normal form, and leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundaries
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
+from tilesmith.scheduler.rewrites.fold_updates import folded
+from tilesmith.scheduler.rewrites.fuse_outputs import joined
+from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
+from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
+from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
+from tilesmith.scheduler.rewrites.rfactor import factored
+from tilesmith.scheduler.rewrites.specialize_scans import specialised
+from tilesmith.scheduler.rewrites.split_separable import separated
+from tilesmith.scheduler.rewrites.symmetric_pairs import halved
+
+SAID = "the schedule says so"
+
+
+def _pass(name: str, before: str, after: str, reason: str, run: Callable[[Pipeline, Schedule], Pipeline]) -> Pass[Plan]:
+    """A pass that makes a pipeline of a pipeline; the plan has it with the reason."""
+    return Pass(name, before, after, lambda plan: plan.rewritten(name, run(plan.pipeline, plan.schedule), reason))
+
+
+def _fold(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
+    return _by_stage(pipeline, lambda s: folded(s, schedule.strict))
+
+
+def _order(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
+    fastest = fastest_dims(pipeline)
+    return _by_stage(pipeline, lambda s: ordered(s, fastest, schedule.strict))
+
+
+def _by_stage(pipeline: Pipeline, rewrite: Callable[[Stage], Stage]) -> Pipeline:
+    stages = tuple(map(rewrite, pipeline.stages))
+    same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
+    return pipeline if same else replace(pipeline, stages=stages)
+
+
+RFACTOR = _pass(
+    "rfactor",
+    "reductions as they were written",
+    "those that the schedule factors are of partial results, each a stage of its own",
+    SAID,
+    lambda p, schedule: factored(p, schedule.factors, schedule.strict),
+)
+NORMALIZATION = (
+    _pass(
+        "lower-boundaries",
+        "inputs and stages may have boundaries",
+        "none has; indices of accesses are within the domain by `clamp`, `min` and `%`, a constant is selected",
+        "an index that is arithmetic is analysed like any other",
+        lambda p, _: without_boundaries(p),
+    ),
+    _pass(
+        "fold-updates",
+        "stages with updates",
+        "no stage's first update is one that could be part of its value",
+        "a stage without updates may be inlined, kept in registers, and slid",
+        _fold,
+    ),
+    _pass(
+        "order-reductions",
+        "reductions in the order that they were written in",
+        "loops of long reductions run along memory, where the result does not depend on it",
+        "their results do not depend on the order",
+        _order,
+    ),
+    _pass(
+        "specialize-scans",
+        "scans over a few levels; no boundaries",
+        "a stage a level, where every reader says which",
+        "who reads it says which level: each may be inlined, slid, or kept in registers",
+        lambda p, schedule: specialised(p, schedule.strict),
+    ),
+    _pass(
+        "eliminate-symmetric-pairs",
+        "reductions over all offsets of a stage that is the same from either end; no boundaries",
+        "reductions over half of them, each read from both ends",
+        "the value of a pair of points does not depend on which comes first",
+        lambda p, schedule: halved(p, schedule.strict),
+    ),
+    _pass(
+        "hoist-parameters",
+        "integers that follow from params by way of floats",
+        "each is a param, with its value",
+        "bounds see through integers alone, and a param is a symbol of theirs",
+        lambda p, _: with_derived(p),
+    ),
+    _pass(
+        "propagate-boundaries",
+        "places of a stage are read far beyond the edge of what it is made of; boundaries are arithmetic",
+        "the last place is read that differs from those beyond it",
+        "beyond it the values repeat; a stage is computed on little more than the image",
+        lambda p, _: inherited(p),
+    ),
+)
+"""Passes that leave a pipeline in normal form. The same values; floats are added up in the same order if the schedule
+is strict. Again, these change nothing: a normal pipeline is returned itself."""
+SPLIT = _pass(
+    "split-separable",
+    "windows that are products, whole; normal form",
+    "those that the schedule separates are in two steps, the first a stage of its own; normal form",
+    SAID,
+    lambda p, schedule: separated(p, schedule.separations, schedule.strict) if schedule.separations else p,
+)
+FUSE = _pass(
+    "fuse-outputs",
+    "outputs one by one; normal form",
+    "those that the schedule joins are the values of one stage; normal form",
+    SAID,
+    lambda p, schedule: joined(p, schedule.joinings) if schedule.joinings else p,
+)
+REWRITES = PassPipeline((RFACTOR, *NORMALIZATION, SPLIT, FUSE))
+
+
+def rewrite(pipeline: Pipeline, schedule: Schedule, observer: Observer | None = None) -> Plan:
+    """The plan of a pipeline as it was written and a schedule as a user writes it.
+
+    Raises IllegalSchedule where the schedule has a factor, a separation or a joining that cannot be.
+    """
+    return REWRITES(Plan(pipeline, pipeline, schedule), observer)
+
+
+def normalise(pipeline: Pipeline, strict: bool = False) -> Pipeline:
+    """The normal form of a pipeline; a pipeline that is normal is returned itself."""
+    return rewrite(pipeline, Schedule(pipeline.name, "", (), strict)).pipeline
+
+
+def with_factors(plan: Plan, factors: tuple[Factor, ...]) -> Plan:
+    """The plan with other factors, which are of the pipeline as it was written: it is rewritten from there."""
+    return rewrite(plan.written, replace(plan.schedule, factors=factors))
+
+
+def with_separations(plan: Plan, separations: tuple[Separation, ...]) -> Plan:
+    """A plan without separations or joinings, with these separations."""
+    return SPLIT.run(replace(plan, schedule=replace(plan.schedule, separations=separations)))
+
+
+def with_joinings(plan: Plan, joinings: tuple[Joining, ...]) -> Plan:
+    """A plan without joinings, with these."""
+    return FUSE.run(replace(plan, schedule=replace(plan.schedule, joinings=joinings)))

@@ -1,0 +1,194 @@
+"""Group candidates: the ways in which the stages of one segment can be one group, priced and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from math import inf
+
+from tilesmith.scheduler.features.column_walks import has_columns
+from tilesmith.scheduler.features.fusion_group import Members, members_of
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.schedule_features import counts_of_group
+from tilesmith.scheduler.ir.schedule.schedule import dim_of
+from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind, shapes
+from tilesmith.scheduler.search.ecm.moves import WAYS, whole_rows
+from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing, Settled
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.grouping import Segment, is_special
+from tilesmith.scheduler.search.taco2019.levels import LoopOrder
+from tilesmith.scheduler.search.taco2019.tiling import tiled_dims
+from tilesmith.scheduler.search.tile_sizes import Tiling, shape_of
+from tilesmith.scheduler.search.trace import Rejected
+from tilesmith.scheduler.search.vectorize_and_parallelize import finished, root_group
+
+
+@dataclass
+class Planner(Pricing):
+    """Candidates of segments, each found once. `paper` has the tilings of the method `taco2019`, which are candidates
+    too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
+    cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
+    `planned` counts the stages of the segments that were looked at."""
+
+    paper: Mapping[Segment, Tiling] = field(default_factory=dict)
+    known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
+    sketches: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
+    settled: dict[tuple[Segment, Hashable], Settled] = field(default_factory=dict)
+    planned: int = 0
+    wanted: int = 1
+    kinds: tuple[Kind, ...] = KINDS
+
+    def keep_kinds(self, segments: Iterable[Segment]) -> None:
+        """From now on only the kinds of shape that lead in any of these segments are sketched."""
+        best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._sketched(s))}
+        self.kinds = tuple(k for k in KINDS if k in best) or KINDS
+
+    def plans(self, segment: Segment, least: float = 0.0) -> tuple[GroupCandidate, ...]:
+        """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group. If it
+        costs less than `least`, the first few."""
+        found = self.known.get(segment)
+        if found is None:
+            found = self.known[segment] = self._sized(segment, self.cost(segment) >= least)
+        return found
+
+    def cost(self, segment: Segment) -> float:
+        """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
+        return next((p.total for p in self._sketched(segment)), inf)
+
+    def paper_cost(self, segment: Segment) -> float:
+        """The cost of the paper's plan; that of the best plan, about, where there is none."""
+        return next((p.total for p in self._papers(segment)), self.cost(segment))
+
+    def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
+        """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
+        plan = self._sketched(segment)[0]
+        if plan.counts is None:
+            return
+        found = {s.stage: 1 - s.root_points / max(float(s.points), 1.0) for s in plan.counts.stages if not s.inlined}
+        if max(found.values()) * plan.total <= least:
+            return
+        for cost in self.model.price(plan.counts, self.platform).stages:
+            if cost.stage != segment.output and float(cost.total) * found[cost.stage] > least:
+                yield cost.stage
+
+    def settle(self, plan: GroupCandidate) -> Settled:
+        """The plan worked out."""
+        if plan.settled is not None:
+            return plan.settled
+        key = (plan.segment, plan.key)
+        found = self.settled.get(key)
+        if found is None:
+            found = self.settled[key] = self._settle(plan)
+        return found
+
+    def _settle(self, plan: GroupCandidate) -> Settled:
+        segment = plan.segment
+        if plan.sized is None or plan.members is None:
+            inlined = frozenset(segment.names[:-1])
+            group = root_group(self.facts, segment.output, self.platform, inlined, self.strict)
+            counts = counts_of_group(self.facts, group, self.platform.threads)
+            return Settled(group, counts, self.model.price(counts, self.platform), None)
+        output = self.facts.stages[segment.output]
+        others = (p for p in self.known.get(segment, ()) if p is not plan)
+        rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
+        tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
+        return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
+
+    def _sketched(self, segment: Segment) -> tuple[GroupCandidate, ...]:
+        """One plan a shape, in strips, best first."""
+        found = self.sketches.get(segment)
+        if found is None:
+            self.planned += len(segment.names)
+            plans = sorted(self._sketch(segment), key=lambda p: p.total)
+            found = self.sketches[segment] = tuple(plans)
+        return found
+
+    def _sketch(self, segment: Segment) -> Iterator[GroupCandidate]:
+        """All kinds of shape of the first order."""
+        output = self.facts.stages[segment.output]
+        alone = segment.shared.issuperset(segment.names[:-1])
+        if is_special(output) or (alone and (self.expired() or not tiled_dims(output))):
+            yield self._at_root(segment)
+        if is_special(output) or not tiled_dims(output) or (alone and self.expired()):
+            return
+        if self.expired():
+            yield from self._papers(segment)
+            return
+        paper = self.paper.get(segment)
+        parts = (segment.output, segment.names, segment.shared)
+        members = members_of(self.facts, *parts) if paper is None else paper.members
+        order = self._first_order(members, output)
+        sizes = self.strips(members, order)
+        for kind, shape in shapes(members, order, self.kinds, self.platform):
+            reads = {name: of.reads for name, of in shape.reads.items()}
+            yield self.priced(segment, members, shape, sizes, kind)
+            if has_columns(members, reads):
+                yield self.priced(segment, members, shape, self._short_rows(members, sizes), kind)
+
+    def _short_rows(self, members: Members, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The tile sizes with rows of one line: what is walked across stays until it is used up."""
+        axes = self.sizing(members).axes
+        return {d: min(n, axes.multiple) if axes.along_memory(d, d) else n for d, n in sizes.items()}
+
+    def _at_root(self, segment: Segment) -> GroupCandidate:
+        """The output of a segment at root, without tiles; the rest inline."""
+        settled = self._settle(GroupCandidate(segment, 0.0))
+        return GroupCandidate(segment, float(settled.cost.total), settled=settled)
+
+    def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
+        """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
+        orders = list(self.orders(members, output))
+        stages = (self.facts.stages[n] for n in members.names[:-1])
+        updated = [s for s in stages if s.updates and s.dims]
+        for order in orders:
+            along = dim_of(order.loops[-1])
+            if all(any(members.followed(s.name, d) == along for d in s.dims) for s in updated):
+                return order
+        return orders[0]
+
+    def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
+        """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
+        have tiles in other orders, changed, and with the best of all tile sizes."""
+        plans = [*self._sketched(segment), *self._papers(segment)]
+        if len(segment.names) == 1 and all(p.sized for p in plans):
+            plans.append(self._at_root(segment))
+        for varied in WAYS if further else ():
+            for best in _leading(sorted(plans, key=lambda p: p.total)):
+                if self.expired():
+                    break
+                if best.sized is not None and best.members is not None:
+                    plans += varied(self, best, best.members, best.sized)
+        different = {p.key: p for p in sorted(plans, key=lambda p: -p.total)}  # the cheapest of equals stays
+        kept = sorted(different.values(), key=lambda p: p.total)[: PARAMS.kept_candidates]
+        missing = self.wanted - len(kept) if further and not self.expired() else 0
+        return tuple(sorted([*kept, *islice(self._other_sizes(kept), max(0, missing))], key=lambda p: p.total))
+
+    def _other_sizes(self, plans: Sequence[GroupCandidate]) -> Iterator[GroupCandidate]:
+        """The best plan whose tile sizes are free with others, none cheaper."""
+        known = {p.key for p in plans}
+        plan = next((p for p in plans if p.sized is not None and not p.sized.shape.order.rows), None)
+        if plan is None or plan.sized is None or plan.members is None:
+            return
+        for sized in self.sizing(plan.members).dearer(plan.sized, 2 * self.wanted):
+            other = replace(plan, total=sized.total, sized=sized, counts=None)
+            if other.key not in known and (not sized.shape.prefetch or whole_rows(self, plan, sized)):
+                yield other
+
+    def _papers(self, segment: Segment) -> Iterator[GroupCandidate]:
+        """The paper's plan of the segment."""
+        paper = self.paper.get(segment)
+        if paper is not None:
+            members, sizes = paper.members, paper.best.sizes
+            shape = shape_of(members, paper.order, paper.choices)
+            yield self.priced(segment, members, shape, sizes)
+
+
+def _leading(plans: Sequence[GroupCandidate]) -> list[GroupCandidate]:
+    """The best of some plans with tiles; and where its rows are not fused the best of those that are, if it is close:
+    how memory is asked and written may turn that, and loops apart take more than is predicted rather than less."""
+    sized = [p for p in plans if p.sized is not None]
+    fused = (
+        p for p in sized if p.kind.fused and not sized[0].kind.fused and p.total < PARAMS.fused_close * sized[0].total
+    )
+    return [*sized[:1], *islice(fused, 1)]

@@ -1,0 +1,158 @@
+"""The method `default`: everything that TACO 2019 decides, decided by a cost model in time among more candidates.
+
+Beyond the paper it groups stages over the whole DAG, inlines by cost, keeps windows in registers, sizes tiles and
+strips by predicted time, and keeps the best k schedules. The paper's own schedule is always among the candidates, so
+that what is returned is never worse by the model. What the caller has fixed filters all that (see `constraints`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from tilesmith.cost_models.interface import combined
+from tilesmith.scheduler.ir.schedule.schedule import Group
+from tilesmith.scheduler.search.candidates import Candidate, candidate
+from tilesmith.scheduler.search.constraints.constrained_search import constrained, fixed_explained
+from tilesmith.scheduler.search.ecm.variants import Explored, GroupCandidates, Variant, explore, ranked
+from tilesmith.scheduler.search.group_trace import factor_explained, partition_explained, plan_explained
+from tilesmith.scheduler.search.method import Answer, Question
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.separable_choice import Separated
+from tilesmith.scheduler.search.taco2019.method import degraded_by
+from tilesmith.scheduler.search.trace import Decision, Rejected, Trace
+from tilesmith.scheduler.search.trace import Kind as DecisionKind
+
+NAME = "default"
+
+LEFT = f"groups of the paper are left where others gain less than {1 - PARAMS.paper_gain:.0%}"
+
+
+class Default:
+    """The method itself."""
+
+    name = NAME
+    model = "ecm"
+    takes_fixed = True
+    takes_model = True
+
+    def search(self, question: Question) -> Answer:
+        """See Method."""
+        explored = explore(question)
+        choice = _chosen(explored, question)
+        if question.fixed:
+            choice = _constrained(choice, explored, question)
+        return _answered(choice, explored, question)
+
+
+Tried = Sequence[tuple[float, Variant]]
+"""Variants with what the best schedule of each costs, the one that is taken first. The costs of those that are far from
+it are estimates with few sizes of tiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The variants that are near the best, what was `tried`, and the plans that are chosen of the `best` one, which
+    cost `least`; `cost` is about what the cheapest one costs."""
+
+    variants: Sequence[Variant]
+    tried: Tried
+    best: Variant
+    plans: GroupCandidates
+    least: float
+    cost: float
+
+
+def _chosen(explored: Explored, q: Question) -> _Choice:
+    """The cheapest of the close variants; the groups of the paper where these gain too little."""
+    cost = explored.variants[0].cost
+    close = [v for v in explored.variants if v.cost <= cost * PARAMS.variant_close]
+    found = ranked(close, 1, cost)
+    least, first, plans = found[0]
+    tried = [(total, close[n]) for total, n, _ in found]
+    tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
+    as_paper = explored.as_paper
+    if least > as_paper.search.paper_cost(as_paper.partition) * PARAMS.paper_gain and not q.deadline.expired():
+        close, first = [as_paper], 0
+        least, _, plans = ranked(close, 1, cost)[0]
+        tried.insert(0, (least, as_paper))
+    return _Choice(close, tried, close[first], plans, least, cost)
+
+
+def _constrained(free: _Choice, explored: Explored, q: Question) -> _Choice:
+    """The cheapest of all that was looked at without them, and of what is found around them, that has the decisions of
+    the caller."""
+    known = [free.best, *explored.variants, explored.as_paper]
+    kept = constrained(known, q.fixed, PARAMS.variant_close)
+    cost = min(v.cost for v in kept)
+    found = ranked(kept, 1, cost)
+    least, first, plans = found[0]
+    return _Choice(kept, [(total, kept[n]) for total, n, _ in found], kept[first], plans, least, cost)
+
+
+def _answered(choice: _Choice, explored: Explored, q: Question) -> Answer:
+    """The candidates, and why the first is as it is."""
+    best = choice.best
+    candidates = _candidates(choice, q)
+    decisions = [*map(factor_explained, q.plan.schedule.factors), *fixed_explained(q.fixed)]
+    decisions += _separations_explained(choice.tried, explored.separated)
+    decisions += _joinings_explained(choice.tried)
+    is_plain = best.search is explored.as_paper.search
+    decisions += partition_explained(best.search, best.partition, explored.papers if is_plain else None)
+    for group in choice.plans:
+        decisions += plan_explained(best.search.planner.settle(group))
+    return Answer(candidates, Trace(NAME, q.model.unit, tuple(decisions)))
+
+
+def _candidates(choice: _Choice, q: Question) -> tuple[Candidate, ...]:
+    """The best schedules, of groups that differ: those that differ in more than numbers first, then, where they are too
+    few, all."""
+    variants = list(choice.variants)
+    if q.top > 1:
+        near, matters = PARAMS.other_partitions_near * choice.cost, PARAMS.matters_share * choice.cost
+        variants += [other for v in choice.variants for other in v.others(near, matters)]
+    degraded = degraded_by({}, q.deadline)
+    candidates: dict[tuple[Group, ...], tuple[float, Candidate]] = {}
+    for total, n, plans in (
+        f for apart in (choice.cost, 0.0) for f in ranked(variants, q.top * PARAMS.combinations_per_schedule, apart)
+    ):
+        if len(candidates) == q.top:
+            break
+        if total < choice.least:
+            continue  # what is chosen does not depend on how many others are wanted
+        search = variants[n].search
+        worked = [search.planner.settle(p) for p in plans]
+        groups = tuple(p.group for p in worked)
+        if groups not in candidates:
+            plan = variants[n].plan.scheduled(groups, degraded)
+            predicted = combined(p.cost for p in worked)
+            candidates[groups] = total, candidate(search.facts, plan, [p.counts for p in worked], predicted)
+    return tuple(c for _, c in sorted(candidates.values(), key=itemgetter(0)))
+
+
+def _separations_explained(tried: Tried, separated: Separated) -> list[Decision]:
+    """The windows, and the one of both ways to compute them that costs less."""
+    parts = ", ".join(s.partial for s in separated.plan.schedule.separations)
+    ways = (f"windows in two steps, with {parts}", "windows as they are")
+    found = _way_explained("separation", tried, [bool(v.plan.schedule.separations) for _, v in tried], ways)
+    return [*found, *(separated.decisions if not found or tried[0][1].plan.schedule.separations else ())]
+
+
+def _joinings_explained(tried: Tried) -> list[Decision]:
+    """Outputs together or one by one, where they can be together."""
+    joinings = [v.plan.schedule.joinings for _, v in tried]
+    listed = "; ".join(f"{', '.join(j.stages)} together, as {j.joint}" for j in next(filter(None, joinings), ()))
+    return _way_explained("joining", tried, list(map(bool, joinings)), (listed, "outputs one by one"))
+
+
+def _way_explained(kind: DecisionKind, tried: Tried, yes: Sequence[bool], ways: tuple[str, str]) -> list[Decision]:
+    """The way of two that the variant goes that is taken, and the cost of the best of those that go the other one."""
+    other = next((cost for (cost, _), way in zip(tried, yes, strict=True) if way != yes[0]), None)
+    if other is None:
+        return []
+    cost, taken = tried[0]
+    chosen, rejected = ways if yes[0] else ways[::-1]
+    name = taken.search.facts.pipeline.name
+    why, not_that = ("it costs less", "costs more") if cost <= other else (LEFT, "gains too little")
+    return [Decision(kind, name, chosen, why, "search over the DAG", cost, (Rejected(rejected, not_that, other),))]

@@ -1,0 +1,188 @@
+"""Moves of the local search around the best plan of a group. Each yields the plans that it priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.features.fusion_group import FEW, Members
+from tilesmith.scheduler.features.pipeline_features import Read
+from tilesmith.scheduler.features.simd_work import circulating_bytes
+from tilesmith.scheduler.features.streaming_stores import line_vectors
+from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER
+from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of
+from tilesmith.scheduler.search.ecm.loop_structures import FUSED_FIRST, neighbours, shapes
+from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.tiling import in_bands, side_by_side, tiled_dims
+from tilesmith.scheduler.search.tile_sizes import Shape, Sized, shape_of
+from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
+
+
+def reordered(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+    """In the other orders of the loops, where strips are too few for the threads, or of more than two dims."""
+    segment, shape = plan.segment, sized.shape
+    output = pricing.facts.stages[segment.output]
+    enough = output.extent(dim_of(shape.order.loops[-1])) >= pricing.platform.threads * PARAMS.strips_per_thread
+    if enough and len(tiled_dims(output)) <= 2:
+        return
+    for order in pricing.orders(members, output):
+        if order.loops == shape.order.loops:
+            continue
+        if pricing.expired():
+            return
+        sizes = pricing.strips(members, order)
+        for _, other in shapes(members, order, (plan.kind,), pricing.platform):
+            yield pricing.priced(segment, members, other, sizes, plan.kind)
+
+
+def resized(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+    """The plan with the best of all tile sizes."""
+    if sized.shape.order.rows:
+        return
+    found = pricing.sizing(members).cheapest(sized.shape)
+    if isinstance(found, Sized) and (not found.shape.prefetch or whole_rows(pricing, plan, found)):
+        yield replace(plan, total=found.total, sized=found)
+
+
+def refined(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+    """One stage after the other done differently, as long as that pays."""
+    shape, sizes = sized.shape, sized.sizes
+    tries = max(PARAMS.fewest_single_changes, PARAMS.single_changes // len(members.names))
+    for name in reversed(members.names[:-1]):
+        for other in neighbours(members, shape, name):
+            if tries == 0 or pricing.expired():
+                return
+            tries -= 1
+            tried = pricing.priced(plan.segment, members, other, sizes, plan.kind)
+            simpler = other.choices[name].levels is None  # without a buffer: whatever it pays
+            if tried.total < plan.total * (1.0 if simpler else PARAMS.pays):
+                plan, shape = tried, other
+                yield plan
+
+
+def past_caches(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+    """The plan with software prefetch, and with streaming stores of its output, which it must not have for less than a
+    model can tell: whoever reads it next waits for memory."""
+    shape, sizes = sized.shape, sized.sizes
+    if _vector(pricing, members, shape) is None:
+        return
+    if whole_rows(pricing, plan, sized):
+        ahead = replace(shape, prefetch=ahead_bytes(pricing.platform))
+        tried = pricing.priced(plan.segment, members, ahead, sizes, plan.kind)
+        yield tried
+        if tried.total < plan.total:
+            plan, shape = tried, ahead
+    if _streams(pricing, members, shape):
+        tried = pricing.priced(plan.segment, members, replace(shape, stream=True), sizes, plan.kind)
+        if not plan.total * PARAMS.pays <= tried.total < plan.total:
+            yield tried
+
+
+def rows_side_by_side(
+    pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized
+) -> Iterator[GroupCandidate]:
+    """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
+    shape = sized.shape
+    vector, output = _vector(pricing, members, shape), pricing.facts.stages[plan.segment.output]
+    if vector is None or output.extent(vector.dim) < PARAMS.side_by_side_row_vectors * vector.lanes:
+        return
+    for n in PARAMS.rows_side_by_side:
+        order = side_by_side(members, shape.order, tiled_dims(output), n)
+        # of each stage that is kept there a vector is held for each row
+        if order is None or n * len(shape.levels) >= pricing.platform.vector_registers or pricing.expired():
+            continue
+        sizes = {**sized.sizes, **dict(order.rows)}
+        # a band in memory holds little of what the next one reads
+        made = shapes(members, order, FUSED_FIRST, pricing.platform)
+        found = next((m for m in made if all(at.registers for at in m[1].levels.values())), None)
+        if found is None:
+            return
+        kind, other = found
+        other = replace(other, stream=shape.stream and _streams(pricing, members, other))
+        ahead = ahead_bytes(pricing.platform) if whole_rows(pricing, plan, Sized(other, sizes, inf)) else 0
+        ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
+        tried = [pricing.priced(plan.segment, members, way, sizes, kind) for way in ways]
+        yield from tried
+        if not plan.total * PARAMS.pays <= min(t.total for t in tried) <= plan.total * PARAMS.rows_far:
+            return
+
+
+def bands(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+    """The plan with stages that slide along rows sliding along a few rows at a time: in bands as wide as they can be
+    shared out evenly, and narrower ones as long as that pays."""
+    shape = sized.shape
+    output = pricing.facts.stages[plan.segment.output]
+    found = in_bands(members, shape.order, shape.choices, tiled_dims(output), ROWS_TOGETHER)
+    if found is None:
+        return
+    order, choices = found
+    other = replace(shape_of(members, order, choices), stream=shape.stream)
+    whole = {d: output.extent(d) for d in tiled_dims(output)}
+    shared = pricing.sizing(members).axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
+    even = np.ravel(shared.sizes)[np.ravel(shared.counts) % pricing.platform.threads == 0]
+    least = inf
+    for size in even.tolist():
+        sizes = {**whole, **dict(order.rows), shared.dim: size}
+        tried = pricing.priced(plan.segment, members, other, sizes, plan.kind)
+        yield tried
+        if tried.total >= least:
+            return
+        least = tried.total
+
+
+def _vector(pricing: Pricing, members: Members, shape: Shape) -> Vector | None:
+    return output_vector(members, shape.order, shape.choices, pricing.platform)
+
+
+def _streams(pricing: Pricing, members: Members, shape: Shape) -> bool:
+    """Legality and use of streaming stores of the output: by whole lines, which several vectors of a row with stages in
+    registers make together, of what nobody finds in the caches afterwards."""
+    output, vector = members.facts.definitions[members.output], _vector(pricing, members, shape)
+    if vector is None or vector.dim != output.storage[0] or output.updates:
+        return False
+    lines = {line_vectors(vector.lanes * t.bytes, pricing.platform.line_bytes) for t in output.types}
+    together = any(at.registers for at in shape.levels.values()) and not shape.order.rows
+    return _leaves_caches(pricing, members) and (min(lines) > 0 if together else lines == {1})
+
+
+def whole_rows(pricing: Pricing, plan: GroupCandidate, sized: Sized) -> bool:
+    """True if rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
+    tile's."""
+    output = pricing.facts.stages[plan.segment.output]
+    along = output.row or ""
+    for found in sized.shape.reads.values():
+        for read in found.reads:
+            if read.producer not in plan.segment.names and not _in_order(pricing, read):
+                return False
+    return pricing.platform.prefetcher and sized.sizes.get(along, output.extent(along)) >= output.extent(along)
+
+
+def _in_order(pricing: Pricing, read: Read) -> bool:
+    """True if no long dim of what is read is gone through anew, or anywhere, for each point."""
+    producer = pricing.facts.stages[read.producer]
+    spans = zip(producer.dims, read.spans, strict=True)
+    return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
+
+
+def _leaves_caches(pricing: Pricing, members: Members) -> bool:
+    """True if nobody finds the output in the caches after its group: it is too large, or the caller has it, and it
+    does not stay until the next call."""
+    stage, llc = pricing.facts.stages[members.output], pricing.platform.llc_bytes
+    large = stage.root_points * stage.bytes_per_point > llc
+    return large or (
+        stage.name in pricing.facts.graph.outputs
+        and circulating_bytes(members) > llc * PARAMS.stays_share_of_last_level
+    )
+
+
+def ahead_bytes(platform: Platform) -> int:
+    """The distance along a row, in bytes, of a software prefetch."""
+    return min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, PARAMS.prefetch_most_bytes)
+
+
+WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, bands)

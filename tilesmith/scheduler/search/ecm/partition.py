@@ -1,0 +1,174 @@
+"""Partition into groups, beyond TACO 2019: a local search over the whole DAG, priced by the cost model.
+
+A partition is the set of stages that are outputs of groups, and of those that are in several, inline unless one of
+these does better to keep its own for a row. Everything else is in the group of the only output that it is read for. The
+search starts from the groups of the paper and from one group for every output of the pipeline, whichever costs less,
+and then joins and cuts groups as long as that pays; where every stage at root still costs less, from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Literal
+
+from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.scheduler.features.interleaved_channels import fours
+from tilesmith.scheduler.features.operation_counts import total
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.search.ecm.group_candidates import Planner
+from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.grouping import Segment, forced_outputs, is_special, segments
+from tilesmith.scheduler.search.taco2019.inlining import is_trivial_shared
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Outputs of groups, and stages that are in every group that reads them, first of all inline."""
+
+    outputs: frozenset[str]
+    inlined: frozenset[str] = frozenset()
+
+
+@dataclass
+class PartitionSearch:
+    """Finds a partition of the pipeline; `cuts` are the groups of all partitions that were looked at."""
+
+    facts: Facts
+    planner: Planner
+    forced: frozenset[str] = field(init=False)
+    cuts: dict[Partition, tuple[Segment, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.forced = frozenset(forced_outputs(self.facts))
+
+    def best(self, starts: Iterable[Partition]) -> Partition:
+        """The cheapest partition found from any of `starts` (in their order, where equal), or from as few groups as
+        there can be; or from every stage at root, where that is not too far from what is found, and ends in what costs
+        less by more than the model may be wrong by between few groups and many."""
+        found = self._descended(min((self.settled(s) for s in (*starts, Partition(self.forced))), key=self.cost))
+        root = self.settled(Partition(frozenset(self.facts.graph.stages)))
+        if self.cost(root) > PARAMS.from_root_most * self.cost(found):
+            return found
+        kinds = self.planner.kinds
+        other = self._descended(root)
+        if self.cost(other) < PARAMS.from_root_gain * self.cost(found):
+            self.planner.keep_kinds(self.segments(other))
+            return other
+        self.planner.kinds = kinds
+        return found
+
+    def _descended(self, found: Partition) -> Partition:
+        """The partition with every change that pays."""
+        self.planner.keep_kinds(self.segments(found))
+        limit = self.planner.planned + PARAMS.planned_stages_per_stage * len(self.facts.graph.stages)
+        while True:
+            before = found
+            for move in (*self._inlinings(found), *self._moves(found)):
+                if self.planner.expired() or self.planner.planned > limit:
+                    return found
+                moved = self.settled(move.of(found))
+                if moved != found and self.cost(moved) < self.cost(found) * PARAMS.pays:
+                    found = moved
+            if found == before:
+                return found
+
+    def near(self, partition: Partition, most: float, least: float) -> list[Partition]:
+        """Others that were looked at, the cheapest first: that cost at most `most`, and at least `least` by groups that
+        one of both has and the other one has not, as their outputs are computed elsewhere."""
+        own = {s.output: s for s in self.segments(partition)}
+
+        def moved(segments: Iterable[Segment]) -> float:
+            other = {s.output: s for s in segments}
+            return sum(self.planner.cost((own | other)[name]) for name in own.keys() ^ other.keys())
+
+        others = {segments: p for p, segments in self.cuts.items()}
+        near = (p for segments, p in others.items() if self.cost(p) <= most and moved(segments) >= least)
+        return sorted(near, key=self.cost)
+
+    def cost(self, partition: Partition) -> float:
+        """The cost of all groups together."""
+        return sum(self.planner.cost(s) for s in self.segments(partition))
+
+    def paper_cost(self, partition: Partition) -> float:
+        """The cost of all groups as the paper schedules them; as they are planned first where it does not."""
+        return sum(self.planner.paper_cost(s) for s in self.segments(partition))
+
+    def segments(self, partition: Partition) -> tuple[Segment, ...]:
+        """The groups of a partition, in the order that they run."""
+        found = self.cuts.get(partition)
+        if found is None:
+            stages = self.facts.graph.stages
+            found = segments(self.facts, stages, set(partition.outputs | self.forced), partition.inlined)
+            found = self.cuts[partition] = tuple(s for s in found if s.output not in partition.inlined)
+        return found
+
+    def plans(self, partition: Partition) -> tuple[tuple[GroupCandidate, ...], ...]:
+        """The plans of every group, in the order that they run."""
+        least = PARAMS.negligible_group_share * self.cost(partition)
+        return tuple(self.planner.plans(s, least) for s in self.segments(partition))
+
+    def settled(self, partition: Partition) -> Partition:
+        """The partition with all the outputs that it has, also those that no group could have alone."""
+        return replace(partition, outputs=frozenset(s.output for s in self.segments(partition)))
+
+    def _inlinings(self, partition: Partition) -> list[_Move]:
+        """Outputs of groups that may be worth to be computed wherever they are read, those first that take the most
+        memory."""
+        stages, segments = self.facts.stages, self.segments(partition)
+        sizes = {s.output: stages[s.output].root_points * stages[s.output].bytes_per_point for s in segments}
+        least = PARAMS.inlined_least_memory_share * sum(sizes.values())
+        found = []
+        for name, size in sizes.items():
+            stage = stages[name]
+            if name in self.forced or stage.updates or name in self.facts.partial:
+                continue
+            reads = ((stages[c], stages[c].read_of[name]) for c in self.facts.graph.consumers[name])
+            again = sum(r.points * c.root_points for c, r in reads) - stage.root_points
+            if is_trivial_shared(stage) or (
+                size >= least and again * _operations(stage) <= size * PARAMS.memory_trip_operations_per_byte
+            ):
+                found.append((-size, name))
+        return [_Move("inline", name) for _, name in sorted(found)]
+
+    def _moves(self, partition: Partition) -> Iterator[_Move]:
+        """Steps away from a partition: from the outputs backwards a group joined to its readers, or a stage cut off
+        that is computed again and again, or whose channels lie side by side then."""
+        looked_up = fours(self.facts)
+        for segment in reversed(self.segments(partition)):
+            name = segment.output
+            if name not in self.forced:
+                yield _Move("join", name)
+            if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
+                continue
+            again = self.planner.computed_again(segment, (1 - PARAMS.pays) * self.cost(partition))
+            for stage in dict.fromkeys((*again, *(n for n in segment.names[:-1] if n in looked_up))):
+                if not is_special(self.facts.stages[stage]):
+                    yield _Move("cut", stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A change of a partition: the group of a stage joined to its readers, the stage inline in all of them, or cut
+    off."""
+
+    how: Literal["join", "inline", "cut"]
+    stage: str
+
+    def of(self, partition: Partition) -> Partition:
+        """The partition with this change."""
+        name, outputs, inlined = {self.stage}, partition.outputs, partition.inlined
+        match self.how:
+            case "join":
+                return replace(partition, outputs=outputs - name)
+            case "inline":
+                return Partition(outputs - name, inlined | name)
+            case "cut":
+                return Partition(outputs | name, inlined - name)
+
+
+def _operations(stage: StageFacts) -> float:
+    """The cost of a point in a row, in operations."""
+    return arithmetic_cost(total(stage.typed)) + stage.loads

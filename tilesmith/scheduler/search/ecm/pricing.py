@@ -1,0 +1,167 @@
+"""Prices of group candidates: the cost of one shape with its tile sizes, and the orders and sizes that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tilesmith.cost_models.counts import GroupCounts
+from tilesmith.cost_models.interface import Breakdown, CostModel
+from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.features.column_walks import has_columns
+from tilesmith.scheduler.features.execution_mode import Running
+from tilesmith.scheduler.features.fusion_group import Members
+from tilesmith.scheduler.features.loop_nest import Nest
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.schedule_features import running_of
+from tilesmith.scheduler.features.simd_work import worked_counts
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, dim_of
+from tilesmith.scheduler.search.ecm.loop_structures import PAPER, Kind
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.grouping import Segment
+from tilesmith.scheduler.search.taco2019.levels import LoopOrder, largest_overlaps
+from tilesmith.scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
+from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling
+from tilesmith.scheduler.search.trace import Decision
+from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCandidate:
+    """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
+    at root, whole. `counts`, not as a whole, are those of a plan that was priced alone; `settled` is there where it was
+    worked out already."""
+
+    segment: Segment
+    total: float
+    members: Members | None = None
+    sized: Sized | None = None
+    kind: Kind = PAPER
+    counts: GroupCounts | None = field(default=None, repr=False, compare=False)
+    settled: Settled | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def key(self) -> Hashable:
+        """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
+        if self.sized is None:
+            return None if self.settled is None else self.settled.group
+        shape = self.sized.shape
+        return (self.way, shape.stream, shape.prefetch, *self.sized.sizes.items())
+
+    @property
+    def way(self) -> Hashable:
+        """The key of the plan but for its numbers: equal for plans of a segment that differ in these alone: tile sizes,
+        how memory is written and asked."""
+        if self.sized is None:
+            return None if self.settled is None else (self.settled.group.loops, self.settled.group.placements)
+        return (self.sized.shape.order.loops, *self.sized.shape.levels.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A plan worked out: the group, its counts and its cost; `tiling` is None where it is computed at root. `why` is
+    there where something else than the search has made it."""
+
+    group: Group
+    counts: GroupCounts
+    cost: Breakdown
+    tiling: Tiling | None
+    why: Decision | None = None
+
+
+@dataclass
+class Pricing:
+    """Prices by one cost model for one platform; what sizes a group may have is worked out once."""
+
+    facts: Facts
+    platform: Platform
+    model: CostModel
+    strict: bool
+    expired: Callable[[], bool]
+    sizings: dict[Segment, Sizing] = field(default_factory=dict, kw_only=True)
+
+    def priced(
+        self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
+    ) -> GroupCandidate:
+        counts = self.sizing(members).counted(shape, sizes, False)
+        total = float(self.model.total(counts, self.platform))
+        return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
+
+    def sizing(self, members: Members) -> Sizing:
+        segment = Segment(members.output, members.names, members.shared)
+        found = self.sizings.get(segment)
+        if found is None:
+            found = self.sizings[segment] = self._new_sizing(members)
+        return found
+
+    def _new_sizing(self, members: Members) -> Sizing:
+        output = self.facts.stages[members.output]
+        strips = members.output in self.facts.strips
+        tiled, overlaps = tiled_dims(output), largest_overlaps(members)
+        reads = {name: self.facts.stages[name].reads for name in members.names}
+        # short rows of lines that are used up while they stay
+        least = 1 if has_columns(members, reads) else PARAMS.narrowest_tile_elements
+        axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, self._strips_of, least)
+        counting = TimedCounting(members, self.platform, self.strict)
+        return Sizing(members, self.platform, self.model, axes, counting, PARAMS.same_time, constrained=False)
+
+    def orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
+        few = few_iterations(output)
+        unrolled = unrolled_dims(members, few)
+        return few_orders(orders(output, tiled_dims(output), few, unrolled))
+
+    def _strips_of(self, extent: int) -> tuple[int, ...]:
+        """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
+        return (
+            -(-extent // (self.platform.threads * PARAMS.strips_per_thread)),
+            -(-extent // self.platform.threads),
+            min(extent, PARAMS.short_strip_rows),
+        )
+
+    def strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
+        """A few strips for each thread along the outermost loop; the whole where that is little work."""
+        output, stages = self.facts.stages[members.output], self.facts.stages
+        sizes = {d: output.extent(d) for d in tiled_dims(output)}
+        work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
+        if work >= PARAMS.worth_threads_operations:
+            dim = dim_of(order.loops[-1])
+            sizes[dim] = -(-sizes[dim] // (self.platform.threads * PARAMS.strips_per_thread))
+        return sizes
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCounting:
+    """Counts for models of time, with the execution mode of every stage. Threads share the outermost loop."""
+
+    members: Members
+    platform: Platform
+    strict: bool
+    running: dict[Hashable, Running] = field(default_factory=dict)
+    placed: dict[Hashable, Placement] = field(default_factory=dict)
+
+    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+        """See Counting."""
+        key = (shape.order, *shape.levels.items())
+        running = self.running.get(key)
+        if running is None:
+            group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
+            running = self.running[key] = running_of(self.members.facts, group)
+        running = running._replace(stream=shape.stream, prefetch=shape.prefetch)
+        return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
+
+    def key(self, shape: Shape) -> Hashable:
+        """See Counting."""
+        return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
+
+
+def few_orders(listed: Sequence[LoopOrder]) -> Iterator[LoopOrder]:
+    """The orders of a group to search: those with vectors, and of these one for each order of the intra-tile loops and
+    each outermost loop: the others move nothing but the order in which tiles are visited."""
+    seen: set[tuple[tuple[str, ...], str]] = set()
+    vectorised = [order for order in listed if order.vectorised]
+    for order in vectorised or listed:
+        key = (order.intra_loops, dim_of(order.loops[-1]))
+        if key not in seen:
+            seen.add(key)
+            yield order

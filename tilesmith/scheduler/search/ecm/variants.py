@@ -1,0 +1,138 @@
+"""Variants: the plan of a question as it is, with its separable windows in two steps, with its outputs together, and
+the best partition that is found of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from tilesmith.cost_models.taco2019 import Taco2019
+from tilesmith.scheduler.features.pipeline_features import Facts, gather
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule.schedule import Joining
+from tilesmith.scheduler.rewrites.passes import with_joinings
+from tilesmith.scheduler.search.ecm.group_candidates import Planner
+from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind
+from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
+from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
+from tilesmith.scheduler.search.k_best import best_combinations
+from tilesmith.scheduler.search.method import Question
+from tilesmith.scheduler.search.output_fusion import together
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.separable_choice import Separated, separate
+from tilesmith.scheduler.search.taco2019.grouping import AtRoot, Found, Grouping, Segment
+from tilesmith.scheduler.search.tile_sizes import Tiling
+
+GroupCandidates = tuple[GroupCandidate, ...]
+"""One plan for every group, in the order that they run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The plan as it is, or with its separable windows computed in two steps, its outputs one by one or together,
+    and a partition of it."""
+
+    plan: Plan
+    search: PartitionSearch
+    partition: Partition
+
+    @property
+    def cost(self) -> float:
+        """The cost of the partition, about: with few sizes of tiles."""
+        return self.search.cost(self.partition)
+
+    def others(self, most: float, least: float) -> list[Variant]:
+        """The variant with other partitions, that cost no more than `most`, and differ in groups that cost no less than
+        `least`."""
+        return [
+            replace(self, partition=p) for p in self.search.near(self.partition, most, least)[: PARAMS.other_partitions]
+        ]
+
+    def ranked(self, count: int, cost: float) -> Iterator[tuple[float, GroupCandidates]]:
+        """The cheapest combinations of plans with what they cost, the cheapest first; of plans that are alike, for a
+        pipeline that costs `cost`, the cheapest only."""
+        choices = [_apart(plans, cost) for plans in self.search.plans(self.partition)]
+        for plans in best_combinations(choices, count):
+            yield sum(p.total for p in plans), plans
+
+
+Ranked = list[tuple[float, int, GroupCandidates]]
+
+
+def ranked(variants: Sequence[Variant], count: int, cost: float) -> Ranked:
+    """The best combinations of plans of each variant, with what they cost and the number of the variant, the cheapest
+    first. See Variant.ranked."""
+    found = ((total, n, plans) for n, v in enumerate(variants) for total, plans in v.ranked(count, cost))
+    return sorted(found, key=itemgetter(0, 1))
+
+
+def _apart(plans: Sequence[GroupCandidate], cost: float) -> list[GroupCandidate]:
+    """The plans of a group, the cheapest first, that differ in what they cost from all before, or are another way to
+    make a group that matters, where the pipeline costs `cost`."""
+    kept: list[GroupCandidate] = []
+    for p in plans:
+        near = [k for k in kept if p.total - k.total < PARAMS.apart_share * cost]
+        if not near or (plans[0].total >= PARAMS.matters_share * cost and all(k.way != p.way for k in near)):
+            kept.append(p)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The variants of a question, the cheapest first, as far as is known, and its windows. `as_paper` is the plan as it
+    is with the groups of the paper, `papers`."""
+
+    variants: tuple[Variant, ...]
+    as_paper: Variant
+    papers: Partition
+    separated: Separated
+
+
+def explore(q: Question) -> Explored:
+    """All variants, but of a plan that is final: that one as it is."""
+    paper = Grouping(q.facts, q.platform, Taco2019(), q.deadline.expired, PARAMS.tile_sizes_per_shape)
+    papers = partition_of(q.facts, paper.group())
+    tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
+
+    def searched(
+        plan: Plan, facts: Facts, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS
+    ) -> Variant:
+        planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, known, kinds=kinds, wanted=q.top)
+        search = PartitionSearch(facts, planner)
+        return Variant(plan, search, search.best([start]))
+
+    def with_outputs_together(v: Variant) -> Variant:
+        before, joinings = v.search.facts, together(v.plan.pipeline)
+        plan = with_joinings(v.plan, joinings)
+        after = gather(plan.pipeline, before.partial, before.strips, before)
+        return searched(plan, after, _with(v.partition, joinings), {})
+
+    plain = searched(q.plan, q.facts, papers, tilings)
+    as_paper = replace(plain, partition=plain.search.settled(papers))
+    if q.final:
+        return Explored((plain,), as_paper, papers, Separated(q.plan, q.facts))
+    variants = [plain]
+    separated = separate(q.plan, q.facts)
+    if separated.plan.schedule.separations and not q.deadline.expired():
+        # where fused rows are best, they are with more steps to fuse
+        fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
+        variants.append(searched(separated.plan, separated.facts, plain.partition, {}, fused))
+    if together(q.facts.pipeline) and not q.deadline.expired():
+        variants += [with_outputs_together(v) for v in variants]
+    return Explored(tuple(sorted(variants, key=lambda v: v.cost)), as_paper, papers, separated)
+
+
+def _with(partition: Partition, joinings: tuple[Joining, ...]) -> Partition:
+    """The partition with the outputs that are joined in one group each."""
+    gone = {name for j in joinings for name in j.stages}
+    return Partition((partition.outputs - gone) | {j.joint for j in joinings}, partition.inlined - gone)
+
+
+def partition_of(facts: Facts, found: dict[str, Found]) -> Partition:
+    """The partition that the method of the paper decided on: what no group of its has is computed at root."""
+    tilings = [t for t in found.values() if isinstance(t, Tiling)]
+    inside = {name for t in tilings for name in t.members.names}
+    inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
+    alone = set(facts.graph.stages) - inside
+    return Partition(frozenset({*found, *alone}), frozenset(name for t in tilings for name in t.members.shared))

@@ -1,0 +1,194 @@
+"""Choice of rfactors: reductions that are cut into partial results, where a stage has too few points for threads or
+vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.dependence import combination
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule.schedule import Factor
+from tilesmith.scheduler.rewrites.names import fresh, taken
+from tilesmith.scheduler.rewrites.passes import with_factors
+from tilesmith.scheduler.rewrites.rfactor import factored, reductions
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.update_loops import update_loops
+
+PARTS_OF = {"sum", "product", "min", "max", "any", "all"}
+
+
+@dataclass(frozen=True, slots=True)
+class Factored:
+    """A plan with its reductions factored, and the facts of its pipeline."""
+
+    plan: Plan
+    facts: Facts
+
+
+def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
+    """The plan with the factors that pay at the estimates, and its facts; `plan` and `facts` themselves without any.
+    Factors are of the pipeline as it was written, so that with some it is rewritten once more.
+
+    Strips of a domain's outermost variable, one a thread, where a stage has neither a dim nor a loop of an update for
+    threads; within them, or alone, as many interleaved parts as a vector has lanes, where the terms lie along memory
+    and the points do not. Only for reductions that are long enough to be worth it.
+    """
+    chosen = _Choice(plan.written, facts, platform, plan.schedule.strict)
+    written = {s.name for s in plan.written.stages}
+    for name in facts.graph.stages:
+        if name in written and _is_candidate(facts.stages[name]):
+            chosen.consider(name)
+    if not chosen.factors:
+        return Factored(plan, facts)
+    strips = frozenset(f.partial for f in chosen.factors if not f.interleaved)
+    partial = frozenset(f.partial for f in chosen.factors)
+    plan = with_factors(plan, tuple(chosen.factors))
+    return Factored(plan, gather(plan.pipeline, partial, strips))
+
+
+def _is_candidate(stage: StageFacts) -> bool:
+    return bool(stage.updates) or arithmetic_cost(stage.operations) >= PARAMS.rfactor_least_operations
+
+
+@dataclass
+class _Target:
+    """One reduction, and all it costs at the estimates, in operations."""
+
+    number: int
+    definition: Reduce | Update
+    work: float
+
+
+class _Choice:
+    """Factors as they are chosen, one after the other; `pipeline` has them applied."""
+
+    def __init__(self, pipeline: Pipeline, facts: Facts, platform: Platform, strict: bool) -> None:
+        self.pipeline, self.facts, self.platform, self.strict = pipeline, facts, platform, strict
+        self.factors: list[Factor] = []
+
+    def consider(self, name: str) -> None:
+        stage, facts = self._definition(name), self.facts.stages[name]
+        threads = not self._has_threads(facts)
+        lanes = 0 if self._has_vectors(facts) else self.platform.vector_bytes // facts.computed_bytes
+        if not threads and lanes < 2:
+            return
+        for target in self._targets(stage, facts):
+            if target.work < PARAMS.worth_threads_operations or not self._may_be_cut(stage, target.definition):
+                continue
+            within = stage.name
+            if threads:
+                strip = self._strip(facts, target)
+                within = strip or within
+            if lanes >= 2:
+                self._interleave(within, facts, target, lanes)
+            return  # the stage has other reductions now, and other numbers
+
+    def _definition(self, name: str) -> Stage:
+        return next(s for s in self.pipeline.stages if s.name == name)
+
+    def _has_threads(self, stage: StageFacts) -> bool:
+        """True if threads have a dim of the stage to share, or every update of it a loop."""
+        if any(stage.extent(d) >= self.platform.threads for d in stage.pure):
+            return True
+        loops = update_loops(self.facts, stage.name, stage.computed_bytes, self.platform, self.strict, threads=True)
+        return bool(loops) and all(u.parallel is not None for u in loops)
+
+    def _has_vectors(self, stage: StageFacts) -> bool:
+        """True if points that are neighbours in memory read neighbours."""
+        lanes = self.platform.vector_bytes // stage.computed_bytes
+        if not stage.storage or stage.extent(stage.storage[0]) < lanes:
+            return False
+        fastest = stage.storage[0]
+        along = [self._fastest_var(stage, n) for n in range(len(stage.reads))]
+        return not along or fastest in along or all(v is not None for v in along)
+
+    def _fastest_var(self, stage: StageFacts, n: int) -> str | None:
+        """The dim of the stage that a read's fastest dim in memory follows."""
+        read = stage.reads[n]
+        producer = self.facts.stages[read.producer]
+        if not producer.storage:
+            return None
+        return read.spans[producer.dims.index(producer.storage[0])].var
+
+    def _targets(self, stage: Stage, facts: StageFacts) -> Iterable[_Target]:
+        """The stage's reductions, in the numbers of `Factor`. Those of a value are each charged all of it."""
+        at = self.facts.estimates
+        for number, definition in enumerate(reductions(stage)):
+            terms = prod(at.trips(r) for r in definition.domain)
+            if isinstance(definition, Reduce):
+                work = max(terms, arithmetic_cost(facts.operations)) * facts.root_points
+                yield _Target(number, definition, work)
+            else:
+                free = prod(facts.extent(d) for d, e in zip(stage.dims, definition.at, strict=True) if e == Var(d))
+                yield _Target(number, definition, float(terms * free))
+
+    def _may_be_cut(self, stage: Stage, definition: Reduce | Update) -> bool:
+        if not definition.domain:
+            return False  # a change of every point in place
+        if isinstance(definition, Update):
+            floats = any(v.type.is_float for v in definition.values)
+            return combination(stage, definition) is not None and not (self.strict and floats)
+        return definition.op in PARTS_OF and not (self.strict and definition.type.is_float)
+
+    def _strip(self, facts: StageFacts, target: _Target) -> str | None:
+        """Cuts the outermost variable that is long enough, one part a thread; the name of the partial stage."""
+        parts = self.platform.threads
+        domain = target.definition.domain
+        outermost_first = domain if isinstance(target.definition, Reduce) else domain[::-1]
+        if target.work < PARAMS.rfactor_work_share * parts * facts.root_points:
+            return None
+        for r in outermost_first:
+            if self.facts.estimates.trips(r) >= 2 * parts:
+                return self._cut(facts.name, target.number, r.name, parts, False)
+        return None
+
+    def _interleave(self, name: str, facts: StageFacts, target: _Target, lanes: int) -> None:
+        """Cuts the variable that runs along memory into as many parts as a vector has lanes."""
+        definition = self._definition(name)
+        found = reductions(definition)
+        number = target.number if name == facts.name else 0
+        if number >= len(found):
+            return
+        reduction = found[number]
+        if isinstance(reduction, Update) and any(
+            not (isinstance(e, Var) and e.name in definition.dims) for e in reduction.at
+        ):
+            return  # what is scattered by data has no lanes
+        r = self._along_memory(reduction, lanes)
+        if r is not None:
+            self._cut(name, number, r.name, lanes, True)
+
+    def _along_memory(self, reduction: Reduce | Update, lanes: int) -> RVar | None:
+        """The variable of the domain that most accesses' fastest index goes along, where it is long enough."""
+        storages = {s.name: (s.dims, s.storage) for s in self.pipeline.stages}
+        storages |= {i.name: (i.dims, i.storage) for i in self.pipeline.inputs}
+        body: tuple[Expr, ...] = (reduction.body,) if isinstance(reduction, Reduce) else reduction.values
+        counted = {r.name: 0 for r in reduction.domain}
+        for access in (e for part in body for e in walk(part) if isinstance(e, Access)):
+            dims, storage = storages[access.name]
+            if storage:
+                fastest = access.indices[dims.index(storage[0])]
+                for v in {n.name for n in walk(fastest) if isinstance(n, Var)} & counted.keys():
+                    counted[v] += 1
+        best = max(reduction.domain, key=lambda r: counted[r.name])
+        long = self.facts.estimates.trips(best) >= PARAMS.rfactor_terms_per_lane * lanes
+        return best if counted[best.name] and long else None
+
+    def _cut(self, stage: str, number: int, variable: str, parts: int, interleaved: bool) -> str | None:
+        """Adds a factor, unless the pipeline cannot have it."""
+        factor = Factor(stage, number, variable, parts, fresh(stage, "parts", taken(self.pipeline)), interleaved)
+        try:
+            cut = factored(self.pipeline, (factor,), self.strict)
+        except IllegalSchedule:
+            return None
+        self.pipeline = cut
+        self.factors.append(factor)
+        return factor.partial

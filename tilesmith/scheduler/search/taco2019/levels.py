@@ -1,0 +1,240 @@
+"""Alg. 1 of TACO 2019: the compute and store level of every stage of a group, by reuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tilesmith.scheduler.analysis.reuse import FULL
+from tilesmith.scheduler.features.fusion_group import Members
+from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.incremental_footprint import ONE, Motion, hulled, slides
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The choice of compute_at and store_at of a stage, its reason, and the algorithm that made it; `levels` None is
+    inline."""
+
+    levels: Levels | None
+    reason: str
+    source: str = "TACO 2019, Alg. 1"
+
+
+@dataclass(frozen=True)
+class LoopOrder:
+    """D_m, innermost first: `loops` as the group has them. The first `unrolled` of them are loops of few iterations,
+    which are no level: they are unrolled inside the innermost real loop. `rows` has the size of tiles of a few rows: of
+    an unrolled loop they are computed side by side, along any other what is read again is kept from tile to tile. Dims
+    of `whole` are those that an update does not keep in place: nothing can be computed inside a loop with one of theirs
+    around it.
+
+    `innermost` is the position of the innermost real loop, `least` the first that may be a level; `vectorised` is
+    whether the innermost loop that is not unrolled runs along memory.
+    """
+
+    loops: tuple[str, ...]
+    unrolled: int
+    whole: frozenset[str] = frozenset()
+    vectorised: bool = True
+    rows: tuple[tuple[str, int], ...] = ()
+    innermost: int = field(init=False)
+    least: int = field(init=False)
+    intra_loops: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        inside = [n for n, loop in enumerate(self.loops) if dim_of(loop) in self.whole]
+        innermost = next(n for n in range(self.unrolled, len(self.loops)) if n not in inside)
+        object.__setattr__(self, "innermost", innermost)
+        intra = tuple(loop for loop in self.loops if loop == inner(dim_of(loop)))
+        object.__setattr__(self, "intra_loops", intra)
+        object.__setattr__(self, "least", max((innermost, *(n + 1 for n in inside))))
+
+    def side_by_side(self, output: StageFacts) -> dict[str, int]:
+        """The dims whose loops are unrolled, with their iterations."""
+        rows = dict(self.rows)
+        dims = map(dim_of, self.loops[: self.unrolled])
+        return {d: rows[d] if d in rows else output.extent(d) for d in dims}
+
+    def intra(self, dim: str) -> int:
+        """Position of the intra-tile loop of `dim`; those inside the innermost real loop count as that."""
+        return self.innermost if dim in self.whole else max(self.loops.index(inner(dim)), self.innermost)
+
+    def levels(self, compute: int, store: int) -> Levels:
+        """The levels `compute` and `store`, or the nearest that are allowed."""
+        return Levels(max(compute, self.least), max(store, self.least))
+
+    def name(self, levels: Levels) -> str:
+        """The levels as people read them."""
+        return f"compute at {self.loops[levels.compute]}, store at {self.loops[levels.store]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reuse:
+    """Overlap of a stage in one loop of a consumer: `position` in D_m, None where the loop is not one of D_m."""
+
+    consumer: str
+    loop: str
+    position: int | None
+    overlap: float
+
+
+def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
+    """TACO 2019, Alg. 1, for every stage of the group but its output, from the output backwards.
+
+    A loop of a consumer is a loop of D_m where its dim follows (through the chain of consumers) a dim of the
+    output; names need not agree. Loops of few iterations count as the innermost loop. Reuse is full where a
+    footprint does not move with a loop at all. Beyond the paper, what one consumer reads is reused if another one,
+    which runs ahead of it along a loop, has read it before.
+    """
+    choices: dict[str, Choice] = {}
+    motions: dict[tuple[str, str], Motion | None] = {}
+    dims = [d for d in dict.fromkeys(map(dim_of, order.loops)) if order.intra(d) > order.innermost]
+    for dim in dims:
+        motions[members.output, dim] = ONE
+    for name in reversed(members.names[:-1]):
+        needed = {d: _needed(members, name, d, motions) for d in dims}
+        choice = _by_reuse(members, order, name, list(_ahead(members, order, name, needed)))
+        choice = choices[name] = _outside_consumers(choice, name, members, choices, order)
+        for dim in dims:
+            sliding = choice.levels is not None and order.intra(dim) < choice.levels.store
+            motions[name, dim] = _sliding(members, name, dim) if sliding else needed[dim]
+    return choices
+
+
+def _needed(members: Members, name: str, dim: str, motions: Mapping[tuple[str, str], Motion | None]) -> Motion | None:
+    """The part of a stage that an iteration of the output's loop over `dim` needs for what is new of its consumers."""
+    found = []
+    for consumer in members.consumers[name]:
+        motion = motions[consumer, dim]
+        if motion is not None:
+            read = members.facts.stages[consumer].read_of[name]
+            found.append(members.through(consumer, read, motion, dim))
+    return hulled(found)
+
+
+def _sliding(members: Members, name: str, dim: str) -> Motion | None:
+    spans = [s for s in members.follows[name].values() if s.var == dim]
+    return slides(members.line(spans[0])) if spans else None
+
+
+def _ahead(members: Members, order: LoopOrder, name: str, needed: Mapping[str, Motion | None]) -> Iterator[_Reuse]:
+    """Reuse between consumers: an iteration needs more of the stage than is new to it."""
+    if len(members.consumers[name]) < 2:
+        return
+    for dim, motion in needed.items():
+        sliding = _sliding(members, name, dim)
+        if motion is not None and sliding is not None:
+            amount = motion.last - motion.first + 1 - sliding.points / motion.active
+            if amount >= 1:
+                yield _Reuse(" or ".join(members.consumers[name]), dim, order.intra(dim), amount)
+
+
+def _by_reuse(members: Members, order: LoopOrder, name: str, ahead: list[_Reuse]) -> Choice:
+    if name in members.shared:
+        return Choice(
+            None,
+            "trivial, and read by several stages that are cut apart: computed where it is read",
+            "TACO 2019, Alg. 4",
+        )
+    reuse = [*_reuses(members, order, name), *ahead]
+    if not reuse:
+        kept = needs_memory(members, name)
+        if kept is None:
+            return Choice(None, "no value is read by two iterations of any loop of a consumer")
+        row = order.innermost + 1
+        return Choice(order.levels(row, row), f"{kept}: computed once a row", "a limit of ours")
+    mapped = [r for r in reuse if r.position is not None]
+    if not mapped:
+        loop = f"{reuse[0].consumer}'s loop over {reuse[0].loop}"
+        at = order.innermost
+        return Choice(order.levels(at, at), f"reused in {loop}, which is no loop of the group: innermost loop")
+    outermost = max(r.position or 0 for r in mapped)
+    there = [r for r in mapped if r.position == outermost]
+    full = all(r.overlap == FULL for r in there)
+    first = there[0]
+    amount = "all of it" if full else f"{int(max(r.overlap for r in there if r.overlap != FULL))} of its extent"
+    reason = f"{amount} is read again by the next iteration of {first.consumer} over {first.loop}"
+    if outermost == order.innermost or full:
+        why = "it does not move with that loop" if full else "that is the innermost loop"
+        return Choice(order.levels(outermost + 1, outermost + 1), f"{reason}; {why}: computed one loop further out")
+    return Choice(order.levels(outermost, outermost + 1), f"{reason}: slides along it")
+
+
+def needs_memory(members: Members, name: str) -> str | None:
+    """Why the stage cannot be computed where it is read, or should not be; None where it can."""
+    if members.facts.stages[name].updates:
+        return "it has updates, which need memory"
+    return "it holds partial results" if name in members.facts.partial else None
+
+
+def _reuses(members: Members, order: LoopOrder, name: str) -> Iterator[_Reuse]:
+    """Overlaps of `name` in the loops of its consumers (W_i)."""
+    for consumer in members.consumers[name]:
+        stage = members.facts.stages[consumer]
+        for loop, amount in stage.read_of[name].reuse:
+            followed = members.followed(consumer, loop) if loop in stage.dims else None
+            yield _Reuse(consumer, loop, None if followed is None else order.intra(followed), amount)
+
+
+def largest_overlaps(members: Members) -> dict[str, int]:
+    """The largest overlap along every dim of the output (TACO 2019, Eq. 15); full reuse bounds no tile."""
+    largest = dict.fromkeys(members.facts.stages[members.output].dims, 0)
+    for name in members.names[:-1]:
+        for consumer in members.consumers[name]:
+            stage = members.facts.stages[consumer]
+            for loop, amount in stage.read_of[name].reuse:
+                followed = members.followed(consumer, loop) if loop in stage.dims else None
+                if followed is not None and amount != FULL:
+                    largest[followed] = max(largest[followed], int(amount))
+    return largest
+
+
+def _outside_consumers(
+    choice: Choice, name: str, members: Members, choices: Mapping[str, Choice], order: LoopOrder
+) -> Choice:
+    """Alg. 1, step 3: a compute level inside that of a consumer is moved out to it, and the store level with it."""
+    if choice.levels is None:
+        return choice
+    levels, reason = choice.levels, choice.reason
+    for consumer in real_consumers(members, name, choices):
+        if consumer == members.output:
+            continue
+        other = choices[consumer].levels
+        assert other is not None
+        if levels.compute < other.compute:
+            levels = Levels(other.compute, max(levels.store, other.compute))
+            reason = f"{choice.reason}; moved out to its consumer {consumer} at {order.loops[other.compute]}"
+    return choice if levels is choice.levels else Choice(levels, reason, choice.source)
+
+
+def nested(members: Members, choices: Mapping[str, Choice], order: LoopOrder) -> dict[str, Choice]:
+    """The choices, every producer's compute level at its consumers' or further out (after inlining moved some)."""
+    result = dict(choices)
+    for name in reversed(members.names[:-1]):
+        result[name] = _outside_consumers(result[name], name, members, result, order)
+    return result
+
+
+def real_consumers(members: Members, name: str, choices: Mapping[str, Choice]) -> tuple[str, ...]:
+    """The stages that read `name`, itself or through stages that are inline, the output among them."""
+    found: dict[str, None] = {}
+    pending, seen = [name], {name}
+    while pending:
+        for consumer in members.consumers[pending.pop()]:
+            if consumer in seen:
+                continue
+            seen.add(consumer)
+            if consumer != members.output and choices[consumer].levels is None:
+                pending.append(consumer)
+            else:
+                found[consumer] = None
+    return tuple(found)
+
+
+def fusion_space(loops: tuple[str, ...]) -> tuple[Levels, ...]:
+    """All pairs of compute and store level for D_m: the compute level no further out than the store level
+    (TACO 2019, Fig. 6; inline and root left out)."""
+    return tuple(Levels(c, s) for c in range(len(loops)) for s in range(c, len(loops)))

@@ -1,0 +1,268 @@
+"""Final choices (TACO 2019, 4.4): vectors, threads, the order of a member's own loops."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilesmith.cost_models.counts import GroupCounts, LoadCounts, StageCounts
+from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
+from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.operation_counts import work_apart
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.ir.loop.builder import MOST_REGISTERS
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
+from tilesmith.scheduler.search.taco2019.tiling import few_iterations
+from tilesmith.scheduler.search.tile_sizes import Tiling
+from tilesmith.scheduler.search.update_loops import update_loops
+
+
+def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
+    """The group that was decided. Only a loop of several tiles has threads."""
+    group = group_of(tiling.members, tiling.order, tiling.choices, platform, strict)
+    folded = {s.stage: s.folded for s in tiling.counts.stages}
+    placements = tuple(
+        p if p.compute == INLINE or p.storage == "registers" else replace(p, fold=folded[p.stage])
+        for p in group.placements
+    )
+    tiles = tuple(Tile(d, size) for d, size in tiling.sizes)
+    several = float(dict(tiling.counts.tile_counts)[dim_of(tiling.order.loops[-1])]) > 1
+    parallel = group.parallel if several else None
+    return replace(
+        group,
+        tiles=tiles,
+        parallel=parallel,
+        placements=placements,
+        stream=tiling.best.shape.stream,
+        prefetch=tiling.best.shape.prefetch,
+    )
+
+
+def group_of(
+    members: Members,
+    order: LoopOrder,
+    choices: Mapping[str, Choice],
+    platform: Platform,
+    strict: bool,
+    known: dict[Hashable, Placement] | None = None,
+) -> Group:
+    """The group of a shape, without tile sizes: the innermost loop that is not unrolled is vectorised where it runs
+    along memory, the outermost inter-tile loop is run by threads. Updates: see `search.update_loops`. `known`:
+    placements that were worked out for other shapes of the same members, added to."""
+    known = {} if known is None else known
+    inlined, fused, size = _in_row(members, order, choices)
+    placements = []
+    for name in members.names[:-1]:
+        levels = choices[name].levels
+        own = 0 if levels is None else size if name in fused else _computed_bytes(members, name, inlined)
+        key = (name, order.loops, levels, own)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = _placement(members, order, name, levels, own, platform, strict)
+        placements.append(found)
+    return Group(
+        members.output,
+        order.loops,
+        (),
+        order.loops[-1],
+        output_vector(members, order, choices, platform),
+        tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
+        tuple(placements),
+        update_loops(members.facts, members.output, size, platform, strict),
+    )
+
+
+def output_vector(
+    members: Members, order: LoopOrder, choices: Mapping[str, Choice], platform: Platform
+) -> Vector | None:
+    """The vector of the group of a shape."""
+    output = members.facts.stages[members.output]
+    if dim_of(order.loops[order.unrolled]) != output.row:
+        return None
+    _, fused, size = _in_row(members, order, choices)
+    return (vector_of if fused else wide_vector_of)(output, size, platform)
+
+
+def _in_row(members: Members, order: LoopOrder, choices: Mapping[str, Choice]) -> tuple[set[str], frozenset[str], int]:
+    """The stages that are inline, those in the row of the output, and bytes of the widest type that this computes
+    with."""
+    inlined = {name for name, choice in choices.items() if choice.levels is None}
+    fused = _fused(order, choices)
+    return inlined, fused, max(_computed_bytes(members, name, inlined) for name in (members.output, *fused))
+
+
+def _fused(order: LoopOrder, choices: Mapping[str, Choice]) -> frozenset[str]:
+    """The stages that share the loop over vectors with the output: all that is computed there, where any of it is kept
+    in registers."""
+    levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
+    if not any(at.registers for at in levels.values()):
+        return frozenset()
+    return frozenset(name for name, at in levels.items() if at.compute == order.innermost)
+
+
+def _placement(
+    members: Members,
+    of: LoopOrder,
+    name: str,
+    levels: Levels | None,
+    computed_bytes: int,
+    platform: Platform,
+    strict: bool,
+) -> Placement:
+    """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost (unless a vector of
+    that is computed at once: a vector of the stage's own is innermost then)."""
+    if levels is None:
+        return Placement(name, INLINE, INLINE)
+    stage = members.facts.stages[name]
+    compute, store = of.loops[levels.compute], of.loops[levels.store]
+    if levels.registers:
+        return Placement(name, compute, store, True, "registers", (), vector_of(stage, computed_bytes, platform))
+    around = levels.compute > of.innermost
+    outermost = [d for d in stage.storage if around and members.followed(name, d) == dim_of(compute)]
+    order = (*(d for d in stage.storage if d not in outermost), *outermost)
+    vector = wide_vector_of(stage, computed_bytes, platform)
+    if vector is not None and order[0] != vector.dim:
+        vector = None
+    inside = _inside_vectors(members, name, order[1:], outermost) if around and vector is not None else None
+    if inside is not None:
+        order = (inside, *(d for d in order if d != inside))
+    updates = update_loops(members.facts, name, computed_bytes, platform, strict)
+    return Placement(name, compute, store, True, "memory", order, vector, updates)
+
+
+def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost: Sequence[str]) -> str | None:
+    """The dim whose loop had better be inside of that over vectors, as most of what is computed of them is the same
+    along it; None where all that is little."""
+    stage = members.facts.stages[name]
+    inside = [d for d in dims if d not in outermost and stage.extent(d) > 1]
+    if stage.updates or not inside or arithmetic_cost(stage.operations) < PARAMS.inside_vectors_least_operations:
+        return None
+    apart = work_apart(members.facts.definitions[name])
+    most, dim = max((apart[d], d) for d in inside)
+    return dim if most >= PARAMS.inside_vectors_least_operations else None
+
+
+def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
+    """Bytes of the widest type that the stage computes with, and the stages inlined into it."""
+    stages = members.facts.stages
+    widest, pending, seen = 1, [name], {name}
+    while pending:
+        stage = stages[pending.pop()]
+        widest = max(widest, stage.computed_bytes)
+        for read in stage.reads:
+            if read.producer in inlined and read.producer not in seen:
+                seen.add(read.producer)
+                pending.append(read.producer)
+    return widest
+
+
+def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
+    """The vector of a stage: as many lanes as a register of the platform has for its widest type, along the stage's
+    row; none where that is less than two, or the row is shorter."""
+    lanes = platform.vector_bytes // computed_bytes
+    if stage.row is None or lanes < 2 or stage.extent(stage.row) < lanes:
+        return None
+    return Vector(stage.row, lanes)
+
+
+def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
+    """The wide vector of a stage: as many lanes as a register has for what is stored, where what is computed takes no
+    more than MOST_REGISTERS: bytes are loaded, looked up and stored a register at a time. Short rows have shorter
+    vectors: what is left of them is computed point by point."""
+    vector = vector_of(stage, computed_bytes, platform)
+    if vector is None:
+        return None
+    stored = platform.vector_bytes // (1 << (stage.bytes_per_point - 1).bit_length())
+    lanes = min(stored, vector.lanes * MOST_REGISTERS)
+    while lanes > vector.lanes and stage.extent(vector.dim) < PARAMS.wide_row_vectors * lanes:
+        lanes //= 2
+    return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
+
+
+def root_group(
+    facts: Facts,
+    name: str,
+    platform: Platform,
+    inlined: frozenset[str] = frozenset(),
+    strict: bool = False,
+) -> Group:
+    """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory; those of `inlined`
+    that it reads are computed in it. Threads share a dim that all updates keep in place, or else each update has
+    threads of its own."""
+    stage = facts.stages[name]
+    here = _read_inline(facts, name, inlined)
+    computed_bytes = max(facts.stages[n].computed_bytes for n in (name, *here))
+    placements = tuple(Placement(p, INLINE, INLINE) for p in here)
+    if not stage.dims:
+        updates = update_loops(facts, name, computed_bytes, platform, strict, threads=True)
+        return Group(name, (), (), None, None, (), placements, updates)
+    unrolled = few_iterations(stage)
+    whole = [d for d in stage.storage if d not in stage.pure]
+    others = [d for d in stage.storage if d in stage.pure and d not in unrolled]
+    first = [d for d in others if d == stage.row]
+    looped = [*first, *whole, *(d for d in others if d not in first)]
+    loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, looped))
+    shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None
+    parallel = inner(shared) if shared is not None and stage.extent(shared) > 1 else None
+    vector = wide_vector_of(stage, computed_bytes, platform)
+    updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
+    return Group(name, loops, (), parallel, vector, unrolled, placements, updates)
+
+
+def _read_inline(facts: Facts, name: str, inlined: frozenset[str]) -> tuple[str, ...]:
+    """The stages of `inlined` that `name` reads, itself or through others of them, in topological order."""
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        new = [p for p in facts.graph.producers[pending.pop()] if p in inlined and p not in found]
+        found.update(new)
+        pending += new
+    return tuple(n for n in facts.graph.stages if n in found)
+
+
+def root_schedule(
+    pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
+) -> Schedule:
+    """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
+    return roots(gather(normalise(pipeline, strict)), platform, method, strict, degraded)
+
+
+def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:
+    """The schedule of `root_schedule`, from facts that are there already."""
+    groups = tuple(root_group(facts, name, platform, strict=strict) for name in facts.graph.stages)
+    return Schedule(facts.pipeline.name, method, groups, strict, degraded)
+
+
+def root_counts(facts: Facts, group: Group, platform: Platform) -> GroupCounts:
+    """Counts of a stage at root: every point once, every producer's region once, row by row; what is inline in it as
+    often as it is read."""
+    name = group.output
+    inlined = tuple(p.stage for p in group.placements)
+    reads = effective(members_of(facts, name, (*inlined, name)), frozenset(inlined))[name]
+    stage = facts.stages[name]
+    loads = []
+    for read in reads.reads:
+        producer = facts.stages[read.producer]
+        points = float(producer.root_points)
+        row = producer.extent(producer.storage[0]) if producer.storage else 1
+        size = points * producer.bytes_per_point
+        loads.append(LoadCounts(read.producer, True, True, points, points / row, producer.bytes_per_point, size, size))
+    points = float(stage.root_points)
+    own = StageCounts(
+        name, False, points, points, stage.operations, tuple(loads), stage.bytes_per_point, False, 0.0, 0.0
+    )
+    others = tuple(_inline_counts(facts.stages[n], points * reads.inlined[n]) for n in inlined)
+    sizes: tuple[tuple[str, Any], ...] = tuple((d, float(e)) for d, e in zip(stage.dims, stage.extents, strict=True))
+    return GroupCounts(name, platform.threads, sizes, tuple((d, 1.0) for d in stage.dims), (*others, own))
+
+
+def _inline_counts(stage: StageFacts, points: float) -> StageCounts:
+    size = stage.bytes_per_point
+    return StageCounts(stage.name, True, points, stage.root_points, stage.operations, (), size, False, 0.0, 0.0)

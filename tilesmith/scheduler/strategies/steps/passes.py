@@ -1,0 +1,112 @@
+"""The passes that leave a pipeline in normal form, as rules. A strategy begins with all of them, so that they are in
+its
+trace; later they fit where another rule has left something for them."""
+
+from __future__ import annotations
+
+from tilesmith.scheduler.rewrites.passes import NORMALIZATION
+from tilesmith.scheduler.strategies.registry import Example, rule
+from tilesmith.scheduler.strategies.state import State
+
+_PASSES = {p.name: p for p in NORMALIZATION}
+
+
+def _run(state: State, name: str) -> State | str:
+    after = _PASSES[name].run(state.plan)
+    return state.with_plan(after) if after is not state.plan else "the pipeline has this form already"
+
+
+@rule("lower_boundaries", Example("sobel", "[]"), place="pipeline")
+def lower_boundaries(state: State, stage: str | None) -> State | str:
+    """Boundary conditions as arithmetic: what an image or a stage is beyond its edge.
+
+        input: boundary repeat_edge; f(x) = input(x - 1)
+          ->
+        f(x) = input(clamp(x - 1, 0, width - 1))
+
+    An index that is arithmetic is analysed like any other.
+    """
+    return _run(state, "lower-boundaries")
+
+
+@rule("fold_updates", Example("nl_means", "[]"), exactness="rounding", place="pipeline")
+def fold_updates(state: State, stage: str | None) -> State | str:
+    """Updates that an expression can say, as part of the value.
+
+        f(x) = 0; f(x) += g(x, r) for r in 3     ->     f(x) = sum(g(x, r) for r in 3)
+
+    A stage without updates may be inlined, kept in registers, and slid. In the same order of additions where the
+    schedule is strict.
+    """
+    return _run(state, "fold-updates")
+
+
+@rule("order_reductions", Example(
+    """
+    format: 1
+    name: ordered
+    inputs: [{name: input, type: int32, dims: [x, y]}]
+    stages: [{name: total, dims: [], value: "sum(input(i, j) for i in range(4096) for j in range(4096))"}]
+    outputs: [total]
+    estimates: {total: []}
+    """, "[]"), exactness="rounding",
+    place="pipeline")  # fmt: skip
+def order_reductions(state: State, stage: str | None) -> State | str:
+    """Loops of long reductions, along memory.
+
+        sum of g(i, j) for j, for i      ->      sum of g(i, j) for i, for j
+
+    Where the result does not depend on the order: floats keep theirs where the schedule is strict.
+    """
+    return _run(state, "order-reductions")
+
+
+@rule("specialize_scans", Example("max_filter", "[]"), exactness="rounding", place="pipeline")
+def specialize_scans(state: State, stage: str | None) -> State | str:
+    """A scan over a few levels, as a stage for each.
+
+        f(x, t) = max(f(x, t - 1), f(x + s(t), t - 1)) for t in 3
+          ->
+        f_1(x) = max(f_0(x), f_0(x + 1)); f_2(x) = max(f_1(x), f_1(x + 2))
+
+    Every reader says which level it reads.
+    """
+    return _run(state, "specialize-scans")
+
+
+@rule("eliminate_symmetric_pairs", Example("nl_means", "[]"), exactness="rounding", place="pipeline")
+def eliminate_symmetric_pairs(state: State, stage: str | None) -> State | str:
+    """Half of a stage that is the same from either end of a pair of points, read from both.
+
+        sum of d(x, dx) for dx in -3..3, d(x, dx) == d(x + dx, -dx)
+          ->
+        sum of d(x, dx) + d(x - dx, dx) for dx in 0..3
+
+    The value of a pair of points does not depend on which comes first. Floats are added up in another order, which a
+    strict schedule does not allow.
+    """
+    return _run(state, "eliminate-symmetric-pairs")
+
+
+@rule("hoist_parameters", Example("lens_blur", "[]"), place="pipeline")
+def hoist_parameters(state: State, stage: str | None) -> State | str:
+    """Integers that follow from params by way of floats, as params with a value: worked out once a call.
+
+        f(x) = g(x + int32(scale * 2.5))     ->     s = int32(scale * 2.5); f(x) = g(x + s)
+
+    Bounds see through integers alone, and a param is a symbol of theirs.
+    """
+    return _run(state, "hoist-parameters")
+
+
+@rule("propagate_boundaries", Example("interpolate", "[]"), place="pipeline")
+def propagate_boundaries(state: State, stage: str | None) -> State | str:
+    """A place far beyond the edge of a stage, read as the last one that differs from those beyond it.
+
+        g(x) = input(clamp(x, 0, w - 1)); f(x) = g(2 * x)
+          ->
+        f(x) = g(clamp(2 * x, 0, w - 1))
+
+    Beyond that place the values repeat; a stage is computed on little more than the image.
+    """
+    return _run(state, "propagate-boundaries")
