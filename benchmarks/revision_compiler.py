@@ -1,0 +1,53 @@
+"""A checkout's way from a document to C, in a process of its own: what `revisions` asks of this one and of an earlier.
+
+It is run as a file, with the folder of the checkout as its argument, and reads questions as lines of JSON:
+
+    {"pipeline": NAME or DOCUMENT, "platform": DOCUMENT, "into": FOLDER}
+
+The answer is another line: the CPU time of the way in milliseconds, of each of its phases, and the entry of the C,
+which is in the folder as `pipeline.c`, with its header.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+LAYOUTS = (
+    ("tilesmith.scheduler.pipelines", "tilesmith.platforms.catalog", "tilesmith.scheduler.compiler",
+     "tilesmith.scheduler.frontends.document.document"),
+    ("scheduler.pipelines", "platforms.catalog", "scheduler.compiler", "scheduler.frontends.document.document"),
+    ("scheduler.pipelines", "platforms.catalog", "scheduler.compile", "scheduler.lang.document"),
+)  # fmt: skip
+"""The modules that are needed, where they are and where they were."""
+
+
+def modules(tree: Path) -> list[Any]:
+    """Those of the checkout. Raises StopIteration where it has none of the layouts."""
+    sys.path.insert(0, str(tree))
+    layout = next(names for names in LAYOUTS if (tree / f"{names[2].replace('.', '/')}.py").exists())
+    return [import_module(name) for name in layout]
+
+
+def main() -> None:
+    pipelines, catalog, compiler, documents = modules(Path(sys.argv[1]))
+    for line in sys.stdin:
+        question = json.loads(line)
+        asked, platform = question["pipeline"], catalog.load(question["platform"])
+        document = pipelines.document(asked) if isinstance(asked, str) else asked
+        start = time.process_time()
+        made = compiler.compile_pipeline(documents.load(document), platform, now=time.process_time)
+        taken = 1e3 * (time.process_time() - start)
+        source, folder = made.source, Path(question["into"])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pipeline.c").write_text(source.code)
+        (folder / f"{made.pipeline.name}.h").write_text(source.header)
+        print(json.dumps({"ms": taken, "phases_ms": made.timings_ms, "entry": source.entry}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

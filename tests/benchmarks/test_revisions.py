@@ -1,0 +1,44 @@
+"""benchmarks.revisions: ratios of what two sides took; one of a checkout and itself runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import revisions
+from benchmarks.revisions import EARLIER, THIS, Comparison, Side, ask, compare, compiler_of, tables
+from tilesmith.platforms.cpu.detect import host
+
+
+def comparison() -> Comparison:
+    this = Side(compile_ms=[30.0, 20.0], characters=100, gcc_s=[0.5, 0.4])
+    earlier = Side(compile_ms=[40.0, 50.0], characters=400, gcc_s=[1.6])
+    return Comparison("blur", this, earlier, {2: 0.9})
+
+
+def test_ratios_are_of_the_least_times() -> None:
+    expected = {"document to C": 0.5, "size": 0.25, "gcc": 0.25, "code, threads: 2": 0.9}
+    assert comparison().ratios() == expected
+
+
+def test_means_are_of_the_pipelines_that_have_the_figure() -> None:
+    other = comparison()
+    other.pipeline, other.speed, other.this.compile_ms = "harris", {}, [80.0]
+    last = tables([comparison(), other]).splitlines()[-1].split("|")
+    assert [cell.strip() for cell in last[5:9]] == ["1.00", "0.250", "0.250", "0.900"]
+
+
+def test_a_process_that_cannot_answer_says_so() -> None:
+    with compiler_of(revisions.ROOT) as process, pytest.raises(RuntimeError, match="could not compile"):
+        ask(process, {"pipeline": "no such pipeline", "platform": {}, "into": "nowhere"})
+
+
+@pytest.mark.slow
+def test_a_checkout_against_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revisions, "BUILD", tmp_path)
+    with compiler_of(revisions.ROOT) as one, compiler_of(revisions.ROOT) as other:
+        found = compare("blur", {THIS: one, EARLIER: other}, host(), 1, (1,), 2)
+    assert found.failed == []
+    assert found.this.characters == found.earlier.characters > 0
+    assert found.speed[1] > 0
