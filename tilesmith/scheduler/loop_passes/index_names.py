@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
+from operator import is_
 
-from tilesmith.scheduler.ir.index import Index, divide, maximum, minimum, modulo, multiply, sym
-from tilesmith.scheduler.ir.loop.program import (
-    Allocate,
-    Bind,
-    Body,
-    CopyOut,
-    Free,
-    Let,
-    Loop,
-    MutableIndex,
-    Program,
-    Scratch,
-    Statement,
-)
+from tilesmith.scheduler.ir.index import Index, Terms, divide, maximum, minimum, modulo, multiply, sym
+from tilesmith.scheduler.ir.loop.program import Body, Let, Loop, MutableIndex, Program, Statement
 from tilesmith.scheduler.ir.loop.traversal import (
     defined,
     defined_inside,
@@ -36,9 +25,6 @@ from tilesmith.scheduler.ir.loop.traversal import (
 _LINE = 24
 """Characters of a definition, beside its name and its value."""
 _NAME = 8
-_UNTOUCHED = (Allocate, Free, Scratch, Bind, CopyOut)
-"""Statements whose indices describe buffers."""
-
 
 _BUILD = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": multiply}
 """The functions that make the atoms of an index."""
@@ -46,91 +32,107 @@ _BUILD = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": m
 
 def named_indices(program: Program) -> Program:
     """The program with names for sums of symbols that its body uses more than once."""
-    taken = {name for part in (program.derivation, program.bounds, program.body) for name in _local_names(part)}
+    taken = {name for part in (program.derivation, program.bounds) for s in walk(part) for name in defined(s)}
     return replace(program, body=_Naming(program.body, taken).body)
 
 
-def _local_names(body: Body) -> Iterator[str]:
-    """The names that a block defines, and those inside of it, in order."""
-    for s in walk(body):
-        yield from defined(s)
-        if isinstance(s, Loop):
-            yield from defined_inside(s)
+@dataclass(slots=True)
+class _Block:
+    """A block that is the innermost one to define a part of some sums, which are told by their terms: how often each is
+    used, and those that a statement is the first to use, by its number: parts ahead of what they are parts of."""
+
+    uses: Counter[Terms] = field(default_factory=Counter)
+    first: dict[int, list[Terms]] = field(default_factory=dict)
+    statement: int = 0  # the one whose sums are counted
+
+    def wanted(self) -> set[Terms]:
+        """The sums that are worth a name."""
+        often = ((x, n, len(Index(0, x).key)) for x, n in self.uses.items() if n > 1)
+        return {x for x, n, length in often if n * (length - _NAME) > _LINE + _NAME + length}
 
 
 class _Naming:
-    """`uses` counts the sums of each block, of the innermost one that defines a part of them."""
+    """Counts the sums of every block, and then gives them names, block by block in the same order."""
 
     def __init__(self, body: Body, taken: set[str]) -> None:
-        self.taken = taken
-        self.changing = {s.name for s in walk(body) if isinstance(s, MutableIndex)}
-        self.variables = {name for s in walk(body) if isinstance(s, Loop) for name in defined_inside(s)}
+        self.changing: set[str] = set()
+        self.variables: set[str] = set()
         self.level: dict[str, int] = {}
         self.numbers: dict[str, count[int]] = {}
-        self.uses: dict[int, Counter[Index]] = {}
-        self.constants: dict[Index, set[int]] = {}
-        self.indices: dict[int, list[Index]] = {}  # of statements, by identity: they are asked for three times
+        self.constants: dict[Terms, set[int]] = {}
+        self.counted: list[_Block] = []
         self._count(body, [], ())
-        self.names: dict[Index, Index] = {}
+        self.taken = taken | self.level.keys()
+        self.names: dict[Terms, Index] = {}
+        self.blocks = iter(self.counted)
         self.body = self._named(body)
 
-    def _count(self, body: Body, outer: list[Counter[Index]], variables: tuple[str, ...]) -> None:
+    def _count(self, body: Body, outer: Sequence[_Block], variables: tuple[str, ...]) -> None:
         """Counts the sums of a block, and of those inside."""
-        here: Counter[Index] = Counter()
-        self.uses[id(body)] = here
+        here = _Block()
+        self.counted.append(here)
         blocks = [*outer, here]
+        self.variables.update(variables)
         self.level |= dict.fromkeys(variables, len(outer))
-        for s in body:
-            found = self.indices[id(s)] = [] if isinstance(s, _UNTOUCHED) else indices(s)
-            for x in found:
+        for n, s in enumerate(body):
+            here.statement = n
+            for x in indices(s):
                 self._count_index(x, blocks)
             for region in regions(s):
                 self._count(region, blocks, defined_inside(s) if isinstance(s, Loop) else ())
-            self.level |= dict.fromkeys(defined(s), len(outer))
+            for name in defined(s):
+                self.level[name] = len(outer)
+            if isinstance(s, MutableIndex):
+                self.changing.add(s.name)
 
-    def _count_index(self, x: Index, blocks: list[Counter[Index]]) -> None:
+    def _count_index(self, x: Index, blocks: Sequence[_Block]) -> None:
         if x.is_short:
             return
-        total, symbols = _sum(x), x.symbols()
+        symbols = x.symbols()
+        home = None
         if self.changing.isdisjoint(symbols):
-            home = blocks[max((self.level.get(name, 0) for name in symbols), default=0)]
-            home[total] += 1
-            self.constants.setdefault(total, set()).add(x.const)
-            if home[total] > 1:
+            home = blocks[max([self.level.get(name, 0) for name in symbols])]
+            home.uses[x.terms] += 1
+            self.constants.setdefault(x.terms, set()).add(x.const)
+            if home.uses[x.terms] > 1:
                 return  # what it consists of is counted
         for atom, _ in x.terms:
             for arg in atom.args:
                 self._count_index(arg, blocks)
+        if home is not None:
+            home.first.setdefault(home.statement, []).append(x.terms)
 
     def _named(self, body: Body) -> Body:
         """A block with names for what occurs in it more than once, each ahead of its first use."""
-        wanted = {x for x, n in self.uses[id(body)].items() if n * (len(x.key) - _NAME) > _LINE + _NAME + len(x.key)}
+        block = next(self.blocks)
+        wanted = block.wanted()
+        late: set[Terms] = set()  # first used by what has a name of its own already
         out: list[Statement] = []
         outer = dict(self.names)
-        for s in body:
-            if isinstance(s, Let) and _sum(s.value) in wanted:  # it has a name
-                total = _sum(s.value)
-                wanted.discard(total)
+        for n, s in enumerate(body):
+            if isinstance(s, Let) and s.value.terms in wanted:  # it has a name
+                wanted.discard(s.value.terms)
+                late |= wanted.intersection(block.first.get(n, ()))
                 out.append(with_indices(s, self._changed))
-                self.names[total] = sym(s.name) - s.value.const
+                self.names[s.value.terms] = sym(s.name) - s.value.const
                 continue
-            for found in self._sums_inside(s) if wanted else ():
+            for found in _sums_inside(s) if late else block.first.get(n, ()):
                 if found in wanted:
                     wanted.discard(found)
-                    always = self.constants[found]
-                    added = next(iter(always)) if len(always) == 1 else 0
-                    value, name = self._changed(found), self._fresh(found)
-                    out.append(Let(name, value + added))
-                    self.names[found] = sym(name) - added
-            changed = with_indices(s, self._changed) if self.indices[id(s)] else s
-            out.append(with_regions(changed, self._named))
+                    late.discard(found)
+                    out.append(self._definition(found))
+            out.append(with_regions(with_indices(s, self._changed), self._named))
         self.names = outer
         return tuple(out)
 
-    def _sums_inside(self, s: Statement) -> Iterator[Index]:
-        """The sums of a statement and of those inside of it, parts before what they are parts of."""
-        for x in dict.fromkeys(x for one in walk((s,)) for x in self.indices[id(one)]):
-            yield from _parts(x)
+    def _definition(self, x: Terms) -> Let:
+        """A name for a sum, with the constant that is always added to it, which it has from now on."""
+        always = self.constants[x]
+        added = next(iter(always)) if len(always) == 1 else 0
+        total = Index(0, x)
+        made = Let(self._fresh(total), self._changed(total) + added)
+        self.names[x] = sym(made.name) - added
+        return made
 
     def _fresh(self, x: Index) -> str:
         moving = [name for name in x.symbols() if name in self.variables]
@@ -140,28 +142,28 @@ class _Naming:
         return name
 
     def _changed(self, x: Index) -> Index:
-        if x.is_short:
-            return x
-        total = _sum(x)
-        found = self.names.get(total)
+        found = self.names.get(x.terms)
         if found is not None:
             return found + x.const
-        if all(a.kind == "sym" for a, _ in x.terms):
+        if not any(a.args for a, _ in x.terms):
             return x
-        parts = (
-            Index(0, ((a, 1),)) if a.kind == "sym" else reduce(_BUILD[a.kind], map(self._changed, a.args))
-            for a, _ in x.terms
-        )
-        return reduce(Index.__add__, (p.scaled(c) for p, (_, c) in zip(parts, x.terms, strict=True)), Index(x.const))
+        total = Index(x.const)
+        for a, c in x.terms:
+            args = [self._changed(arg) for arg in a.args]
+            same = all(map(is_, args, a.args))
+            total = total + (Index(0, ((a, c),)) if same else reduce(_BUILD[a.kind], args).scaled(c))
+        return total
 
 
-def _sum(x: Index) -> Index:
-    return Index(0, x.terms) if x.const else x
+def _sums_inside(s: Statement) -> Iterator[Terms]:
+    """The sums of a statement and of those inside of it, parts before what they are parts of."""
+    for x in dict.fromkeys(x for one in walk((s,)) for x in indices(one)):
+        yield from _sums(x)
 
 
-def _parts(x: Index) -> Iterator[Index]:
+def _sums(x: Index) -> Iterator[Terms]:
     if not x.is_short:
         for atom, _ in x.terms:
             for arg in atom.args:
-                yield from _parts(arg)
-        yield _sum(x)
+                yield from _sums(arg)
+        yield x.terms

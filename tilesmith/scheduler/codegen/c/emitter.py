@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.entry import Entry, header_of, safe_comment, symbol_names, used_lines
@@ -74,8 +75,9 @@ class _Emitter:
     def run(self) -> str:
         p = self.program
         self.operands.shared_places = shared_places(p.body)
-        uses = Counter(name for s in walk(p.body) for name in used(s))
-        definitions = Counter(s.result.name for s in walk(p.body) if isinstance(s, Define))
+        statements = list(walk(p.body))
+        uses = Counter(chain.from_iterable(map(used, statements)))
+        definitions = Counter([s.result.name for s in statements if isinstance(s, Define)])
         # a name that several blocks define is used in all of them
         self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
         bound_lines = self.opened.bound_lines()

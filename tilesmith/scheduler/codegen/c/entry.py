@@ -4,14 +4,13 @@ the boxes that follow from the requested regions."""
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from tilesmith.scheduler.codegen.c.bounds_overflow import FarSymbols, Magnitudes
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.prelude import ABI
 from tilesmith.scheduler.codegen.c.statements import Statements
-from tilesmith.scheduler.codegen.c.types import Symbols, literal, scalar
+from tilesmith.scheduler.codegen.c.types import Symbols, literal, scalar, words
 from tilesmith.scheduler.ir.loop.program import Argument, Parameter, Program
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
@@ -114,11 +113,9 @@ def symbol_names(program: Program) -> dict[str, str]:
 
 def used_lines(lines: list[str]) -> list[str]:
     """The lines but for definitions of facts of images that nothing follows up."""
-    words = Counter(_WORDS.findall("\n".join(lines)))
-    return [line for line in lines if (m := _FACT.match(line)) is None or words[m.group(1)] > 1]
-
-
-_WORDS = re.compile(r"\w+")
+    facts = {line: m.group(1) for line in lines if (m := _FACT.match(line)) is not None}
+    named = words("\n".join([line for line in lines if line not in facts]))
+    return [line for line in lines if line not in facts or facts[line] in named]
 
 
 _FACT = re.compile(r"    const (?:int64_t|\w+ \*restrict const) (\w+) = \w+(?:->|\.)\w+(?:\[\d\])?;$")

@@ -13,8 +13,6 @@ LINES = 2
 _PROMOTED = ("int8_t", "uint8_t", "int16_t", "uint16_t")
 """Types whose arithmetic is of type int."""
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
-
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
@@ -67,25 +65,40 @@ class Nesting:
 
     def _nested(self, text: str, beside: int) -> str:
         """`text` with what is nested in it. The line has `beside` other characters."""
-        if not self._pending:
-            return text
-        found = list(_WORD.finditer(text))
-        words = [m.group() for m in found]
-        for m, word in zip(reversed(found), reversed(words), strict=True):
+        whole, end = text, len(text)
+        while self._pending:
             p = self._pending[-1]
-            if word == p.name and words.count(word) == 1 and text[m.end() : m.end() + 1] != "[":
-                nested = _with(text, m.start(), p)
-                if len(nested) + beside > self.room:
-                    break
-                text = nested
-                self._pending.pop()
-                if not self._pending:
-                    break
+            at = _place_of(p.name, whole)
+            if at is None or at >= end or whole.startswith("[", at + len(p.name)):
+                break
+            nested = _with(text, at, p)
+            if len(nested) + beside > self.room:
+                break
+            text, end = nested, at
+            self._pending.pop()
         return text
+
+
+def _place_of(word: str, text: str) -> int | None:
+    """Where a text has a word, if it has it once."""
+    found, end = None, 0
+    while (at := text.find(word, end)) >= 0:
+        end = at + len(word)
+        if not _is_in_word(text[at - 1 : at]) and not _is_in_word(text[end : end + 1]):
+            if found is not None:
+                return None
+            found = at
+    return found
+
+
+def _is_in_word(c: str) -> bool:
+    return c.isalnum() or c == "_"
 
 
 def wrapped(line: str) -> list[str]:
     """A line, continued on others where it is too long: parted in as few parentheses as possible."""
+    if len(line) <= WIDTH:
+        return [line]
     lines, pad = [], " " * (len(line) - len(line.lstrip()) + 4)
     while len(line) > WIDTH + (len(line) - len(line.lstrip())) // 2 and (at := _break(line, len(pad))) is not None:
         lines.append(line[:at].rstrip())
@@ -96,25 +109,27 @@ def wrapped(line: str) -> list[str]:
 def _break(line: str, start: int) -> int | None:
     """Where to part a line: after a comma, or before an operator."""
     depth, best = 0, None
-    for m in _PARTS.finditer(line, 0, WIDTH):
+    for m in _PARTS.finditer(line):
         n, c = m.start(), m.group()
+        if n >= WIDTH:
+            break
         if c != " ":
             depth += 1 if c in "([{" else -1
-        elif n > start and (line[n - 1] in ",;" or _OPERATOR.match(line, n + 1)):
+        elif n > start:
             depths = depth + (n <= WIDTH // 2) + 0.5 * (line[n + 1] in "*/")
             if best is None or depths <= best[0]:
                 best = depths, n
     return None if best is None else best[1]
 
 
-_PARTS = re.compile(r"[][(){} ]")
-_OPERATOR = re.compile(r"[-+*/&|<>?:]+ ")
+_PARTS = re.compile(r"[][(){}]|(?<=[,;]) | (?=[-+*/&|<>?:]+ )")
+"""Parentheses, and the spaces where a line may be parted."""
 
 
 def _with(text: str, at: int, value: _Pending) -> str:
     """`text` with a value in the place of its name."""
     before, after = text[:at], text[at + len(value.name) :]
-    cast = re.search(r"\((u\d+x\d+)\)$", before)
+    cast = _CAST.fullmatch(before, before.rfind("(")) if before.endswith(")") else None
     if cast is not None and value.text.startswith(f"({value.c_type})(({cast.group(1)})"):
         start = len(value.c_type) + 2
         if _closing(value.text, start) == len(value.text) - 1:  # cast to and fro
@@ -123,9 +138,12 @@ def _with(text: str, at: int, value: _Pending) -> str:
     return before + _operand(value.text, before, after) + after
 
 
+_CAST = re.compile(r"\((u\d+x\d+)\)")
+
+
 def _operand(text: str, before: str, after: str) -> str:
     """`text` as an operand between `before` and `after`, in parentheses where it needs them."""
-    first = re.search(r"(^|[(,] ?| = )$", before) is not None
+    first = not before or before.endswith(("(", ",", "( ", ", ", " = "))
     whole = first and (not after or after[0] in "),;")
     braces = "){" in text  # their commas would part the arguments of a macro
     if _is_primary(text) or (whole and not braces):
@@ -142,22 +160,28 @@ def _operand(text: str, before: str, after: str) -> str:
 
 def _is_primary(text: str) -> bool:
     """Whether a text is a name, a number, an element, or a call."""
-    match = re.match(r"[\w.]+", text)
+    match = _NAME.match(text)
     if match is None:
         return False
     end = match.end()
-    while end < len(text) and text[end] in "([":
+    while text.startswith(("(", "["), end):
         end = _closing(text, end) + 1
     return end == len(text)
 
 
+_NAME = re.compile(r"[\w.]+")
+
+
 def _closing(text: str, start: int) -> int:
     depth = 0
-    for n in range(start, len(text)):
-        depth += (text[n] in "([{") - (text[n] in ")]}")
+    for m in _PARENTHESES.finditer(text, start):
+        depth += 1 if m.group() in "([{" else -1
         if not depth:
-            return n
+            return m.start()
     return len(text)
+
+
+_PARENTHESES = re.compile(r"[][(){}]")
 
 
 def _signs(text: str) -> set[str]:

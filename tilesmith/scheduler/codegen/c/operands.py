@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from tilesmith.scheduler.codegen.c.integer_functions import widening
 from tilesmith.scheduler.codegen.c.lane_gathers import Form
-from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector
+from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
 from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.ir.loop.values import Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
@@ -72,12 +71,12 @@ class Operands:
         """Declarations of the vector types that the functions of vectors and `text` mention, and these functions."""
         functions = self.functions.text()
         gathers = [form.definition(name) for form, name in self.gathers.items()]
-        words = set(re.findall(r"\w+", "\n".join([text, *functions, *gathers])))
+        mentioned = words("\n".join([text, *functions, *gathers]))
         lines = []
         for kind, bits, lanes in sorted(self.types):
             t = {"int": f"int{bits}_t", "uint": f"uint{bits}_t", "float": "float" if bits == 32 else "double"}[kind]
             name = vector(kind, bits, lanes)
-            if words & {name, f"{name}_at"}:
+            if mentioned & {name, f"{name}_at"}:
                 lines.append(f"VECTOR({name}, {t}, {bits // 8 * lanes});")
         lines += [
             f"#define {name}(a, b) __builtin_shufflevector(a, b, {', '.join(map(str, picks))})"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tilesmith.scheduler.codegen.c.types import words
+
 ABI = """\
 #ifndef TILESMITH_BUFFER
 #define TILESMITH_BUFFER
@@ -389,11 +391,11 @@ HELPERS: dict[str, str] = {**_runtime(), **_integer_helpers(), **_OTHER_HELPERS}
 def helpers_used(code: str) -> str:
     """The helper functions that `code` needs, each after those that it calls."""
     needed: list[str] = []
-    words = set(re.findall(r"\bts_[a-z0-9_]+", code))
+    called = words(code)
     for name, text in reversed(HELPERS.items()):
-        if name in words and text not in needed:
+        if name in called and text not in needed:
             needed.append(text)
-            words.update(re.findall(r"\bts_[a-z0-9_]+", text))
+            called |= words(text)
     return "\n".join(reversed(needed))
 
 

@@ -13,7 +13,7 @@ from tilesmith.scheduler.codegen.c.nesting import Nesting
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.operations import expression
 from tilesmith.scheduler.codegen.c.types import Symbols, element
-from tilesmith.scheduler.ir.index import Index, const, divide, multiply
+from tilesmith.scheduler.ir.index import Index, const, divide
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
@@ -327,11 +327,14 @@ def apart(a: Index, b: Index) -> Index | None:
     total = a - b
     products = [(x, c) for x, c in total.terms if x.kind == "mul"]
     for (one, times), (other, back) in combinations(products, 2):
-        for shared in one.args:
-            if times == -back and shared in other.args:
+        for shared in one.args if times == -back else ():
+            if shared in other.args:
                 x, y = (p.args[p.args[0] == shared] for p in (one, other))
-                step = multiply(x - y, shared).scaled(times)
-                total = total - Index(0, ((one, times),)) - Index(0, ((other, back),)) + step
+                steps = x - y
+                if steps.terms:
+                    return None
+                rest = Index(total.const, tuple([t for t in total.terms if t[0] not in (one, other)]))
+                total = rest + shared.scaled(times * steps.const)
                 break
     return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
 

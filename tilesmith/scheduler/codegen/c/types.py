@@ -82,6 +82,14 @@ def _shortest_float32(x: float) -> str:
     )
 
 
+def words(text: str) -> set[str]:
+    """The words of a C text: names, keywords, numbers."""
+    return set(text.translate(_BETWEEN_WORDS).split())
+
+
+_BETWEEN_WORDS = {n: " " for n in range(128) if not (chr(n).isalnum() or chr(n) == "_")}
+
+
 class Symbols:
     """C text of index expressions. `names` maps the symbols of the analysis to C variables; others are their own."""
 

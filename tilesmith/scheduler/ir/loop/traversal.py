@@ -3,10 +3,10 @@ none of the classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter, is_
-from typing import TypeAlias, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.ops import Operation
@@ -35,6 +35,9 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
 DEFINITIONS = (Define, RowPointer, Let, MutableIndex, Accumulator, PeelVectors)
 """Statements that have no effect but the names that they define."""
 
+NESTING = (Loop, If)
+"""Statements that have blocks inside."""
+
 
 Named: TypeAlias = Value | Index | Pointer
 """What has a name, or is made of names."""
@@ -48,12 +51,9 @@ def operands(x: object) -> list[Named]:
     return found
 
 
-def operands_of(op: Operation) -> list[Named]:
+def operands_of(op: Operation) -> Sequence[Named]:
     """The operands of an operation, in order."""
-    found: list[Named] = []
-    for get in _holding(type(op)):
-        _collect(get(op), found)
-    return found
+    return _OPERANDS[type(op)](op)
 
 
 def _collect(x: object, found: list[Named]) -> None:
@@ -81,7 +81,7 @@ def _collect(x: object, found: list[Named]) -> None:
 
 def values_of(op: Operation) -> tuple[Value, ...]:
     """The values among the operands of an operation."""
-    return tuple(x for x in operands_of(op) if isinstance(x, Value))
+    return tuple([x for x in operands_of(op) if isinstance(x, Value)])
 
 
 Op = TypeVar("Op", bound=Operation)
@@ -101,25 +101,23 @@ def with_operands(op: Op, value: Callable[[Value], Value], lane: Callable[[Lane]
             case _:
                 return x
 
-    make: Callable[..., Op] = type(op)
-    return make(*(changed(get(op)) for get in _fields(type(op))))
+    kind: type = type(op)
+    return cast("Op", kind(*map(changed, _FIELDS[kind](op))))
 
 
-def used(s: Statement) -> Iterator[str]:
+def used(s: Statement) -> list[str]:
     """Every name that a statement uses, those inside of its regions left out."""
-    match s:
-        case Define():
-            found = operands_of(s.op)
-        case CopyOut():
-            found = operands(tuple((b, *b.origin, *b.stride) for b in (s.output, s.source)))
-        case _:
-            found = operands(tuple(get(s) for get in _holding(type(s), _NOT_USED)))
-    for o in found:
-        yield from names_of(o)
-
-
-_NOT_USED = ("result", "name", "target", "var", "body", "otherwise")
-"""Fields of what is defined, and of regions."""
+    part = s.op if isinstance(s, Define) else s
+    names: list[str] = []
+    for o in _OPERANDS[type(part)](part):
+        if isinstance(o, Value):
+            if o.name:
+                names.append(o.name)
+        elif isinstance(o, Index):
+            names += o.symbols()
+        else:
+            names.append(o)
+    return names
 
 
 def names_of(o: Named) -> tuple[str, ...]:
@@ -184,14 +182,14 @@ def regions(s: Statement) -> tuple[Body, ...]:
 
 
 def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
-    """The statement with its blocks changed."""
-    match s:
-        case Loop():
-            return replace(s, body=change(s.body))
-        case If():
-            return replace(s, body=change(s.body), otherwise=change(s.otherwise))
-        case _:
-            return s
+    """The statement with its blocks changed; itself where none is another."""
+    if isinstance(s, Loop):
+        body = change(s.body)
+        return s if body is s.body else replace(s, body=body)
+    if isinstance(s, If):
+        body, otherwise = change(s.body), change(s.otherwise)
+        return s if body is s.body and otherwise is s.otherwise else replace(s, body=body, otherwise=otherwise)
+    return s
 
 
 def walk(body: Body) -> Iterator[Statement]:
@@ -200,19 +198,18 @@ def walk(body: Body) -> Iterator[Statement]:
     while waiting:
         for s in waiting[-1]:
             yield s
-            inside = regions(s)
-            if inside:
-                waiting.extend(map(iter, reversed(inside)))
+            if isinstance(s, NESTING):
+                waiting.extend(map(iter, reversed(regions(s))))
                 break
         else:
             waiting.pop()
 
 
-def indices(s: Statement) -> list[Index]:
-    """The indices of a statement, those of its buffers and inside of its regions left out, in order."""
-    found: list[Index] = []
-    _collect_indices(s, found)
-    return found
+def indices(s: Statement) -> Sequence[Index]:
+    """The indices of a statement, in order; those that describe its buffers, and those inside of its regions, left
+    out."""
+    part = s.op if isinstance(s, Define) else s
+    return _INDICES[type(part)](part)
 
 
 def _collect_indices(x: object, found: list[Index]) -> None:
@@ -222,8 +219,7 @@ def _collect_indices(x: object, found: list[Index]) -> None:
         for part in x:
             _collect_indices(part, found)
     else:
-        for name in _indexed(type(x)):
-            _collect_indices(getattr(x, name), found)
+        found += _INDICES[type(x)](x)
 
 
 S = TypeVar("S")
@@ -240,60 +236,100 @@ def _with_indices(x: object, change: Callable[[Index], Index]) -> object:
     if isinstance(x, tuple):
         parts = [_with_indices(part, change) for part in x]
         return x if all(map(is_, parts, x)) else tuple(parts)
-    changes = {}
-    for name in _indexed(type(x)):
-        part = getattr(x, name)
-        changed = _with_indices(part, change)
-        if changed is not part:
-            changes[name] = changed
-    make: Callable[..., object] = replace
-    return make(x, **changes) if changes else x
+    kind: type = type(x)
+    if not _INDEXED[kind]:
+        return x
+    parts = list(_FIELDS[kind](x))
+    changed = [_with_indices(part, change) if n in _INDEXED[kind] else part for n, part in enumerate(parts)]
+    return x if all(map(is_, changed, parts)) else kind(*changed)
 
 
-_INDEXED: dict[type, tuple[str, ...]] = {Buffer: (), Value: ()}
+# what is known of a class ------------------------------------------------------------
+
+T = TypeVar("T")
+_Fields: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
 
-def _indexed(kind: type) -> tuple[str, ...]:
-    """The fields of a class whose types hold indices, but for regions."""
-    found = _INDEXED.get(kind)
-    if found is None:
-        hints = get_type_hints(kind).items() if is_dataclass(kind) else ()
-        names = [name for name, hint in hints if name not in ("body", "otherwise") and _holds_index(hint)]
-        found = _INDEXED[kind] = tuple(names)
-    return found
+class _ByClass(dict[type, T], Generic[T]):
+    """What `find` tells of a class, which is found when it is first asked for."""
+
+    def __init__(self, find: Callable[[type], T]) -> None:
+        self.find = find
+
+    def __missing__(self, kind: type) -> T:
+        found = self[kind] = self.find(kind)
+        return found
+
+
+def _getter(names: Iterable[str]) -> _Fields:
+    """A function that gives attributes of those names."""
+    match tuple(names):
+        case ():
+            return lambda x: ()
+        case (name,):
+            get = attrgetter(name)
+            return lambda x: (get(x),)
+        case several:
+            return attrgetter(*several)
+
+
+_REGIONS = ("body", "otherwise")
+_DEFINED = ("result", "name", "target", "var")
+"""Fields of what a statement defines."""
+_PLAIN = frozenset({Value, Index, Pointer})
+_HOLDERS = (*_PLAIN, Lane, LaneOffset, Buffer, Extents, ClampedIndex)
+
+
+def _operand_reader(kind: type) -> Callable[[Any], Sequence[Named]]:
+    if kind is CopyOut:
+        return _operands_of_copy
+    hints = {
+        name: hint for name, hint in get_type_hints(kind).items() if name not in (*_REGIONS, *_DEFINED) and _holds(hint)
+    }
+    get = _getter(hints)
+    return get if _PLAIN.issuperset(hints.values()) else lambda x: operands(get(x))
+
+
+def _operands_of_copy(s: CopyOut) -> list[Named]:
+    return operands(tuple((b, *b.origin, *b.stride) for b in (s.output, s.source)))
+
+
+def _holds(hint: object) -> bool:
+    """Whether what has such a type holds operands."""
+    return hint in _HOLDERS or any(map(_holds, get_args(hint)))
+
+
+def _indexed(kind: type) -> dict[int, str]:
+    """The fields of a class whose types hold indices, by number; not those that describe buffers, nor regions."""
+    if not is_dataclass(kind) or kind in (Buffer, Extents, Value):
+        return {}
+    hints = get_type_hints(kind)
+    names = [f.name for f in fields(kind)]
+    return {n: name for n, name in enumerate(names) if name not in _REGIONS and _holds_index(hints[name])}
 
 
 def _holds_index(hint: object) -> bool:
     if hint is Index:
         return True
     parts = get_args(hint)
-    return any(map(_holds_index, parts)) if parts else isinstance(hint, type) and bool(_indexed(hint))
+    return any(map(_holds_index, parts)) if parts else isinstance(hint, type) and bool(_INDEXED[hint])
 
 
-_Getters: TypeAlias = tuple[Callable[[object], object], ...]
-_FIELDS: dict[type, _Getters] = {}
-_HOLDING: dict[tuple[type, tuple[str, ...]], _Getters] = {}
+def _index_reader(kind: type) -> Callable[[Any], Sequence[Index]]:
+    names = _INDEXED[kind].values()
+    get, hints = _getter(names), get_type_hints(kind) if names else {}
+    if all(hints[name] is Index for name in names):
+        return get
+
+    def read(x: object) -> list[Index]:
+        found: list[Index] = []
+        _collect_indices(get(x), found)
+        return found
+
+    return read
 
 
-def _fields(kind: type) -> _Getters:
-    """Functions that give the fields of a class."""
-    found = _FIELDS.get(kind)
-    if found is None:
-        found = _FIELDS[kind] = tuple(attrgetter(f.name) for f in fields(kind))
-    return found
-
-
-def _holding(kind: type, but: tuple[str, ...] = ()) -> _Getters:
-    """Functions that give the fields of a class whose types hold operands, those named `but` left out."""
-    found = _HOLDING.get((kind, but))
-    if found is None:
-        names = [name for name, hint in get_type_hints(kind).items() if name not in but and _holds(hint)]
-        found = _HOLDING[kind, but] = tuple(map(attrgetter, names))
-    return found
-
-
-_HOLDERS = (Value, Index, Pointer, Lane, LaneOffset, Buffer, Extents, ClampedIndex)
-
-
-def _holds(hint: object) -> bool:
-    return hint in _HOLDERS or any(map(_holds, get_args(hint)))
+_FIELDS = _ByClass(lambda kind: _getter(f.name for f in fields(kind)))
+_OPERANDS = _ByClass(_operand_reader)
+_INDEXED = _ByClass(_indexed)
+_INDICES = _ByClass(_index_reader)
