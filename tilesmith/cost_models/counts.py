@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
+from numpy import ndarray
 
 from tilesmith.cost_models.amounts import Amount
 from tilesmith.cost_models.operations import Operations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def pick(amount: Amount, index: tuple[int, ...]) -> float:
     """The number of one candidate; an axis of length 1 has the same for all."""
-    if not isinstance(amount, np.ndarray):
+    if not isinstance(amount, ndarray):
         return float(amount)
     return float(amount[tuple(min(i, n - 1) for i, n in zip(index, amount.shape, strict=True))])
 
@@ -27,7 +27,7 @@ def pick(amount: Amount, index: tuple[int, ...]) -> float:
 def picked(value: T, index: tuple[int, ...]) -> T:
     """`value` with every array in it and its tuples, however deep, replaced by the number of one candidate."""
     found: Any = value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ndarray):
         found = pick(value, index)
     elif isinstance(value, tuple):
         parts = [picked(v, index) for v in value]

@@ -64,10 +64,11 @@ class Work(NamedTuple):
     and `stores` what it transfers between registers and the first level.
 
     Layer conditions: states from the innermost out. What is touched in one iteration of a loop around state j are
-    `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all that
-    comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]` leave it; `loaded[0]`, `stored[0]` if not even the first
-    do. The last state is the whole group. What comes from places that data says is in `looked_up` instead, if there is
-    any: of those states that are the group's, after one where not even the `table` stays, what a point may look up.
+    `working[j]` bytes, and beyond these those of `GroupWork.working` from `level` on; if they stay in a cache, all
+    that comes into it is `loaded[j + 1]` bytes, and `stored[j + 1]` leave it; `loaded[0]`, `stored[0]` if not even
+    the first do; no state moves more than the one before it. The last state is the whole group. What comes from
+    places that data says is in `looked_up` instead, if there is any: of those states that are the group's, after one
+    where not even the `table` stays, what a point may look up.
 
     Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
     `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;

@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from math import isinf
 from typing import NamedTuple
 
-import numpy as np
+from numpy import ndarray
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
 from tilesmith.cost_models.counts import GroupCounts
@@ -109,7 +108,7 @@ class Ecm:
 
 def _share(work: GroupWork, threads: int) -> Amount:
     """The part of the group's time that the thread with the most iterations takes."""
-    if not isinstance(work.parallel, np.ndarray) and isinf(work.parallel):
+    if not isinstance(work.parallel, ndarray) and isinf(work.parallel):
         return 1.0 / threads
     return ceiling(work.parallel / threads) / work.parallel
 
@@ -207,7 +206,7 @@ def _caches(works: list[Work], group: GroupWork, m: Machine) -> list[_Cache]:
 
 def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
     """The part of a working set that stays in each cache: a number where it is the same for all candidates."""
-    if not isinstance(working, np.ndarray):
+    if not isinstance(working, ndarray):
         return [_fits(working, size) for size in sizes]
     least, most = float(working.min()), float(working.max())
     ends = [(_fits(most, size), _fits(least, size)) for size in sizes]
@@ -217,28 +216,27 @@ def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
 def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
     """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
     memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
-    loaded, stored = list(accumulate(w.loaded, smallest)), list(accumulate(w.stored, smallest))
     loads, stores, places = [], [], []
-    looked_up = list(accumulate(w.looked_up, smallest))
     own = [_stays(working, m.inside) for working in w.working]
     columns = _columns(w, m) if w.columns else []
     for n, cache in enumerate(caches):
-        if looked_up:
-            places.append(_passed(looked_up, [_fits(w.table, cache.size), *cache.stays[w.level :]]) * cache.comes)
-        stays = [*(parts[n] for parts in own), *cache.stays[w.level :]]
+        around = cache.stays[w.level :]
+        if w.looked_up:
+            places.append(_passed(w.looked_up, [_fits(w.table, cache.size), *around]) * cache.comes)
+        stays = [*[parts[n] for parts in own], *around]
         crowded = [smallest(s, columns[n]) for s in stays] if columns else stays
-        passed = _passed(loaded, crowded) * cache.comes
+        passed = _passed(w.loaded, crowded) * cache.comes
         if w.again is not None:
             again, between = w.again
             passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
         loads.append(passed)
-        stores.append(_passed(stored, stays) * cache.goes)
+        stores.append(_passed(w.stored, stays) * cache.goes)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
         rate = load + lines.late_loads * max(late - load, 0.0)
         alone = served * rate + taken * (store + lines.late_stores * late)
-        if looked_up:
+        if w.looked_up:
             alone = alone + largest(places[n] - places[n + 1], 0.0) * max(late, load)
         found.append(largest(alone * share, (served + taken) * together))
     p, (one, all_threads, late) = m.parameters, m.memory
@@ -250,7 +248,7 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
         beyond = beyond + w.streamed_bytes * p.streaming_store_factor
         waiting = waiting + w.streamed_bytes * lines.late_stores * late * caches[-1].goes + w.torn * 2 * m.latency
     waits: Amount = 0.0
-    if looked_up:
+    if w.looked_up:
         waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)
     memory = largest((beyond * one + waiting) * share, beyond * all_threads)
     if w.columns:  # pages are found while lines are on their way
@@ -269,15 +267,14 @@ def _columns(w: Work, m: Machine) -> list[Amount]:
     return found
 
 
-def _passed(moved: list[Amount], stays: list[Amount]) -> Amount:
+def _passed(moved: tuple[Amount, ...], stays: list[Amount]) -> Amount:
     """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
     its own parts."""
     passed = moved[-1]
-    if not isinstance(moved[0], np.ndarray) and not moved[0]:
-        return moved[0]  # the largest of them is nothing
-    for n in range(len(moved) - 2, -1, -1):
-        inside, stay = moved[n], stays[n]
-        if isinstance(stay, np.ndarray) or 0.0 < stay < 1.0:
+    if type(moved[0]) is float and not moved[0]:
+        return 0.0  # the largest of them is nothing
+    for inside, stay in zip(moved[-2::-1], stays[len(moved) - 2 :: -1], strict=False):
+        if type(stay) is not float or 0.0 < stay < 1.0:
             passed = inside + stay * (passed - inside)
         elif stay == 0.0:
             passed = inside
@@ -352,7 +349,7 @@ def _times(work: Work, works: list[Work]) -> float:
     if not work.in_output or work is works[-1]:
         return 1.0
     times = work.steps / largest(works[-1].steps, 1.0)
-    return max(1.0, float(times.min() if isinstance(times, np.ndarray) else times))
+    return max(1.0, float(times.min() if isinstance(times, ndarray) else times))
 
 
 def _start(work: GroupWork, m: Machine, share: Amount, threads: int) -> Amount:

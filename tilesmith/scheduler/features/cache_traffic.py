@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
+from math import inf, prod
 from typing import NamedTuple
 
 from tilesmith.cost_models.amounts import Amount, largest, smallest
@@ -142,26 +142,21 @@ class Traffic:
         return found
 
     def _touched(self, level: int) -> Amount:
-        total = self.output.one(level)
-        made: set[str] = set()
-        for name, (compute, made_at, array) in self.buffers.items():
-            if made_at <= level:
-                made.add(name)
-                if compute <= level:
-                    sizes = [self._one(a, most, level) for at, a, most in self.read[name] if at <= level]
-                    total = total + reduce(largest, sizes, array.one(level))
+        made = self.output.one(level)
         others: Amount = 0.0
         for name, arrays in self.read.items():
-            if name not in made:
-                sizes = [self._one(a, most, level) for compute, a, most in arrays if compute <= level]
-                if sizes:
-                    others = others + reduce(largest, sizes)
-        return total + others
-
-    def _one(self, array: Array, most: Amount | None, level: int) -> Amount:
-        """Bytes that one iteration touches; of a box that data tells a place in no more than that place."""
-        found = array.one(level)
-        return found if most is None else smallest(found, most / self.nest.executions[level])
+            computed, made_at, buffer = self.buffers.get(name, (inf, inf, self.output))
+            sizes = [buffer.one(level)] if made_at <= level and computed <= level else []
+            for compute, array, most in arrays:
+                if compute <= level:
+                    one = array.one(level)
+                    # of a box that data tells a place in no more than that place
+                    sizes.append(one if most is None else smallest(one, most / self.nest.executions[level]))
+            if sizes and made_at <= level:
+                made = made + reduce(largest, sizes)
+            elif sizes:
+                others = others + reduce(largest, sizes)
+        return made + others
 
     def array(self, name: str, read: Read | None) -> Array:
         """An array as stage `name` touches it: what it reads, or its own, which it writes."""
@@ -261,7 +256,7 @@ def _find_shape(members: Members, name: str, array: str, read: Read | None) -> _
         moved = (s if s.var is None else compose(s, own[s.var]) for s in read.roughly)
         spans = dict(zip(producer.dims, moved, strict=True))
     run = _run(producer)
-    dims, free = by_dim(spans, producer)
+    lines, free = by_dim(members, spans, producer)
     size, rest, along, pad = producer.bytes_per_point, float(free * producer.bytes_per_point), None, 0.0
     if run is not None:
         before = producer.storage[: producer.storage.index(run)]
@@ -271,7 +266,6 @@ def _find_shape(members: Members, name: str, array: str, read: Read | None) -> _
         else:  # whole rows, or one element of them
             row = small * (spans[run].extent(1) if spans[run].known else producer.extent(run))
             rest *= (row + pad_bytes(size)) / row
-    lines = {dim: tuple(members.line(s, most) for s, most in here) for dim, here in dims.items()}
     windows = {dim: float(prod(line.window() for line in here)) for dim, here in lines.items()}
     return _Shape(lines, windows, rest, along, pad)
 

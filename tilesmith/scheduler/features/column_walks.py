@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import prod
 
 from tilesmith.cost_models.amounts import Amount, largest
 from tilesmith.cost_models.work import Column
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import Read
 
 
 def columns(members: Members, reads: Effective, run: Run, points: Amount, rows: Amount) -> tuple[Column, ...]:
@@ -36,11 +35,5 @@ def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Itera
         if members.is_local(read.producer) or read.looked_up:
             continue
         for dim, span in zip(producer.dims, read.roughly, strict=True):
-            between = elements_apart(producer, dim)
-            if span.known and span.var == row and span.rate and between > SMALL_EXTENT:
-                yield read, between * producer.bytes_per_point, abs(float(span.rate))
-
-
-def elements_apart(stage: StageFacts, dim: str) -> int:
-    """Elements from one place of a stage to the next along a dim, if it lies dense in memory."""
-    return prod(stage.extent(d) for d in stage.storage[: stage.storage.index(dim)])
+            if span.var == row and span.known and span.rate and producer.apart[dim] > SMALL_EXTENT:
+                yield read, producer.apart[dim] * producer.bytes_per_point, abs(float(span.rate))

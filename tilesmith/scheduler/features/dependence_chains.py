@@ -47,44 +47,57 @@ SIDE_BY_SIDE = 4
 """Chains that compilers make of a longer sum."""
 
 
+Ends = tuple[float, float]
+"""Cycles from the loads below an expression to its value, and from the last of them only; 0 of what no load is in."""
+NO_LOAD: Ends = (0.0, 0.0)
+
+
 @once
-def chain(stage: Stage) -> tuple[float, float]:
+def chain(stage: Stage) -> Ends:
     """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
     comes of what is computed in the same step. Sums are joined in the order that their parts come in, the last of which
     waits for no other."""
-    both: tuple[dict[int, float], dict[int, float]] = ({}, {})
-    whole, after = (max((_chain(v, known, n) for v in stage.values), default=0.0) for n, known in enumerate(both))
-    return whole, after
+    known: dict[int, Ends] = {}
+    return _last([_chain(v, known) for v in stage.values])
 
 
-def _chain(e: Expr, known: dict[int, float], after: int) -> float:
-    """Cycles from the loads below `e` to its value, or `after` the last of them; 0 of what no load is in."""
+def _chain(e: Expr, known: dict[int, Ends]) -> Ends:
+    if type(e) is Var or type(e) is Const:
+        return NO_LOAD
     found = known.get(id(e))
     if found is None:
-        found = known[id(e)] = _from_parts(e, known, after)
+        found = known[id(e)] = _from_parts(e, known)
     return found
 
 
-def _from_parts(e: Expr, known: dict[int, float], after: int) -> float:
-    if isinstance(e, Var | Const):
-        return 0.0
+def _from_parts(e: Expr, known: dict[int, Ends]) -> Ends:
     if isinstance(e, Reduce):
-        trips = prod(constant_trips(r) for r in e.domain)
         parts = (e.body, *(() if e.where is None else (e.where,)))
-        return max(_chain(p, known, after) for p in parts) + _joins(trips, after) * _simple(e)
+        return _joined(_last([_chain(p, known) for p in parts]), prod(map(constant_trips, e.domain)), _simple(e))
     if _is_sum(e):
         terms = _terms(e)
-        before = max(_chain(p, known, after) for p in terms)
-        return before + _joins(len(terms) - 1, after) * _simple(e) if before else 0.0
-    before = max((_chain(p, known, after) for p in children(e)), default=0.0)
+        before = _last([_chain(p, known) for p in terms])
+        return _joined(before, len(terms) - 1, _simple(e)) if before != NO_LOAD else NO_LOAD
+    before = _last([_chain(p, known) for p in children(e)])
     if isinstance(e, Access):
-        return before + GATHER if before else LOAD
-    return before + _latency(e) if before else 0.0
+        return (before[0] + GATHER, before[1] + GATHER) if before != NO_LOAD else (LOAD, LOAD)
+    if before == NO_LOAD:
+        return NO_LOAD
+    latency = _latency(e)
+    return before[0] + latency, before[1] + latency
 
 
-def _joins(terms: int, after: int) -> float:
-    """Operations one after the other that join so many terms to one, or after the last of them only."""
-    return 1.0 if after else min(terms, SIDE_BY_SIDE - 1 + terms / SIDE_BY_SIDE)
+def _last(parts: list[Ends]) -> Ends:
+    """The parts together, each at its longest."""
+    whole = after = 0.0
+    for first, last in parts:
+        whole, after = max(whole, first), max(after, last)
+    return whole, after
+
+
+def _joined(before: Ends, terms: int, each: float) -> Ends:
+    """So many terms joined to one by operations one after the other; after the last of them by one operation only."""
+    return before[0] + min(terms, SIDE_BY_SIDE - 1 + terms / SIDE_BY_SIDE) * each, before[1] + each
 
 
 def _is_sum(e: Expr) -> TypeGuard[Binary]:

@@ -3,7 +3,7 @@ stages that are inlined."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
@@ -22,10 +22,17 @@ FEW = 16
 
 
 class Follows(dict[str, Span]):
-    """The span of each dim of a stage in the dims of a group's output. It is one object for all groups of the same
-    facts in which these are the same, and is told apart as that."""
+    """The span of each dim of a stage in the dims of a group's output; `along` has the first that moves with each of
+    these. It is one object for all groups of the same facts in which these are the same, and is told apart as that."""
 
-    __slots__ = ()
+    __slots__ = ("along",)
+
+    def __init__(self, spans: Iterable[tuple[str, Span]]) -> None:
+        super().__init__(spans)
+        self.along: dict[str | None, Span] = {}
+        for span in self.values():
+            self.along.setdefault(span.var, span)
+
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 

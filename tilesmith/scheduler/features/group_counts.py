@@ -52,10 +52,11 @@ class Counter:
         self.levels = {**levels, members.output: Levels(0, nest.first_inter)}
         self.motions = motions(members, reads, nest, levels)
         self.known: dict[Hashable, Any] = members.kept(nest)
-        self.made: dict[str, Hashable] = {
-            name: (found, members.follows[name], name in members.unfolded) for name, found in self.levels.items()
-        }
-        """Keys of the buffers, by stage of the group: all that a buffer follows from."""
+        self.made: dict[str, int] = {}
+        """Numbers of the buffers, by stage of the group: of all that a buffer follows from."""
+        for name, at in self.levels.items():
+            own = ("made", name, at, members.follows[name], name in members.unfolded)
+            self.made[name] = self.known.setdefault(own, len(self.known))
         self.kept_along = {d: tuple(n for n, at in levels.items() if at.store > nest.inter(d)) for d in nest.axes}
         """The stages that are kept from tile to tile along each dim of the output."""
         self.keys: dict[str, int] = {}
@@ -150,11 +151,11 @@ class Counter:
         kept = self.kept_along[dim]
         if not kept:
             return None
-        spans = [s for s in self.members.follows[name].values() if s.var == dim]
-        if name == self.members.output or not spans:
+        span = self.members.follows[name].along.get(dim)
+        if name == self.members.output or span is None:
             return ONE
         if name in kept:
-            return slides(self.members.line(spans[0]))
+            return slides(self.members.line(span))
         readers = [(n, r) for n, found in self.reads.items() for r in found.reads if r.producer == name]
         return hulled(self.later(n, dim, r) for n, r in readers) or ONE
 
@@ -164,13 +165,8 @@ class Counter:
         known = _dims(members.facts)
         found = known.get((name, own))
         if found is None:
-            found = known[name, own] = self._lines(own, members.facts.stages[name])
+            found = known[name, own] = by_dim(members, own, members.facts.stages[name])
         return found
-
-    def _lines(self, spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Line, ...]], int]:
-        moving, free = by_dim(spans, stage)
-        line = self.members.line
-        return {dim: tuple(line(span, most) for span, most in found) for dim, found in moving.items()}, free
 
     def extents(self, axis: Axis, lines: Sequence[Line]) -> tuple[Amount, Amount, float]:
         """Elements that a tile, the last tile and all of a dim of the output touch, in all dims that follow it."""
@@ -204,9 +200,9 @@ class Counter:
         runs: Amount = 1.0
         footprint: Amount = 1.0
         ring: Amount = 1.0
-        dims, free = self._lines(spans, producer)
+        dims, free = by_dim(self.members, spans, producer)
         rows = {d: s for d, s in spans.items() if d not in run}
-        row_dims, row_free = self._lines(rows, producer)
+        row_dims, row_free = by_dim(self.members, rows, producer)
         points, runs = float(free), float(row_free)
         footprint = ring = float(free)
         for axis in self.nest.axes.values():
@@ -267,7 +263,7 @@ class Counter:
 
     def buffer(self, name: str) -> tuple[bool, Amount, Amount]:
         """Storage of a stage's buffer: true if it folds, its bytes unfolded (TACO 2019, Eq. 1) and folded (Eq. 9)."""
-        key = ("buffer", name, self.made[name])
+        key = ("buffer", self.made[name])
         found: tuple[bool, Amount, Amount] | None = self.known.get(key)
         if found is None:
             found = self.known[key] = self._buffer(name)
@@ -328,11 +324,11 @@ def _find_motions(
         if name in levels:
             own = found[name] = {}
             for dim in nest.axes:
-                spans = [s for s in members.follows[name].values() if s.var == dim]
-                if not spans:
+                span = members.follows[name].along.get(dim)
+                if span is None:
                     own[dim] = ONE
                 elif nest.intra(dim) < levels[name].store:
-                    own[dim] = slides(members.line(spans[0]))
+                    own[dim] = slides(members.line(span))
                 else:
                     each = (
                         members.through(reader, read, found[reader][dim], dim) for reader, read in readers.get(name, ())
@@ -354,14 +350,13 @@ def group_counts(
     return Counter(members, reads, nest, levels).group(threads, local_loads)
 
 
-def by_dim(spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[tuple[Span, int], ...]], int]:
-    """The spans by the output dim that they follow, each with the extent of its dim, and the elements of the dims that
-    follow none."""
-    moving: dict[str, tuple[tuple[Span, int], ...]] = {}
+def by_dim(members: Members, spans: Mapping[str, Span], stage: StageFacts) -> tuple[dict[str, tuple[Line, ...]], int]:
+    """The spans, in integers, by the output dim that they follow, and the elements of the dims that follow none."""
+    moving: dict[str, tuple[Line, ...]] = {}
     free = 1
     for dim, span in spans.items():
         if span.var is not None and span.known:
-            moving[span.var] = (*moving.get(span.var, ()), (span, stage.extent(dim)))
+            moving[span.var] = (*moving.get(span.var, ()), members.line(span, stage.extent(dim)))
         elif span.known:
             free *= span.extent(1)
         else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
+from itertools import accumulate
 
 from tilesmith.cost_models.amounts import Amount, largest, smallest
 from tilesmith.scheduler.features.cache_traffic import LINE, Traffic, pad_bytes
-from tilesmith.scheduler.features.column_walks import elements_apart
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
@@ -114,7 +114,8 @@ class Layers:
                 moved = smallest(moved, self._own_row(name, run, reads, points, rows)[1])
             loaded.append(moved if everything is None else smallest(moved, everything))
             stored.append(0.0 if run.registers else output.moved(at))
-        return () if own is None else own[:1], tuple(loaded), tuple(stored)
+        least_loaded, least_stored = accumulate(loaded, smallest), accumulate(stored, smallest)
+        return () if own is None else own[:1], tuple(least_loaded), tuple(least_stored)
 
     def places(self, name: str, points: Amount, level: int) -> tuple[tuple[Amount, ...], Amount]:
         """Bytes loaded at places that data says, for every state of the group from `level` on, and for the one in which
@@ -127,7 +128,7 @@ class Layers:
         states = range(level, len(self.counter.nest.loops) + 1)
         moved = (sum((array.moved(at) * part for array, part in arrays), 0.0) for at in states)
         table = sum((array.one(0) for array, _ in arrays), 0.0)
-        return (lines, *(smallest(m, lines) for m in moved)), table
+        return tuple(accumulate((lines, *moved), smallest)), table
 
     def _own_row(
         self, name: str, run: Run, reads: list[Read], points: Amount, rows: Amount
@@ -157,15 +158,15 @@ class Layers:
 
 def _step_bytes(producer: StageFacts, read: Read, row: str | None) -> int:
     """Bytes of a producer that a step along the row of its reader touches, of one of those that it reads there."""
-    along = (
-        d for d, s in zip(producer.dims, read.roughly, strict=True) if s.known and s.var is not None and s.var == row
-    )
-    return bytes_apart(producer, next(along, None))
+    if row is not None:
+        for dim, span in zip(producer.dims, read.roughly, strict=True):
+            if span.var == row and span.known:
+                return bytes_apart(producer, dim)
+    return producer.bytes_per_point
 
 
 def bytes_apart(stage: StageFacts, dim: str | None) -> int:
     """Bytes that a step along a dim of a stage touches: an element, or a line of its own where rows lie between."""
     size = stage.bytes_per_point
-    if dim is None or dim not in stage.storage:
-        return size
-    return size if elements_apart(stage, dim) <= SMALL_EXTENT else max(size, LINE)
+    near = dim is None or stage.apart.get(dim, 1) <= SMALL_EXTENT
+    return size if near else max(size, LINE)

@@ -8,6 +8,7 @@ from math import gcd, lcm
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import NDArray
 
 from tilesmith.scheduler.analysis.access_functions import Span, furthest
@@ -33,7 +34,7 @@ class Axis:
     @property
     def is_cut(self) -> bool:
         """True if any candidate has several tiles."""
-        return bool(self.counts.max() > 1) if isinstance(self.counts, np.ndarray) else self.counts > 1
+        return bool(self.counts.max() > 1) if isinstance(self.counts, ndarray) else self.counts > 1
 
 
 def axis(dim: str, extent: int, sizes: list[int], position: int = 0, axes: int = 1) -> Axis:
@@ -69,7 +70,7 @@ class Line(NamedTuple):
             found = self.hi // self.k - (reach + self.lo) // self.k + 1
         else:
             found = (reach + self.hi) // self.k - self.lo // self.k + 1
-        return np.minimum(found, self.most) if isinstance(found, np.ndarray) else min(found, self.most)
+        return np.minimum(found, self.most) if isinstance(found, ndarray) else min(found, self.most)
 
     def window(self) -> int:
         """The most elements that one iteration touches."""
@@ -95,7 +96,7 @@ def line(span: Span, most: int = INT32.max) -> Line:
     k = lcm(span.rate.denominator, span.lo.denominator, span.hi.denominator)
     a, lo, hi = (x.numerator * (k // x.denominator) for x in (span.rate, span.lo, span.hi))
     found = Line(a, lo, hi, k, most)
-    if max(abs(found.a), abs(found.lo), abs(found.hi), k) > INT32.max:
+    if max(abs(a), abs(lo), abs(hi), k) > INT32.max:
         raise ScheduleError(
             f"from stage to stage, indices scale dim '{span.var}' by {found.a} / {k} and shift it by up to "
             f"{max(abs(found.lo), abs(found.hi)) // k}, beyond every image; scale and shift by less"

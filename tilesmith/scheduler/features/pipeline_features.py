@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import NamedTuple
 
 from tilesmith.cost_models.operations import Operations
@@ -111,6 +113,8 @@ class StageFacts:
     typed: Typed = ()
     typed_before: Typed = ()
     extents: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    apart: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    """Elements from one place to the next along each dim, if the stage lies dense in memory."""
     root_points: int = field(init=False, repr=False, compare=False)
     """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
     read_of: Mapping[str, Read] = field(init=False, repr=False, compare=False)
@@ -125,6 +129,8 @@ class StageFacts:
     def __post_init__(self) -> None:
         moving = (r.points for r in self.reads if any(s.var is not None or not s.known for s in r.spans))
         object.__setattr__(self, "extents", tuple(extent for _, extent in self.region))
+        strides = accumulate(map(self.extent, self.storage), mul, initial=1)
+        object.__setattr__(self, "apart", dict(zip(self.storage, strides, strict=False)))
         object.__setattr__(self, "root_points", prod(self.extents))
         object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
         object.__setattr__(self, "loads", sum(moving))

@@ -180,6 +180,9 @@ class _Costed:
 class Counting(Protocol):
     """The counts of a group for its cost model."""
 
+    @property
+    def members(self) -> Members: ...
+
     def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
         """The counts of a shape with its tile sizes in `nest`; only for the answer as a `whole`, not to compare."""
 
@@ -205,6 +208,19 @@ class PaperCounting:
         if any(levels.store > inside for levels in shape.levels.values()):
             return None
         return (shape.inside, *shape.levels.items())
+
+
+def counted(counting: Counting, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
+    """The counts of a shape with these tile sizes; see Counting."""
+    output = counting.members.facts.stages[counting.members.output]
+    known = _single_nests(counting.members.facts)
+    key = (output.name, shape.order.loops, *sizes.items())
+    nest = known.get(key)
+    if nest is None:
+        extents = zip(output.dims, output.extents, strict=True)
+        axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in extents}
+        nest = known[key] = Nest(output.name, shape.order.loops, axes)
+    return counting.counts(shape, nest, whole)
 
 
 @once
@@ -271,16 +287,7 @@ class Sizing:
 
     def counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
         """The counts of a shape with these tile sizes; see Counting."""
-        facts = self.members.facts
-        known = _single_nests(facts)
-        key = (self.members.output, shape.order.loops, *sizes.items())
-        nest = known.get(key)
-        if nest is None:
-            output = facts.stages[self.members.output]
-            extents = zip(output.dims, output.extents, strict=True)
-            axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in extents}
-            nest = known[key] = Nest(output.name, shape.order.loops, axes)
-        return self.counting.counts(shape, nest, whole)
+        return counted(self.counting, shape, sizes, whole)
 
     def _of(self, shape: Shape) -> _Costed:
         key = self.counting.key(shape)

@@ -152,6 +152,8 @@ def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost:
 def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
     """Bytes of the widest type that the stage computes with, and the stages inlined into it."""
     stages = members.facts.stages
+    if not inlined:
+        return stages[name].computed_bytes
     widest, pending, seen = 1, [name], {name}
     while pending:
         stage = stages[pending.pop()]

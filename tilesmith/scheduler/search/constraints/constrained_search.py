@@ -102,8 +102,8 @@ class Constrained(PartitionSearch):
         inlined = frozenset(name for name, _ in self.fixed.stages if self.fixed.inline(name))
         return Partition(self.forced, inlined - self.forced)
 
-    def cost(self, partition: Partition) -> float:
-        return inf if any(self.problems(partition)) else super().cost(partition)
+    def cost(self, partition: Partition, most: float = inf) -> float:
+        return inf if any(self.problems(partition)) else super().cost(partition, most)
 
     def problems(self, partition: Partition) -> Iterator[Problem]:
         """The contradictions of a partition to what is fixed."""

@@ -29,12 +29,14 @@ class Planner(Pricing):
     """Candidates of segments, each found once. `paper` has the tilings of the method `taco2019`, which are candidates
     too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
     cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
-    `planned` counts the stages of the segments that were looked at."""
+    `asked` has the kinds of shape of every segment whose cost was asked for, and `planned` counts their stages."""
 
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     sketches: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
+    papers: dict[Segment, GroupCandidate] = field(default_factory=dict)
     settled: dict[tuple[Segment, Hashable], Settled] = field(default_factory=dict)
+    asked: dict[Segment, tuple[Kind, ...]] = field(default_factory=dict)
     planned: int = 0
     wanted: int = 1
     kinds: tuple[Kind, ...] = KINDS
@@ -56,9 +58,24 @@ class Planner(Pricing):
         """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
         return next((p.total for p in self._sketched(segment)), inf)
 
+    def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
+        """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
+        and the others are not sketched."""
+        for segment in segments:
+            self._asked(segment)
+        unknown = [s for s in segments if s not in self.sketches]
+        total = sum(self.cost(s) for s in segments if s in self.sketches)
+        for segment in sorted(unknown, key=self._points, reverse=True):
+            if total > most:
+                return inf
+            total += self.cost(segment)
+        found = sum(map(self.cost, segments))
+        return found if found <= most else inf
+
     def paper_cost(self, segment: Segment) -> float:
         """The cost of the paper's plan; that of the best plan, about, where there is none."""
-        return next((p.total for p in self._papers(segment)), self.cost(segment))
+        papers = self._papers(segment)
+        return papers[0].total if papers else self.cost(segment)
 
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
         """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
@@ -99,13 +116,23 @@ class Planner(Pricing):
         """One plan a shape, in strips, best first."""
         found = self.sketches.get(segment)
         if found is None:
-            self.planned += len(segment.names)
-            plans = sorted(self._sketch(segment), key=lambda p: p.total)
+            plans = sorted(self._sketch(segment, self._asked(segment)), key=lambda p: p.total)
             found = self.sketches[segment] = tuple(plans)
         return found
 
-    def _sketch(self, segment: Segment) -> Iterator[GroupCandidate]:
-        """All kinds of shape of the first order."""
+    def _asked(self, segment: Segment) -> tuple[Kind, ...]:
+        """The kinds of shape of a segment: those that led when it was first asked for."""
+        found = self.asked.get(segment)
+        if found is None:
+            self.planned += len(segment.names)
+            found = self.asked[segment] = self.kinds
+        return found
+
+    def _points(self, segment: Segment) -> int:
+        return sum(self.facts.stages[n].root_points for n in segment.names)
+
+    def _sketch(self, segment: Segment, kinds: tuple[Kind, ...]) -> Iterator[GroupCandidate]:
+        """All these kinds of shape of the first order."""
         output = self.facts.stages[segment.output]
         alone = segment.shared.issuperset(segment.names[:-1])
         if is_special(output) or (alone and (self.expired() or not tiled_dims(output))):
@@ -120,7 +147,7 @@ class Planner(Pricing):
         members = members_of(self.facts, *parts) if paper is None else paper.members
         order = self._first_order(members, output)
         sizes = self.strips(members, order)
-        for kind, shape in shapes(members, order, self.kinds, self.platform):
+        for kind, shape in shapes(members, order, kinds, self.platform):
             reads = {name: of.reads for name, of in shape.reads.items()}
             yield self.priced(segment, members, shape, sizes, kind)
             if has_columns(members, reads):
@@ -175,13 +202,13 @@ class Planner(Pricing):
             if other.key not in known and (not sized.shape.prefetch or whole_rows(self, plan, sized)):
                 yield other
 
-    def _papers(self, segment: Segment) -> Iterator[GroupCandidate]:
-        """The paper's plan of the segment."""
-        paper = self.paper.get(segment)
-        if paper is not None:
-            members, sizes = paper.members, paper.best.sizes
-            shape = shape_of(members, paper.order, paper.choices)
-            yield self.priced(segment, members, shape, sizes)
+    def _papers(self, segment: Segment) -> tuple[GroupCandidate, ...]:
+        """The paper's plan of the segment, if there is one."""
+        paper, found = self.paper.get(segment), self.papers.get(segment)
+        if found is None and paper is not None:
+            shape = shape_of(paper.members, paper.order, paper.choices)
+            found = self.papers[segment] = self.priced(segment, paper.members, shape, paper.best.sizes)
+        return () if found is None else (found,)
 
 
 def _leading(plans: Sequence[GroupCandidate]) -> list[GroupCandidate]:

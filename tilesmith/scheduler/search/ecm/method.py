@@ -73,7 +73,8 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     tried = [(total, close[n]) for total, n, _ in found]
     tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
     as_paper = explored.as_paper
-    if least > as_paper.search.paper_cost(as_paper.partition) * PARAMS.paper_gain and not q.deadline.expired():
+    papers = as_paper.search.paper_cost(as_paper.partition, least / PARAMS.paper_gain)
+    if least > papers * PARAMS.paper_gain and not q.deadline.expired():
         close, first = [as_paper], 0
         least, _, plans = ranked(close, 1, cost)[0]
         tried.insert(0, (least, as_paper))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
@@ -48,9 +48,10 @@ class PartitionSearch:
         """The cheapest partition found from any of `starts` (in their order, where equal), or from as few groups as
         there can be; or from every stage at root, where that is not too far from what is found, and ends in what costs
         less by more than the model may be wrong by between few groups and many."""
-        found = self._descended(min((self.settled(s) for s in (*starts, Partition(self.forced))), key=self.cost))
+        found = self._descended(self._cheapest(self.settled(s) for s in (*starts, Partition(self.forced))))
         root = self.settled(Partition(frozenset(self.facts.graph.stages)))
-        if self.cost(root) > PARAMS.from_root_most * self.cost(found):
+        most = PARAMS.from_root_most * self.cost(found)
+        if self.cost(root, most) > most:
             return found
         kinds = self.planner.kinds
         other = self._descended(root)
@@ -59,6 +60,15 @@ class PartitionSearch:
             return other
         self.planner.kinds = kinds
         return found
+
+    def _cheapest(self, partitions: Iterable[Partition]) -> Partition:
+        first, *others = partitions
+        least = self.cost(first)
+        for partition in others:
+            cost = self.cost(partition, least)
+            if cost < least:
+                first, least = partition, cost
+        return first
 
     def _descended(self, found: Partition) -> Partition:
         """The partition with every change that pays."""
@@ -69,8 +79,8 @@ class PartitionSearch:
             for move in (*self._inlinings(found), *self._moves(found)):
                 if self.planner.expired() or self.planner.planned > limit:
                     return found
-                moved = self.settled(move.of(found))
-                if moved != found and self.cost(moved) < self.cost(found) * PARAMS.pays:
+                moved, least = self.settled(move.of(found)), self.cost(found) * PARAMS.pays
+                if moved != found and self.cost(moved, least) < least:
                     found = moved
             if found == before:
                 return found
@@ -85,16 +95,22 @@ class PartitionSearch:
             return sum(self.planner.cost((own | other)[name]) for name in own.keys() ^ other.keys())
 
         others = {segments: p for p, segments in self.cuts.items()}
-        near = (p for segments, p in others.items() if self.cost(p) <= most and moved(segments) >= least)
+        near = (p for segments, p in others.items() if self.cost(p, most) <= most and moved(segments) >= least)
         return sorted(near, key=self.cost)
 
-    def cost(self, partition: Partition) -> float:
-        """The cost of all groups together."""
-        return sum(self.planner.cost(s) for s in self.segments(partition))
+    def cost(self, partition: Partition, most: float = inf) -> float:
+        """The cost of all groups together; infinite where it is more than `most`."""
+        return self.planner.cost_of_all(self.segments(partition), most)
 
-    def paper_cost(self, partition: Partition) -> float:
-        """The cost of all groups as the paper schedules them; as they are planned first where it does not."""
-        return sum(self.planner.paper_cost(s) for s in self.segments(partition))
+    def paper_cost(self, partition: Partition, most: float = inf) -> float:
+        """The cost of all groups as the paper schedules them; as they are planned first where it does not. Infinite
+        where it is more than `most`."""
+        total = 0.0
+        for segment in self.segments(partition):
+            total += self.planner.paper_cost(segment)
+            if total > most:
+                return inf
+        return total
 
     def segments(self, partition: Partition) -> tuple[Segment, ...]:
         """The groups of a partition, in the order that they run."""

@@ -22,7 +22,7 @@ from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder, largest_overlaps
 from tilesmith.scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling
+from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, counted
 from tilesmith.scheduler.search.trace import Decision
 from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 
@@ -80,22 +80,29 @@ class Pricing:
     strict: bool
     expired: Callable[[], bool]
     sizings: dict[Segment, Sizing] = field(default_factory=dict, kw_only=True)
+    countings: dict[Segment, TimedCounting] = field(default_factory=dict, kw_only=True)
 
     def priced(
         self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
     ) -> GroupCandidate:
-        counts = self.sizing(members).counted(shape, sizes, False)
+        counts = counted(self._counting(segment, members), shape, sizes, False)
         total = float(self.model.total(counts, self.platform))
         return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
+
+    def _counting(self, segment: Segment, members: Members) -> TimedCounting:
+        found = self.countings.get(segment)
+        if found is None:
+            found = self.countings[segment] = TimedCounting(members, self.platform, self.strict)
+        return found
 
     def sizing(self, members: Members) -> Sizing:
         segment = Segment(members.output, members.names, members.shared)
         found = self.sizings.get(segment)
         if found is None:
-            found = self.sizings[segment] = self._new_sizing(members)
+            found = self.sizings[segment] = self._new_sizing(segment, members)
         return found
 
-    def _new_sizing(self, members: Members) -> Sizing:
+    def _new_sizing(self, segment: Segment, members: Members) -> Sizing:
         output = self.facts.stages[members.output]
         strips = members.output in self.facts.strips
         tiled, overlaps = tiled_dims(output), largest_overlaps(members)
@@ -103,7 +110,7 @@ class Pricing:
         # short rows of lines that are used up while they stay
         least = 1 if has_columns(members, reads) else PARAMS.narrowest_tile_elements
         axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, self._strips_of, least)
-        counting = TimedCounting(members, self.platform, self.strict)
+        counting = self._counting(segment, members)
         return Sizing(members, self.platform, self.model, axes, counting, PARAMS.same_time, constrained=False)
 
     def orders(self, members: Members, output: StageFacts) -> Iterator[LoopOrder]:
