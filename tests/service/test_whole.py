@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -351,3 +353,12 @@ def test_a_cost_model_is_named_in_a_request(whole):
     for options in ({"cost_model": "emc"}, {"cost_model": "ecm", "method": "taco2019"}):
         refused = whole.client.post("/v1/schedules", json={**body, "options": options})
         assert (refused.status_code, refused.json()["code"]) == (422, "bad_request"), refused.text
+
+
+def test_the_clients_of_the_page_work(whole, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    exec(compile(code.replace("http://127.0.0.1:8000", whole.url), "api.md", "exec"), {})
+    told = capsys.readouterr().out
+    assert "strategy" in told
+    assert len(re.findall(r"'[0-9a-f]{32}'", told)) == 2

@@ -1,14 +1,21 @@
-"""Schedules as strategies: the strategy that is printed makes the same schedule, for all shipped pipelines."""
+"""Schedules as strategies: the strategy that is printed makes the same schedule, for all shipped pipelines
+and for random ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from support.random_pipelines import random_pipeline
+from support.random_stencils import random_stencils
+from support.random_updates import random_updates
 from support.shipped import loaded, scheduled
 
 from tilesmith.platforms.catalog import get
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import Options, compile_pipeline
 from tilesmith.scheduler.errors import ScheduleError
+from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.strategies.document import from_document, load_text, to_yaml
 from tilesmith.scheduler.strategies.recorded import recorded
 
@@ -32,6 +39,17 @@ def test_the_recorded_strategy_makes_the_same_schedule(name: str, platform: str)
     for part in ("groups", "factors", "separations", "joinings"):
         assert getattr(made.schedule, part) == getattr(found.schedule, part)
     assert made.source.code.splitlines()[1:] == found.source.code.splitlines()[1:]  # the first names the method
+
+
+@pytest.mark.parametrize("seed", [14, *(pytest.param(n, marks=pytest.mark.slow) for n in range(14))])
+@pytest.mark.parametrize("platform", [*PLATFORMS, "nvidia-a100"])
+@pytest.mark.parametrize("family", [random_stencils, random_pipeline, random_updates])
+def test_so_it_does_of_random_pipelines(family: Callable[[int], dict[str, object]], platform: str, seed: int) -> None:
+    pipeline, machine, strict = load(family(seed)), get(platform), seed % 4 == 0
+    found = compile_pipeline(pipeline, machine, Options(strict=strict))
+    read = load_text(to_yaml(recorded(found.plan, machine, pipeline.name)))
+    made = compile_pipeline(pipeline, machine, Options(strategy=read, strict=strict))
+    assert made.source.code.splitlines()[1:] == found.source.code.splitlines()[1:]
 
 
 def test_what_rules_over_expressions_made_is_not_recorded() -> None:

@@ -123,7 +123,8 @@ def vectorize(
     vector = _vector(state, stage, (dim,) if dim in order else order[:1], lanes, dim)
     if isinstance(vector, str):
         return vector
-    return each_placement(state, stage, into, lambda p: replace(p, order=p.order or order, vector=vector), "vector")
+    said = () if vector is None else order
+    return each_placement(state, stage, into, lambda p: replace(p, order=p.order or said, vector=vector), "vector")
 
 
 @rule("unroll", Example("nl_means", "[{at: {stage: output, do: {unroll: {dims: [c]}}}}]"))

@@ -1,0 +1,94 @@
+"""The client for event loops: many requests at a time from one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from tenacity import AsyncRetrying
+
+from tilesmith.app.client import requests
+from tilesmith.app.client.answers import FINISHED, Json, accepted, as_json, succeeded, too_long
+from tilesmith.app.client.requests import Request
+
+
+class AsyncClient:
+    """A connection to a service at `url`, from an event loop. An asynchronous context manager, which closes it.
+
+    Its methods are those of `Client`, to be awaited, with the same arguments, results and errors.
+    """
+
+    def __init__(
+        self,
+        url: str = requests.URL,
+        token: str | None = None,
+        timeout_s: float = requests.TIMEOUT_S,
+        attempts: int = requests.ATTEMPTS,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=url, headers=requests.headers(token), timeout=timeout_s, transport=transport
+        )
+        self._retrying = AsyncRetrying(**requests.policy(attempts))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    async def schedule(
+        self,
+        pipeline: str | Mapping[str, Any],
+        platform: str | Mapping[str, Any] = "host",
+        strategy: str | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Json:
+        """The schedule of a pipeline for a platform: see `Client.schedule`."""
+        return as_json(await self._send(requests.schedule(pipeline, platform, strategy, options)))
+
+    async def form(self, schedule_id: str, name: str) -> str:
+        """One form of a schedule: see `Client.form`."""
+        return (await self._send(requests.form(schedule_id, name))).text
+
+    async def build(self, schedule_id: str) -> Json:
+        """Starts the job that compiles a schedule's C."""
+        return as_json(await self._send(requests.build(schedule_id)))
+
+    async def run(self, schedule_id: str, inputs: Mapping[str, Path] | None = None, **request: Any) -> Json:
+        """Starts the job that runs a schedule: see `Client.run`."""
+        return as_json(await self._send(requests.run(schedule_id, inputs, request)))
+
+    async def job(self, job_id: str) -> Json:
+        """A job as it stands."""
+        return as_json(await self._send(requests.job(job_id)))
+
+    async def wait(self, job: Mapping[str, Any], timeout_s: float = requests.PATIENCE_S) -> Json:
+        """The job once it has succeeded: see `Client.wait`."""
+        found = dict(job)
+        while found["state"] not in FINISHED:
+            asked = requests.events(found["id"], timeout_s)
+            try:
+                async with self._http.stream(asked.method, asked.path, **asked.arguments) as events:
+                    async for _ in events.aiter_lines():
+                        pass
+            except httpx.ReadTimeout:
+                raise too_long(found) from None
+            found = await self.job(found["id"])
+        return succeeded(found)
+
+    async def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
+        """An output of a job that ran: see `Client.output`."""
+        return (await self._send(requests.output(job_id, name, form, stretch))).content
+
+    async def _send(self, request: Request) -> httpx.Response:
+        return await self._retrying(self._once, request)
+
+    async def _once(self, request: Request) -> httpx.Response:
+        with request.opened() as arguments:
+            return accepted(await self._http.request(request.method, request.path, **arguments))

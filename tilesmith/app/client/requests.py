@@ -1,0 +1,120 @@
+"""Requests to the service, as values that either client sends, and the policy by which they are sent again.
+
+A request that the service turns away for the moment (429, 503) is sent again, after as long as it asks for or with
+growing pauses; so is one that finds nobody listening.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+import httpx
+from tenacity import RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
+from tenacity.retry import RetryBaseT
+from tenacity.stop import StopBaseT
+from tenacity.wait import WaitBaseT
+
+from tilesmith.app.client.answers import Busy
+
+LONGEST_PAUSE_S = 30.0
+URL = "http://127.0.0.1:8000"
+TIMEOUT_S = 60.0
+ATTEMPTS = 6
+PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request: a method, a path, what httpx takes beside them, and image files to send by name."""
+
+    method: str
+    path: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+    @contextmanager
+    def opened(self) -> Iterator[dict[str, Any]]:
+        """The arguments for httpx, with the files open at their beginning: each attempt reads them anew."""
+        with ExitStack() as stack:
+            files = {name: (path.name, stack.enter_context(path.open("rb"))) for name, path in self.files.items()}
+            yield {**self.arguments, **({"files": files} if files else {})}
+
+
+def headers(token: str | None) -> dict[str, str]:
+    """The headers of every request of who has this token."""
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def schedule(
+    pipeline: str | Mapping[str, Any],
+    platform: str | Mapping[str, Any],
+    strategy: str | Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> Request:
+    body: dict[str, Any] = {"pipeline_id": pipeline} if isinstance(pipeline, str) else {"pipeline": pipeline}
+    body |= {"platform_name": platform} if isinstance(platform, str) else {"platform": platform}
+    if strategy is not None:
+        body |= {"strategy_id": strategy} if isinstance(strategy, str) else {"strategy": strategy}
+    return Request("POST", "/v1/schedules", {"json": body | {"options": options}})
+
+
+def form(schedule_id: str, name: str) -> Request:
+    return Request("GET", f"/v1/schedules/{schedule_id}/{name}")
+
+
+def build(schedule_id: str) -> Request:
+    return Request("POST", f"/v1/schedules/{schedule_id}/builds", {"json": {}})
+
+
+def run(schedule_id: str, inputs: Mapping[str, Path] | None, request: Mapping[str, Any]) -> Request:
+    body = {"data": {"request": json.dumps(request)}} if inputs else {"json": request}
+    return Request("POST", f"/v1/schedules/{schedule_id}/runs", body, inputs or {})
+
+
+def job(job_id: str) -> Request:
+    return Request("GET", f"/v1/jobs/{job_id}")
+
+
+def events(job_id: str, timeout_s: float) -> Request:
+    return Request("GET", f"/v1/jobs/{job_id}/events", {"timeout": timeout_s})
+
+
+def output(job_id: str, name: str, form: str, stretch: bool) -> Request:
+    query = {"stretch": "true"} if stretch else {}
+    return Request("GET", f"/v1/jobs/{job_id}/outputs/{name}.{form}", {"params": query})
+
+
+class Policy(TypedDict):
+    """The arguments of tenacity's two classes that say when a request is sent again."""
+
+    stop: StopBaseT
+    wait: WaitBaseT
+    retry: RetryBaseT
+    reraise: bool
+
+
+def policy(attempts: int) -> Policy:
+    """The policy of a client that tries so often."""
+    return {
+        "stop": stop_after_attempt(attempts),
+        "wait": _pause,
+        "retry": retry_if_exception(_may_try_again),
+        "reraise": True,
+    }
+
+
+def _may_try_again(error: BaseException) -> bool:
+    return isinstance(error, Busy | httpx.ConnectError)
+
+
+def _pause(state: RetryCallState) -> float:
+    """Pause in seconds before the next attempt: as the service asks, otherwise 0.2 s, 0.4 s, 0.8 s, ..."""
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, Busy) and error.pause_s is not None:
+        return min(error.pause_s, LONGEST_PAUSE_S)
+    return float(wait_exponential(multiplier=0.2, max=LONGEST_PAUSE_S)(state))

@@ -1,0 +1,98 @@
+"""The client that waits for each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from tenacity import Retrying
+
+from tilesmith.app.client import requests
+from tilesmith.app.client.answers import FINISHED, Json, accepted, as_json, succeeded, too_long
+from tilesmith.app.client.requests import Request
+
+
+class Client:
+    """A connection to a service at `url`. A context manager, which closes it.
+
+    Every method raises ServiceError where the service refuses, httpx.HTTPError where it cannot be reached after
+    `attempts` tries.
+    """
+
+    def __init__(
+        self,
+        url: str = requests.URL,
+        token: str | None = None,
+        timeout_s: float = requests.TIMEOUT_S,
+        attempts: int = requests.ATTEMPTS,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.Client(base_url=url, headers=requests.headers(token), timeout=timeout_s, transport=transport)
+        self._retrying = Retrying(**requests.policy(attempts))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def schedule(
+        self,
+        pipeline: str | Mapping[str, Any],
+        platform: str | Mapping[str, Any] = "host",
+        strategy: str | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Json:
+        """The schedule of a pipeline (a document, or the name or id of a known one) for a platform (likewise), by a
+        strategy (likewise), or by the method of the options. With `tune=K` it is the untuned one, with the job that
+        tunes in `jobs`, until that has succeeded."""
+        return as_json(self._send(requests.schedule(pipeline, platform, strategy, options)))
+
+    def form(self, schedule_id: str, name: str) -> str:
+        """One form of a schedule: `code.c`, `code.h`, `loopnest.txt`, `schedule.h`, `explain.txt`, ..."""
+        return self._send(requests.form(schedule_id, name)).text
+
+    def build(self, schedule_id: str) -> Json:
+        """Starts the job that compiles a schedule's C."""
+        return as_json(self._send(requests.build(schedule_id)))
+
+    def run(self, schedule_id: str, inputs: Mapping[str, Path] | None = None, **request: Any) -> Json:
+        """Starts the job that runs a schedule: on image files by name of the input, or, without, as `request` says
+        (`estimates=True`). `request` takes `params`, `regions`, `mins`, `threads`, `repeat`, `outputs`, `convert`."""
+        return as_json(self._send(requests.run(schedule_id, inputs, request)))
+
+    def job(self, job_id: str) -> Json:
+        """A job as it stands."""
+        return as_json(self._send(requests.job(job_id)))
+
+    def wait(self, job: Mapping[str, Any], timeout_s: float = requests.PATIENCE_S) -> Json:
+        """The job once it has succeeded, followed through its event stream.
+
+        Raises ServiceError with the job's own problem where it failed, or was cancelled; `timeout` where it takes
+        longer than `timeout_s` between two events.
+        """
+        found = dict(job)
+        while found["state"] not in FINISHED:
+            asked = requests.events(found["id"], timeout_s)
+            try:
+                with self._http.stream(asked.method, asked.path, **asked.arguments) as events:
+                    for _ in events.iter_lines():
+                        pass
+            except httpx.ReadTimeout:
+                raise too_long(found) from None
+            found = self.job(found["id"])
+        return succeeded(found)
+
+    def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
+        """An output of a job that ran: `npy`, or `png`, with `stretch` from black to white."""
+        return self._send(requests.output(job_id, name, form, stretch)).content
+
+    def _send(self, request: Request) -> httpx.Response:
+        return self._retrying(self._once, request)
+
+    def _once(self, request: Request) -> httpx.Response:
+        with request.opened() as arguments:
+            return accepted(self._http.request(request.method, request.path, **arguments))
