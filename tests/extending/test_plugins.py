@@ -63,7 +63,10 @@ def test_an_entry_point_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         ("import nothing_like_it", "ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("def f(:", "SyntaxError"),
         ("raise SystemExit(1)", "SystemExit"),
-        ("from tilesmith.cost_models.registry import register\nregister('ecm', int)", "there is a cost model 'ecm' already"),
+        (
+            "from tilesmith.cost_models.registry import register\nregister('ecm', int)",
+            "there is a cost model 'ecm' already",
+        ),
     ],
 )
 def test_a_file_that_fails_is_named_with_its_line(file: Callable[[str], str], text: str, message: str) -> None:

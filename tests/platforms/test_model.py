@@ -229,7 +229,9 @@ def test_any_document_is_a_platform_or_a_platform_error(changes: dict[str, Any])
 
 
 def test_descriptions_do_not_depend_on_the_hash_seed() -> None:
-    script = "import json, tilesmith.platforms as p; print(json.dumps([p.to_document(p.get(n)) for n in p.catalog_names()]))"
+    script = (
+        "import json, tilesmith.platforms as p; print(json.dumps([p.to_document(p.get(n)) for n in p.catalog_names()]))"
+    )
     outputs = {
         subprocess.run(
             [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True

@@ -17,7 +17,6 @@ from tilesmith.scheduler.ir.loop.program import (
     CopyOut,
     Free,
     Let,
-    Loop,
     MutableIndex,
     Program,
     Scratch,
@@ -54,8 +53,7 @@ def _local_names(body: Body) -> Iterator[str]:
     """The names that a block defines, and those inside of it, in order."""
     for s in walk(body):
         yield from defined(s)
-        if isinstance(s, Loop):
-            yield from defined_inside(s)
+        yield from defined_inside(s)
 
 
 class _Naming:
@@ -64,7 +62,7 @@ class _Naming:
     def __init__(self, body: Body, taken: set[str]) -> None:
         self.taken = taken
         self.changing = {s.name for s in walk(body) if isinstance(s, MutableIndex)}
-        self.variables = {name for s in walk(body) if isinstance(s, Loop) for name in defined_inside(s)}
+        self.variables = {name for s in walk(body) for name in defined_inside(s)}
         self.level: dict[str, int] = {}
         self.numbers: dict[str, count[int]] = {}
         self.uses: dict[int, Counter[Index]] = {}
@@ -85,7 +83,7 @@ class _Naming:
             for x in found:
                 self._count_index(x, blocks)
             for region in regions(s):
-                self._count(region, blocks, defined_inside(s) if isinstance(s, Loop) else ())
+                self._count(region, blocks, defined_inside(s))
             self.level |= dict.fromkeys(defined(s), len(outer))
 
     def _count_index(self, x: Index, blocks: list[Counter[Index]]) -> None:

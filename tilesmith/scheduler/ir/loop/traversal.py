@@ -25,6 +25,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Let,
     Loop,
     MutableIndex,
+    PeeledLoop,
     PeelVectors,
     RowPointer,
     Scratch,
@@ -118,7 +119,8 @@ def used(s: Statement) -> Iterator[str]:
         yield from names_of(o)
 
 
-_NOT_USED = ("result", "name", "target", "var", "body", "otherwise")
+_REGIONS = ("body", "middle", "otherwise")
+_NOT_USED = ("result", "name", "target", "var", *_REGIONS)
 """Fields of what is defined, and of regions."""
 
 
@@ -156,9 +158,15 @@ def _strides(m: Extents) -> tuple[str, ...]:
     return tuple(name for x in m.buffer.stride for name in x.symbols())
 
 
-def defined_inside(s: Loop) -> tuple[str, ...]:
-    """The names that a loop defines for its body."""
-    return (s.var,) if s.seen is None else (s.var, s.seen.name)
+def defined_inside(s: Statement) -> tuple[str, ...]:
+    """The names that a statement defines for its blocks: those of loops."""
+    match s:
+        case Loop(seen=None) | PeeledLoop():
+            return (s.var,)
+        case Loop(seen=ClampedIndex(name=name)):
+            return (s.var, name)
+        case _:
+            return ()
 
 
 def assigned(s: Statement) -> str | None:
@@ -177,6 +185,8 @@ def regions(s: Statement) -> tuple[Body, ...]:
     match s:
         case Loop():
             return (s.body,)
+        case PeeledLoop():
+            return (s.body, s.middle)
         case If():
             return (s.body, s.otherwise)
         case _:
@@ -188,6 +198,8 @@ def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     match s:
         case Loop():
             return replace(s, body=change(s.body))
+        case PeeledLoop():
+            return replace(s, body=change(s.body), middle=change(s.middle))
         case If():
             return replace(s, body=change(s.body), otherwise=change(s.otherwise))
         case _:
@@ -258,7 +270,7 @@ def _indexed(kind: type) -> tuple[str, ...]:
     found = _INDEXED.get(kind)
     if found is None:
         hints = get_type_hints(kind).items() if is_dataclass(kind) else ()
-        names = [name for name, hint in hints if name not in ("body", "otherwise") and _holds_index(hint)]
+        names = [name for name, hint in hints if name not in _REGIONS and _holds_index(hint)]
         found = _INDEXED[kind] = tuple(names)
     return found
 
