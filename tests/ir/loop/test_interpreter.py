@@ -80,6 +80,16 @@ def run(body: str, n: int = 8) -> list[int]:
         ("for x = 3 to 10 step 1 { %x = from_index x : i32 store %x to @f_data at p[x] }", [3, 4, 5, 6, 7, 8, 9, 10]),
         ("for x = 3 to 10 step 1 skip 5 to 9 { store 1:i32 to @f_data at p[x] }", [1, 1, 0, 0, 0, 0, 1, 1]),
         (
+            "peeled x = 3 to 10 skip 5 to 9 { %x = from_index x : i32 store %x to @f_data at p[x] } "
+            "middle { store 7:i32 to @f_data at p[6] store 7:i32 to @f_data at p[3] }",
+            [7, 4, 0, 7, 0, 0, 9, 10],
+        ),
+        (
+            "peeled x = 3 to 4 skip 5 to 5 { store 1:i32 to @f_data at p[x] } "
+            "middle { store 2:i32 to @f_data at p[4] }",
+            [1, 2] + 6 * [0],
+        ),
+        (
             "for x = 3 to 10 step 4 seen q to 4 { %v = lanes x [0, 10, 20, 30] : i32x4 store %v to @f_data at p[q] }",
             [3, 7, 17, 27, 37, 0, 0, 0],
         ),

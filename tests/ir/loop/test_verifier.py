@@ -87,6 +87,8 @@ WRONG = [
     ("%v = copy %n_0 : i32 assign %v = 3:i32", "'v' is not one of what changes"),
     ("let i = 0 set i = 1", "'i' is not one of what changes"),
     ("for i = 0 to 3 step 0 {}", "a step is a positive number"),
+    ("let i = 0 peeled i = 0 to 3 skip 1 to 2 {} middle {}", "'i' is defined already"),
+    ("peeled i = 0 to 3 skip 1 to 2 {} middle { let j = 0 } let k = j", "'j' is not defined here"),
     ("if () and 3:i32 {}", "a condition is one bool"),
     ("store 1.0:f32 to @t_0 at t_0[0]", "'t_0' is not defined here"),
     ("for i = 0 to 3 step 1 parallel { for j = 0 to 3 step 1 parallel {} }", "a parallel loop stands in another"),

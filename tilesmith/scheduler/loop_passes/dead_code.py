@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.program import Body, If, Loop, Prefetch, Statement
+from tilesmith.scheduler.ir.loop.program import Body, Loop, Prefetch, Statement
 from tilesmith.scheduler.ir.loop.traversal import DEFINITIONS, assigned, defined, regions, used, with_regions
 
 
@@ -67,7 +67,7 @@ def _keep(statements: Body, alive: set[str]) -> Body:
             continue
         if (target := assigned(s)) is not None and target not in alive:
             continue
-        if isinstance(s, Loop | If):
+        if regions(s):
             s = with_regions(s, lambda body: _keep(body, alive))
             if not any(regions(s)):
                 continue

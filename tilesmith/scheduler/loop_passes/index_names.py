@@ -11,7 +11,7 @@ from itertools import count
 from operator import is_
 
 from tilesmith.scheduler.ir.index import Index, Terms, divide, maximum, minimum, modulo, multiply, sym
-from tilesmith.scheduler.ir.loop.program import Body, Let, Loop, MutableIndex, Program, Statement
+from tilesmith.scheduler.ir.loop.program import Body, Let, MutableIndex, Program, Statement
 from tilesmith.scheduler.ir.loop.traversal import (
     defined,
     defined_inside,
@@ -79,7 +79,7 @@ class _Naming:
             for x in indices(s):
                 self._count_index(x, blocks)
             for region in regions(s):
-                self._count(region, blocks, defined_inside(s) if isinstance(s, Loop) else ())
+                self._count(region, blocks, defined_inside(s))
             for name in defined(s):
                 self.level[name] = len(outer)
             if isinstance(s, MutableIndex):

@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.loop.program import (
     If,
     Let,
     Loop,
+    PeeledLoop,
     RowPointer,
     Scatter,
     Statement,
@@ -25,7 +26,7 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.traversal import values_of, with_regions
+from tilesmith.scheduler.ir.loop.traversal import regions, values_of, with_regions
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 
 Key = tuple[Pointer, Index, Value, int]
@@ -95,7 +96,7 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
         match s:
             case Store() | Scatter() | StreamAligned() | StreamLine():
                 stores[s.buffer.pointer] += 1
-            case Loop() | If():
+            case Loop() | PeeledLoop() | If():
                 blocks += 1
             case Define(op=Load(row=row, at=at)) if s.result.lanes > 1 and row in rows:
                 key = (row, at - at.const, replace(s.result, name=""), blocks + stores[rows[row].pointer])
@@ -212,7 +213,7 @@ def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> Body:
     if loop.seen is not None and loop.seen.last is not None:
         return _beside(loop, loop.seen, loop.seen.last, rows, line_bytes)
     plain = loop.step == const(1) and loop.skip is None and loop.seen is None and not loop.parallel
-    if not plain or any(isinstance(s, Loop | If) for s in loop.body):
+    if not plain or any(map(regions, loop.body)):
         return (loop,)
     begin: list[Statement] = []
     ends: list[Statement] = []
@@ -270,7 +271,7 @@ def _instead(statements: Body, instead: Mapping[str, list[Define]]) -> Body:
 
 def _beside(loop: Loop, seen: ClampedIndex, last: Index, rows: Rows, line_bytes: int) -> Body:
     """`loop` where a vector follows, with neighbours permuted, which moves nothing; and the rest of it."""
-    if loop.skip is not None or loop.parallel or any(isinstance(s, Loop | If) for s in loop.body):
+    if loop.skip is not None or loop.parallel or any(map(regions, loop.body)):
         return (loop,)
     found = [x for x in _neighbours(loop, rows, line_bytes) if const(x[0][2].lanes) == loop.step]
     if len(found) <= MOST_CARRIED:

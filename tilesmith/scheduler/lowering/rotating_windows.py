@@ -23,7 +23,7 @@ from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, TooWide
 from tilesmith.scheduler.ir.loop.ops import Broadcast, Load, ResizeMask
-from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Define, Loop
+from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Body, Define, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
@@ -161,7 +161,8 @@ class _Fused:
         k_first = b.let(divide(self.lo - self.base + min(e[0] for e in ends), lanes), f"{self.row.dim}_first")
         k_last = b.let(divide(self.hi - self.base + max(e[1] for e in ends), lanes), f"{self.row.dim}_last")
         if self.clamped:
-            self._loop(k_first, k_last, streams, safe=True, comment="vectors clamped lane by lane")
+            k, body = self._iteration(streams, safe=True)
+            b.emit(Loop(k, k_first, k_last, const(1), body, comment="vectors clamped lane by lane"))
             return
         whole, rest = k_first, k_last + 1
         for moving, fixed in constraints:
@@ -183,9 +184,10 @@ class _Fused:
             for w in self.written:
                 w.apart = const(0) if w is first else b.let(modulo(w.into_line + whole, w.line), "apart")
         rest = b.let(rest, f"{self.row.dim}_rest")
-        self._loop(k_first, whole - 1, streams, safe=True, comment="windows fill")
-        self._loop(whole, rest - 1, streams, safe=False, comment="whole vectors", parts=parts)
-        self._loop(rest, k_last, streams, safe=True, comment="the end of the row")
+        at, careful = self._iteration(streams, safe=True)
+        k, body = self._iteration(streams, safe=False, parts=parts)
+        vectors = Loop(k, whole, rest - 1, const(parts), body, comment="whole vectors")
+        b.emit(PeeledLoop(at, k_first, k_last, (whole, rest), careful, (vectors,), "both ends of the row"))
         self._flush(k_last)
         assert tuple(given) == granted
 
@@ -292,9 +294,9 @@ class _Fused:
         b.emit(Accumulator(cell, zero))
         return cell
 
-    def _loop(self, first: Index, last: Index, streams: list[Stream], safe: bool, comment: str, parts: int = 1) -> None:
-        """Iterations of the row, of `parts` vectors each. What streams is written last, one plane after the other, so
-        that the vectors of a line follow each other, and no load waits with them."""
+    def _iteration(self, streams: list[Stream], safe: bool, parts: int = 1) -> tuple[str, Body]:
+        """An iteration of the row, of `parts` vectors, and its variable. What streams is written last, one plane after
+        the other, so that the vectors of a line follow each other, and no load waits with them."""
         b = self.b
         outside = b.depth
         cells = [list(s.previous) for s in streams]
@@ -314,7 +316,7 @@ class _Fused:
         for kept in cells:
             for cell in kept:
                 b.depths[cell.name] = outside
-        b.emit(Loop(k, first, last, const(parts), tuple(body), comment=comment))
+        return k, tuple(body)
 
     def _vectors(self, k: str, part: int, streams: list[Stream], safe: bool) -> list[Streamed]:
         """One vector of each stage; the windows move on. Returns what streams."""

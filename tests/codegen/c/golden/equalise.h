@@ -53,6 +53,13 @@ void tilesmith_equalise_release(void);
 #endif
 #define INLINE static inline __attribute__((unused))
 #define SELDOM static __attribute__((noinline, cold, unused))
+#ifdef __clang__ /* what takes little of the time: ONCE a call, or SMALL rather than fast */
+#define ONCE static __attribute__((noinline, minsize, unused))
+#define SMALL static __attribute__((noinline, minsize, unused))
+#else
+#define ONCE static __attribute__((noinline, optimize("O0"), unused))
+#define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize", "no-tree-slp-vectorize"), unused))
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #define PRAGMA(text) _Pragma(#text)
@@ -76,24 +83,24 @@ INLINE int64_t ts_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Of so many iterations those that a thread takes at a time: several shares each, to even out what else the cores do,
    and neighbours, which read the same rows. */
-INLINE int64_t ts_share(int64_t iterations) { return ts_max(1, iterations / (16 * THREADS)); }
+ONCE int64_t ts_share(int64_t iterations) { return ts_max(1, iterations / (16 * THREADS)); }
 
 /* Whether a box reaches beyond the 32 bits of coordinates. */
 INLINE int ts_far(int64_t lo, int64_t hi) { return lo < INT32_MIN || hi > INT32_MAX; }
 
 /* A product of sizes; INT64_MAX / 4 stands for everything too large to be allocated. */
-INLINE int64_t ts_times(int64_t a, int64_t b) {
+ONCE int64_t ts_times(int64_t a, int64_t b) {
   int64_t product;
   return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
 }
 
 /* Bytes of a buffer of so many elements, whole pairs of lines: caches ask for both lines of a pair. */
-INLINE int64_t ts_block(int64_t elements, int64_t size) {
+ONCE int64_t ts_block(int64_t elements, int64_t size) {
   return ts_min(ts_times(elements, size) + 3 * LINE - 1, INT64_MAX / 4) / (2 * LINE) * (2 * LINE);
 }
 
 /* Blocks begin with a pair of lines; large ones are aligned to huge pages and ask for them. */
-INLINE void *ts_allocate(int64_t bytes) {
+ONCE void *ts_allocate(int64_t bytes) {
   const int64_t huge = 2 << 20, align = bytes >= huge ? huge : 2 * LINE;
   if (bytes >= INT64_MAX / 4) return NULL;
   void *memory = aligned_alloc((size_t)align, (size_t)((bytes + align - 1) / align * align));
@@ -119,7 +126,7 @@ static ts_slot ts_kept[BLOCKS];
 static char ts_busy;
 
 /* A block that is not in use and not much too large, or a new one. */
-INLINE void *ts_take(ts_slot *slots, int64_t bytes) {
+ONCE void *ts_take(ts_slot *slots, int64_t bytes) {
   ts_slot *best = NULL, *empty = NULL;
   for (ts_slot *s = slots + BLOCKS; s-- > slots;) {
     if (!s->memory) empty = s;
@@ -145,13 +152,13 @@ INLINE void *ts_take(ts_slot *slots, int64_t bytes) {
   return best->memory;
 }
 
-INLINE void ts_give(ts_slot *slots, const void *memory) {
+ONCE void ts_give(ts_slot *slots, const void *memory) {
   for (ts_slot *s = slots; s < slots + BLOCKS; s++)
     if (s->memory == memory) s->state = GIVEN;
 }
 
 /* The blocks of a call that ends: those that it used stay, if they may. */
-INLINE void ts_end(ts_slot *slots, int may_stay) {
+ONCE void ts_end(ts_slot *slots, int may_stay) {
   for (ts_slot *s = slots; s < slots + BLOCKS; s++) {
     if (!may_stay || s->state == KEPT) {
       free(s->memory);
@@ -163,13 +170,13 @@ INLINE void ts_end(ts_slot *slots, int may_stay) {
 }
 
 /* Whether the box lo..hi lies inside of an image of n dims. */
-INLINE int ts_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+ONCE int ts_covers(const tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
   for (int d = 0; d < n; d++)
     if (lo[d] < b->min[d] || hi[d] > (int64_t)b->min[d] + b->extent[d] - 1) return 0;
   return 1;
 }
 
-INLINE void ts_require(tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
+ONCE void ts_require(tilesmith_buffer *b, int n, const int64_t *lo, const int64_t *hi) {
   for (int d = 0; d < n; d++) {
     const int64_t first = ts_max(lo[d], INT32_MIN);
     b->min[d] = (int32_t)ts_min(first, INT32_MAX);
@@ -177,7 +184,7 @@ INLINE void ts_require(tilesmith_buffer *b, int n, const int64_t *lo, const int6
   }
 }
 
-INLINE int ts_is_image(const tilesmith_buffer *b, int dims, int query) {
+ONCE int ts_is_image(const tilesmith_buffer *b, int dims, int query) {
   if (!b || b->dims != dims) return 0;
   for (int d = 0; d < dims; d++)
     if (!query && (b->extent[d] < 1 || b->min[d] > INT32_MAX - (b->extent[d] - 1))) return 0;
@@ -185,7 +192,7 @@ INLINE int ts_is_image(const tilesmith_buffer *b, int dims, int query) {
 }
 
 /* Copies n elements of a row: of known size they are copied by one instruction. */
-INLINE void ts_copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, int64_t size) {
+SMALL void ts_copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, int64_t size) {
 #define EACH(bytes) for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step * size, from + i * from_step * size, bytes)
   if (to_step == 1 && from_step == 1) memcpy(to, from, (size_t)(n * size));
   else if (size == 1) EACH(1);
@@ -196,7 +203,7 @@ INLINE void ts_copy_row(char *to, int64_t to_step, const char *from, int64_t fro
 }
 
 /* Copies an image between any strides, rows of its first dim by threads. */
-INLINE void ts_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
+SMALL void ts_copy(char *to, const int64_t *to_stride, const char *from, const int64_t *from_stride,
           const int64_t *extent, int dims, int64_t size) {
   int64_t rows = 1;
   for (int d = 1; d < dims; d++) rows *= extent[d];
@@ -212,7 +219,7 @@ INLINE void ts_copy(char *to, const int64_t *to_stride, const char *from, const 
 }
 
 /* The image `b`, whose fastest dim is not contiguous, as a dense one, in the given order of its dims. */
-INLINE int ts_dense(ts_slot *slots, tilesmith_buffer *b, const int *order, int64_t size, int copy) {
+ONCE int ts_dense(ts_slot *slots, tilesmith_buffer *b, const int *order, int64_t size, int copy) {
   int64_t from[5] = {0}, extent[5] = {0}, elements = 1;
   if (b->stride[order[0]] == 1) return 1;
   for (int d = 0; d < b->dims; d++) from[d] = b->stride[d], extent[d] = b->extent[d];
@@ -226,7 +233,7 @@ INLINE int ts_dense(ts_slot *slots, tilesmith_buffer *b, const int *order, int64
   return memory != NULL;
 }
 
-INLINE void ts_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, int64_t size) {
+ONCE void ts_undense(const tilesmith_buffer *dense, const tilesmith_buffer *b, int64_t size) {
   int64_t extent[5] = {0};
   if (dense->data == b->data) return;
   for (int d = 0; d < b->dims; d++) extent[d] = b->extent[d];

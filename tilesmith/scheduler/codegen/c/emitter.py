@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import chain
 
 from tilesmith.scheduler.codegen.artifact import CSource
-from tilesmith.scheduler.codegen.c.entry import Entry, header_of, safe_comment, symbol_names, used_lines
+from tilesmith.scheduler.codegen.c.entry import Entry, header_of, known_names, safe_comment, symbol_names, used_lines
 from tilesmith.scheduler.codegen.c.gathers import shared_places
 from tilesmith.scheduler.codegen.c.nesting import wrapped
 from tilesmith.scheduler.codegen.c.operands import Operands
@@ -81,9 +81,10 @@ class _Emitter:
         # a name that several blocks define is used in all of them
         self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
         bound_lines = self.opened.bound_lines()
+        self.statements.names = known_names(p)
         body_lines = self.statements.block(p.body, 1)
         main = [*self.opened.opening(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
-        lines = used_lines([*main, *self._argv_lines()])
+        lines = used_lines([*self.statements.outlined, *main, *self._argv_lines()])
         text = "\n".join(part for line in lines for part in wrapped(line))
         self.text = "\n".join([*self._opening(), text])
         return self._finished(self.text)

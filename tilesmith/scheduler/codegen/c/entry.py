@@ -10,8 +10,9 @@ from tilesmith.scheduler.codegen.c.bounds_overflow import FarSymbols, Magnitudes
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.prelude import ABI
 from tilesmith.scheduler.codegen.c.statements import Statements
-from tilesmith.scheduler.codegen.c.types import Symbols, literal, scalar, words
+from tilesmith.scheduler.codegen.c.types import Symbols, element, literal, scalar, words
 from tilesmith.scheduler.ir.loop.program import Argument, Parameter, Program
+from tilesmith.scheduler.ir.loop.traversal import defined
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
 
@@ -109,6 +110,15 @@ def symbol_names(program: Program) -> dict[str, str]:
     for p in (*program.params, *program.derived):
         names[param_symbol(p.name)] = f"(int64_t){p.c_name}"
     return names
+
+
+def known_names(program: Program) -> dict[str, str]:
+    """The names that the entry has for what the body uses, with their types in C."""
+    names = {name: "int64_t" for name in symbol_names(program).values() if not name.startswith("(")}
+    names |= {p.c_name: scalar(p.type) for p in (*program.params, *program.derived)}
+    for a in program.arguments:
+        names[f"{a.c_name}_data"] = f"{'' if a.output else 'const '}{element(a.type)} *"
+    return names | {name: "int64_t" for s in program.bounds for name in defined(s)}
 
 
 def used_lines(lines: list[str]) -> list[str]:

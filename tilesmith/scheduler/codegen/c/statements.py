@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 from typing import assert_never
 
@@ -33,6 +34,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Loop,
     MutableIndex,
     OverflowGuard,
+    PeeledLoop,
     PeelVectors,
     Prefetch,
     PrefetchEnds,
@@ -44,9 +46,12 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.traversal import walk
+from tilesmith.scheduler.ir.loop.traversal import assigned, defined, defined_inside, used, walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
+
+WORTH_A_CALL = 40
+"""Statements of the ends of a row from which on calls take little of the time that the row does."""
 
 
 class Statements:
@@ -59,15 +64,24 @@ class Statements:
         self.rows = 0  # that have numbers of their own
         self.rows_known: list[RowPointer] = []  # in scope
         self.depth = 0  # of the block that is printed
+        self.names: dict[str, str] = {}  # in scope, with their types
+        self.outlined: list[str] = []  # lines of functions of their own
+        self.functions = 0  # that there are
         self._scratch: dict[str, str] = {}
 
     def block(self, statements: Body, indent: int) -> list[str]:
         """The lines of a block."""
         self.depth += indent
         outer = len(self.rows_known)
+        names = dict(self.names)
+        windows = {n: self._windows(s, statements) for n, s in enumerate(statements) if isinstance(s, PeeledLoop)}
+        numbered: dict[int, Mapping[str, str]] = {}
+        in_structs = {name for found in windows.values() for name in found}
         nesting, lines = Nesting(self.single, self.depth), []
-        for s in statements:
+        for n, s in enumerate(statements):
             match s:
+                case Accumulator() if s.result.name in in_structs:
+                    continue
                 case Define():
                     c_type = "int64_t" if isinstance(s.op, ops.ToIndex) else self.operands.type_of(s.result)
                     lines += nesting.define(s.result.name, c_type, expression(self.operands, s))
@@ -86,12 +100,20 @@ class Statements:
                     first, *others = self._lines(s, indent)
                     lines += nesting.use(first)
                     lines += others
+                case PeeledLoop():
+                    numbered[self.functions] = windows[n]
+                    lines += nesting.flush() + self._peeled(s, windows[n], statements[n + 1 :])
                 case _:
                     lines += nesting.flush() + self._lines(s, indent)
+            self.names.update(self._declared(s))
+        self.names = names
         self.depth -= indent
         del self.rows_known[outer:]
         pad = "    " * indent
-        return [pad + line if line else line for line in [*lines, *nesting.flush()]]
+        lines += nesting.flush()
+        for number, found in numbered.items():
+            lines = _renamed(lines, found, f"w{number}.")
+        return [pad + line if line else line for line in lines]
 
     def _lines(self, s: Statement, indent: int) -> list[str]:
         text, bare = self.symbols.text, self.symbols.bare
@@ -107,15 +129,14 @@ class Statements:
                 return [f"int64_t {s.name} = {bare(s.value)};"]
             case AssignIndex():
                 return [f"{s.name} = {bare(s.value)};"]
-            case Define():
-                raise AssertionError("definitions are nested")
+            case Define() | PeeledLoop():
+                raise AssertionError("a block prints them")
             case Accumulator():
                 return [self._accumulator(s)]
             case Assign():
                 return [f"{s.target.name} = {self._fitted(s)};"]
             case RowPointer():
-                fixed = "" if s.buffer.where in ("thread", "call") or self._written(s.buffer) else "const "
-                return [f"{fixed}{element(s.buffer.type)} *const {s.result} = {self._row(s)};"]
+                return [f"{self._pointer(s.buffer)}const {s.result} = {self._row(s)};"]
             case Store():
                 return self._store(s)
             case Scatter():
@@ -166,8 +187,26 @@ class Statements:
         self.rows_known.append(s)
         return place(found[0], self.symbols.bare(found[1]))
 
-    def _written(self, buffer: Buffer) -> bool:
-        return buffer.where == "argument" and buffer.stage in self.outputs
+    def _pointer(self, b: Buffer) -> str:
+        """The type of pointers into a buffer."""
+        const = "const " if b.where == "argument" and b.stage not in self.outputs else ""
+        return f"{const}{element(b.type)} *"
+
+    def _declared(self, s: Statement) -> dict[str, str]:
+        """The names that a statement declares, with their types in C."""
+        match s:
+            case Define(result=r) | Accumulator(result=r):
+                index = isinstance(s, Define) and isinstance(s.op, ops.ToIndex)
+                return {r.name: "int64_t" if index else self.operands.type_of(r)}
+            case RowPointer():
+                return {s.result: self._pointer(s.buffer)}
+            case Bind():
+                return {m.buffer.pointer: self._pointer(m.buffer) for m in s.scratch.buffers}
+            case Allocate():
+                strides = [name for name in defined(s) if name != s.memory.buffer.pointer]
+                return {**dict.fromkeys(strides, "int64_t"), s.memory.buffer.pointer: self._pointer(s.memory.buffer)}
+            case _:
+                return dict.fromkeys(defined(s), "int64_t")
 
     outputs: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
@@ -245,6 +284,7 @@ class Statements:
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
         lines += opened(self.symbols, s)
         before = self._numbers(s)
+        self.names.update(dict.fromkeys(defined_inside(s), "int64_t"))
         lines += [*self._inner(s.body), "}"]
         for lanes, _ in before:
             del self.operands.kept[lanes]
@@ -260,6 +300,61 @@ class Statements:
                 o.kept[r.lanes] = name
         self.rows += bool(found)
         return found
+
+    def _peeled(self, s: PeeledLoop, windows: Mapping[str, str], after: Sequence[Statement]) -> list[str]:
+        """A loop with peeled ends: the body is a function, for both of them. What it reads is in a struct, where it has
+        copies of the windows, too: nothing that the middle computes with has an address."""
+        bare, n = self.symbols.bare, self.functions
+        self.functions += 1
+        kind = "SMALL" if sum(1 for _ in walk(s.body)) >= WORTH_A_CALL else "INLINE"
+        body, given = self._apart(s, windows)
+        body = _renamed(body, windows, f"w{n}.")
+        kept = [f"struct windows{n} w;"] if windows else []
+        self.outlined += _struct(f"windows{n}", windows) if windows else []
+        self.outlined += _struct(f"row_ends{n}", given, kept)
+        self.outlined += [
+            f"{kind} void row_ends{n}(int64_t {s.var}, int64_t {s.var}_end, struct row_ends{n} *own) {{",
+            *([f"    struct windows{n} w{n} = own->w;"] if windows else []),
+            f"    for (; {s.var} <= {s.var}_end; {s.var}++) {{",
+            *body,
+            "    }",
+            *([f"    own->w = w{n};"] if windows else []),
+            "}",
+            "",
+        ]
+        later = {x for one in walk(tuple(after)) for x in used(one)}
+        own, (from_, to) = f"ends{n}", s.skip
+        return [
+            *(["", f"/* {s.comment} */"] if s.comment else []),
+            *([f"struct windows{n} w{n} = {{0}};"] if windows else []),
+            f"struct row_ends{n} {own} = {{{', '.join([*given, *([f'w{n}'] if windows else [])])}}};",
+            f"row_ends{n}({bare(s.lo)}, {bare(from_ - 1)}, &{own});",
+            *([f"w{n} = {own}.w;"] if windows else []),
+            *self.block(s.middle, 0),
+            *([f"{own}.w = w{n};"] if windows else []),
+            f"row_ends{n}({bare(to)}, {bare(s.hi)}, &{own});",
+            *([f"w{n} = {own}.w;"] if not later.isdisjoint(windows) else []),
+        ]
+
+    def _apart(self, s: PeeledLoop, windows: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """The lines of a body that is a function of its own, and what they read, with types, by `own`."""
+        outside, kept, self.operands.kept = self.names, self.operands.kept, {}
+        depth, self.depth = self.depth, 0
+        self.names = {**outside, s.var: "int64_t"}
+        body = self.block(s.body, 2)
+        self.names, self.depth, self.operands.kept = outside, depth, kept
+        words = set(_WORD.findall("\n".join(body)))
+        given = {name: t for name, t in outside.items() if name in words and name not in windows}
+        given = {name: t for t in dict.fromkeys(given.values()) for name in given if given[name] == t}
+        return _renamed(body, given, "own->"), given
+
+    def _windows(self, s: PeeledLoop, block: Body) -> dict[str, str]:
+        """The registers of a block that the body of one of its loops changes, with their types: all begin as 0."""
+        changed = {assigned(x) for x in walk(s.body)}
+        cells = [
+            x.result for x in block if isinstance(x, Accumulator) and x.result.name in changed and not x.start.literal
+        ]
+        return {r.name: self.operands.type_of(r) for r in sorted(cells, key=self.operands.type_of)}
 
     # memory ------------------------------------------------------------
 
@@ -337,6 +432,25 @@ def apart(a: Index, b: Index) -> Index | None:
                 total = rest + shared.scaled(times * steps.const)
                 break
     return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _struct(name: str, fields: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
+    """A struct of fields with their types, a line a type."""
+    lines = []
+    for c_type in dict.fromkeys(fields.values()):
+        star = "*" * c_type.endswith("*")
+        names = ", ".join(star + field for field, t in fields.items() if t == c_type)
+        lines.append(f"    {c_type.removesuffix(' *')} {names};")
+    return [f"struct {name} {{", *lines, *(f"    {line}" for line in others), "};"]
+
+
+def _renamed(lines: list[str], names: Iterable[str], by: str) -> list[str]:
+    """The lines with `by` ahead of those names."""
+    found = re.compile(rf"\b({'|'.join(names)})\b")
+    return [found.sub(rf"{by}\1", line) for line in lines] if names else lines
 
 
 def _exponentials(body: Body) -> Iterator[Value]:

@@ -214,8 +214,4 @@ class _Outliner:
 
 def names_inside(statements: Iterable[Statement]) -> set[str]:
     """The names that statements define, those of loops among them."""
-    return {name for s in statements for name in (*defined(s), *_inside(s))}
-
-
-def _inside(s: Statement) -> tuple[str, ...]:
-    return defined_inside(s) if isinstance(s, Loop) else ()
+    return {name for s in statements for name in (*defined(s), *defined_inside(s))}

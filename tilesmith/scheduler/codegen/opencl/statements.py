@@ -29,6 +29,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Loop,
     MutableIndex,
     OverflowGuard,
+    PeeledLoop,
     PeelVectors,
     Prefetch,
     PrefetchEnds,
@@ -88,6 +89,8 @@ class Statements:
                 return peeled(self.symbols, s)
             case Loop():
                 return self._loop(s)
+            case PeeledLoop():
+                return self._peeled(s)
             case If():
                 conditions = [f"{text(x)} >= 0" for x in s.nonnegative]
                 if s.condition is not None:
@@ -170,6 +173,24 @@ class Statements:
         lines.append(f"for (long {s.var} = {first}; {condition}; {advanced(self.symbols, s)}) {{")
         lines += opened(self.symbols, s)
         return [*lines, *self.inner(s.body), "}"]
+
+    def _peeled(self, s: PeeledLoop) -> list[str]:
+        """The body once: the loop is at its first end, at the middle, and at its last end."""
+        bare = self.symbols.bare
+        from_, to = s.skip
+        lines = ["", f"/* {s.comment} */"] if s.comment else []
+        return [
+            *lines,
+            f"for (long {s.var} = {bare(s.lo)}, {s.var}_met = 0; ; {s.var}++) {{",
+            f"    if (!{s.var}_met && {s.var} == {bare(from_)}) {{",
+            f"        {s.var}_met = 1;",
+            f"        {s.var} = {bare(to)};",
+            *("    " + line for line in self.inner(s.middle)),
+            "    }",
+            f"    if ({s.var} > {bare(s.hi)}) break;",
+            *self.inner(s.body),
+            "}",
+        ]
 
     # memory ------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Loop,
     MutableIndex,
     OverflowGuard,
+    PeeledLoop,
     PeelVectors,
     Prefetch,
     PrefetchEnds,
@@ -155,6 +156,8 @@ class _Machine:
                 self.peel(s)
             case Loop():
                 self.loop(s)
+            case PeeledLoop():
+                self.peeled(s)
             case If():
                 holds = all(self.at(x) >= 0 for x in s.nonnegative)
                 holds = holds and (s.condition is None or bool(self.value(s.condition, 1)))
@@ -206,6 +209,16 @@ class _Machine:
             at += step
         if s.parallel:
             self.iteration = None
+
+    def peeled(self, s: PeeledLoop) -> None:
+        lo, from_, to, hi = (self.at(x) for x in (s.lo, *s.skip, s.hi))
+        for at in range(lo, from_):
+            self.symbols[s.var] = at
+            self.block(s.body)
+        self.block(s.middle)
+        for at in range(to, hi + 1):
+            self.symbols[s.var] = at
+            self.block(s.body)
 
     # memory ------------------------------------------------------------
 

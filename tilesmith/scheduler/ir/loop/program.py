@@ -222,6 +222,21 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class PeeledLoop:
+    """A loop with peeled ends: `body` for `var` in lo..hi (inclusive), but for `skip`, [from, to), in place of which
+    `middle` runs, once, even if it skips nothing; lo <= from <= to <= hi + 1. It has the careful code of a row's ends
+    once, and between them the loop whose iterations need no care."""
+
+    var: str
+    lo: Index
+    hi: Index
+    skip: Ends
+    body: Body
+    middle: Body
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
@@ -307,6 +322,7 @@ Statement: TypeAlias = (
     | OverflowGuard
     | PeelVectors
     | Loop
+    | PeeledLoop
     | If
     | Comment
     | Scratch

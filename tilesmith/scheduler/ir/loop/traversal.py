@@ -25,6 +25,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Let,
     Loop,
     MutableIndex,
+    PeeledLoop,
     PeelVectors,
     RowPointer,
     Scratch,
@@ -154,9 +155,15 @@ def _strides(m: Extents) -> tuple[str, ...]:
     return tuple(name for x in m.buffer.stride for name in x.symbols())
 
 
-def defined_inside(s: Loop) -> tuple[str, ...]:
-    """The names that a loop defines for its body."""
-    return (s.var,) if s.seen is None else (s.var, s.seen.name)
+def defined_inside(s: Statement) -> tuple[str, ...]:
+    """The names that a statement defines for its blocks: those of loops."""
+    match s:
+        case Loop(seen=None) | PeeledLoop():
+            return (s.var,)
+        case Loop(seen=ClampedIndex(name=name)):
+            return (s.var, name)
+        case _:
+            return ()
 
 
 def assigned(s: Statement) -> str | None:
@@ -175,6 +182,8 @@ def regions(s: Statement) -> tuple[Body, ...]:
     match s:
         case Loop():
             return (s.body,)
+        case PeeledLoop():
+            return (s.body, s.middle)
         case If():
             return (s.body, s.otherwise)
         case _:
@@ -186,6 +195,9 @@ def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     if isinstance(s, Loop):
         body = change(s.body)
         return s if body is s.body else replace(s, body=body)
+    if isinstance(s, PeeledLoop):
+        body, middle = change(s.body), change(s.middle)
+        return s if body is s.body and middle is s.middle else replace(s, body=body, middle=middle)
     if isinstance(s, If):
         body, otherwise = change(s.body), change(s.otherwise)
         return s if body is s.body and otherwise is s.otherwise else replace(s, body=body, otherwise=otherwise)
@@ -273,7 +285,7 @@ def _getter(names: Iterable[str]) -> _Fields:
             return attrgetter(*several)
 
 
-_REGIONS = ("body", "otherwise")
+_REGIONS = ("body", "middle", "otherwise")
 _DEFINED = ("result", "name", "target", "var")
 """Fields of what a statement defines."""
 _PLAIN = frozenset({Value, Index, Pointer})

@@ -47,6 +47,7 @@ from tilesmith.scheduler.ir.loop.traversal import (
     used,
     values_of,
     walk,
+    with_regions,
 )
 from tilesmith.scheduler.ir.loop.values import Buffer, LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, INT32, INT64, UINT8
@@ -109,18 +110,19 @@ class _Scope:
 
     def inside(self, s: Statement) -> _Scope:
         """The scope of a block of `s`."""
-        line = print_statement(_without_blocks(s)) if regions(s) else ""
+        line = _first_line(s) if regions(s) else ""
         return replace(
             self,
             names=dict(self.names),
             mutable=set(self.mutable),
             varying=set(self.varying),
-            path=(*self.path, line.removesuffix(" {\n}")),
+            path=(*self.path, line),
         )
 
 
-def _without_blocks(s: Statement) -> Statement:
-    return replace(s, body=(), otherwise=()) if isinstance(s, If) else replace(s, body=()) if isinstance(s, Loop) else s
+def _first_line(s: Statement) -> str:
+    """The text of a statement without its blocks."""
+    return print_statement(with_regions(s, lambda _: ())).split("\n")[0].removesuffix(" {")
 
 
 def _require(holds: bool, place: str, rule: str) -> None:
@@ -138,7 +140,7 @@ def _known(names: Iterable[str], scope: _Scope, place: str) -> None:
 
 def _block(body: Body, scope: _Scope) -> None:
     for s in body:
-        place = " / ".join((*scope.path, print_statement(_without_blocks(s)).split("\n")[0].removesuffix(" {")))
+        place = " / ".join((*scope.path, _first_line(s)))
         _known(used(s), scope, place)
         _statement(s, scope, place)
         varies = not scope.varying.isdisjoint(used(s))
@@ -172,20 +174,21 @@ def _meaning(s: Statement, name: str) -> Meaning:
 def _opened(s: Statement, scope: _Scope, place: str) -> _Scope:
     """The scope of a block of `s`."""
     inside = scope.inside(s)
-    if not isinstance(s, Loop):
+    if isinstance(s, If):
         return inside
-    if s.parallel:
+    parallel = isinstance(s, Loop) and s.parallel
+    if isinstance(s, Loop) and parallel:
         _require(not scope.parallel, place, "a parallel loop stands in another")
         inside.parallel, inside.shared, inside.varying = True, frozenset(scope.names), set()
         if any(isinstance(x, StreamAligned | StreamLine) for x in walk(s.body)):
             _require(isinstance(s.body[-1], Fence), place, "the iterations stream and end without a fence")
     # an index that the body moves differs in the iterations, too, from its first use on
-    moved = {t for x in walk(s.body) if (t := assigned(x)) is not None and not inside.varying.isdisjoint(used(x))}
+    moved = {t for x in walk((s,)) if (t := assigned(x)) is not None and not inside.varying.isdisjoint(used(x))}
     inside.varying |= moved
     for name in defined_inside(s):
         _require(name not in scope.names, place, f"'{name}' is defined already")
         inside.names[name] = None
-        if s.parallel or not scope.varying.isdisjoint(used(s)):
+        if parallel or not scope.varying.isdisjoint(used(s)):
             inside.varying.add(name)
     return inside
 
