@@ -34,6 +34,7 @@ class Planner(Pricing):
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     sketches: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
+    costs: dict[Segment, float] = field(default_factory=dict)
     papers: dict[Segment, GroupCandidate] = field(default_factory=dict)
     settled: dict[tuple[Segment, Hashable], Settled] = field(default_factory=dict)
     asked: dict[Segment, tuple[Kind, ...]] = field(default_factory=dict)
@@ -56,20 +57,23 @@ class Planner(Pricing):
 
     def cost(self, segment: Segment) -> float:
         """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
-        return next((p.total for p in self._sketched(segment)), inf)
+        found = self.costs.get(segment)
+        if found is None:
+            found = self.costs[segment] = next((p.total for p in self._sketched(segment)), inf)
+        return found
 
     def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
         """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
         and the others are not sketched."""
-        for segment in segments:
+        unknown = [s for s in segments if s not in self.costs]
+        for segment in unknown:
             self._asked(segment)
-        unknown = [s for s in segments if s not in self.sketches]
-        total = sum(self.cost(s) for s in segments if s in self.sketches)
+        total = sum(self.costs[s] for s in segments if s in self.costs) if unknown else 0.0
         for segment in sorted(unknown, key=self._points, reverse=True):
             if total > most:
                 return inf
             total += self.cost(segment)
-        found = sum(map(self.cost, segments))
+        found = sum([self.costs[s] for s in segments])
         return found if found <= most else inf
 
     def paper_cost(self, segment: Segment) -> float:

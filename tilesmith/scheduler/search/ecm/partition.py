@@ -74,14 +74,15 @@ class PartitionSearch:
         """The partition with every change that pays."""
         self.planner.keep_kinds(self.segments(found))
         limit = self.planner.planned + PARAMS.planned_stages_per_stage * len(self.facts.graph.stages)
+        least = self.cost(found)
         while True:
             before = found
             for move in (*self._inlinings(found), *self._moves(found)):
                 if self.planner.expired() or self.planner.planned > limit:
                     return found
-                moved, least = self.settled(move.of(found)), self.cost(found) * PARAMS.pays
-                if moved != found and self.cost(moved, least) < least:
-                    found = moved
+                moved, enough = self.settled(move.of(found)), least * PARAMS.pays
+                if moved != found and (cost := self.cost(moved, enough)) < enough:
+                    found, least = moved, cost
             if found == before:
                 return found
 
@@ -152,14 +153,14 @@ class PartitionSearch:
     def _moves(self, partition: Partition) -> Iterator[_Move]:
         """Steps away from a partition: from the outputs backwards a group joined to its readers, or a stage cut off
         that is computed again and again, or whose channels lie side by side then."""
-        looked_up = fours(self.facts)
+        looked_up, matters = fours(self.facts), (1 - PARAMS.pays) * self.cost(partition)
         for segment in reversed(self.segments(partition)):
             name = segment.output
             if name not in self.forced:
                 yield _Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
-            again = self.planner.computed_again(segment, (1 - PARAMS.pays) * self.cost(partition))
+            again = self.planner.computed_again(segment, matters)
             for stage in dict.fromkeys((*again, *(n for n in segment.names[:-1] if n in looked_up))):
                 if not is_special(self.facts.stages[stage]):
                     yield _Move("cut", stage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 from tilesmith.cost_models.interface import CostModel
 from tilesmith.cost_models.taco2019 import arithmetic_cost
@@ -18,8 +19,7 @@ from tilesmith.scheduler.search.tile_sizes import Tiling
 from tilesmith.scheduler.search.trace import Decision, Infeasible, Rejected
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """Stages that are scheduled together: `names` in topological order, the output last. `shared` of them are in
     whatever other segment reads them, too."""
 
@@ -334,22 +334,21 @@ def segments(
     """The stages `names` as segments: one for every output, with the stages that only it reads. A stage that several
     segments read becomes an output too, unless it is one of `inlined`: that is in all of them, and inline
     there."""
-    listed = tuple(sorted(names, key={n: i for i, n in enumerate(facts.graph.stages)}.__getitem__))
-    inside = set(listed)
-    owners: dict[str, set[str]] = {}
+    inside = {*names}
+    listed = [n for n in facts.graph.stages if n in inside]
+    owners: dict[str, frozenset[str]] = {}
     for name in reversed(listed):
-        readers = {o for c in facts.graph.consumers[name] if c in inside for o in owners[c]}
-        alone = name in outputs or not readers or (len(readers) > 1 and name not in inlined)
-        owners[name] = {name} if alone else readers
-    members: dict[str, list[str]] = {}
-    shared: dict[str, set[str]] = {}
+        readers = frozenset[str]()
+        if name not in outputs:
+            readers = readers.union(*{owners[c] for c in facts.graph.consumers[name] if c in inside})
+        alone = not readers or (len(readers) > 1 and name not in inlined)
+        owners[name] = frozenset((name,)) if alone else readers
+    members: dict[str, list[str]] = {name: [] for name in listed if name in owners[name]}
     for name in listed:
-        for owner in sorted(owners[name]):
-            members.setdefault(owner, []).append(name)
-            if name in inlined:
-                shared.setdefault(owner, set()).add(name)
+        for owner in owners[name]:
+            members[owner].append(name)
     return tuple(
-        Segment(o, tuple(members[o]), frozenset(shared.get(o, ()))) for o in listed if owners[o] == {o} and o in members
+        Segment(o, tuple(found), inlined.intersection(found) if inlined else inlined) for o, found in members.items()
     )
 
 
