@@ -21,7 +21,7 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.traversal import with_regions
+from tilesmith.scheduler.ir.loop.traversal import with_blocks
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 
@@ -86,7 +86,7 @@ def _block(statements: Body, rows: Rows) -> Body:
                 left, pairs = _unchanged(left, s.buffer), _unchanged(pairs, s.buffer)
             case _:
                 left, pairs = {}, {}
-    return _rewritten(statements, found, rows)
+    return with_blocks(_rewritten(statements, found), lambda body: _block(body, rows))
 
 
 def _unchanged(found: dict[_Key, _T], stored: Buffer) -> dict[_Key, _T]:
@@ -94,7 +94,9 @@ def _unchanged(found: dict[_Key, _T], stored: Buffer) -> dict[_Key, _T]:
     return {key: at for key, at in found.items() if key[0] != stored.pointer}
 
 
-def _rewritten(statements: Body, found: _Found, rows: Rows) -> Body:
+def _rewritten(statements: Body, found: _Found) -> Body:
+    if not found.first:
+        return statements
     out: list[Statement] = []
     picked: dict[int, Define] = {}
     for n, s in enumerate(statements):
@@ -106,7 +108,7 @@ def _rewritten(statements: Body, found: _Found, rows: Rows) -> Body:
             out += made
             for k, pick in zip(neighbours, picks, strict=True):
                 picked[k] = Define(_result(statements[k]), pick)
-        out.append(picked.get(n) or with_regions(s, lambda body: _block(body, rows)))
+        out.append(picked.get(n, s))
     return tuple(out)
 
 

@@ -145,13 +145,19 @@ class _Naming:
         found = self.names.get(x.terms)
         if found is not None:
             return found + x.const
-        if not any(a.args for a, _ in x.terms):
+        for a, _ in x.terms:
+            if a.args:
+                return self._rebuilt(x)
+        return x
+
+    def _rebuilt(self, x: Index) -> Index:
+        """A sum whose parts have no names, with names for parts of these."""
+        changed = {a: [self._changed(arg) for arg in a.args] for a, _ in x.terms}
+        if all(all(map(is_, args, a.args)) for a, args in changed.items()):
             return x
         total = Index(x.const)
         for a, c in x.terms:
-            args = [self._changed(arg) for arg in a.args]
-            same = all(map(is_, args, a.args))
-            total = total + (Index(0, ((a, c),)) if same else reduce(_BUILD[a.kind], args).scaled(c))
+            total += reduce(_BUILD[a.kind], changed[a]).scaled(c) if a.args else Index(0, ((a, c),))
         return total
 
 

@@ -26,7 +26,7 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.traversal import regions, values_of, with_regions
+from tilesmith.scheduler.ir.loop.traversal import NESTING, regions, values_of, with_regions
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 
 Key = tuple[Pointer, Index, Value, int]
@@ -42,6 +42,8 @@ Rows = dict[Pointer, Buffer]
 MOST_CARRIED = 12
 """Vectors that a loop keeps from one iteration for the next, at most."""
 
+NEIGHBOURS = 3
+"""Loads that begin within a vector, at least, of which some are worth to be permutations."""
 
 SMALLEST_MOVED = 32
 """Bits of the smallest elements that are moved by a lane with one from elsewhere: of smaller ones it takes several
@@ -54,8 +56,11 @@ def every_other(body: Body) -> Body:
     of another load: most loads of such windows lie across two lines."""
 
     def block(statements: Body, rows: Rows) -> Body:
+        picks = [s for s in statements if isinstance(s, Define) and isinstance(s.op, Shuffle)]
+        if not picks:
+            return statements
         loads = _loads(statements, rows)
-        return _defined(statements, loads, _paired(statements, loads))
+        return _defined(statements, loads, _paired(picks, loads))
 
     return _everywhere(body, {}, block)
 
@@ -73,7 +78,13 @@ def carried(body: Body, line_bytes: int) -> Body:
     *Legal when* iterations follow each other, the row stays the same, and its buffer is not written in the loop."""
 
     def block(statements: Body, rows: Rows) -> Body:
-        return tuple(x for s in statements for x in (_carrying(s, rows, line_bytes) if isinstance(s, Loop) else (s,)))
+        found: list[Statement] = []
+        for s in statements:
+            if isinstance(s, Loop):
+                found += _carrying(s, rows, line_bytes)
+            else:
+                found.append(s)
+        return tuple(found)
 
     return _everywhere(body, {}, block)
 
@@ -84,7 +95,9 @@ def _everywhere(statements: Body, rows: Rows, change: Callable[[Body, Rows], Bod
     for s in statements:
         if isinstance(s, RowPointer):
             rows[s.result] = s.buffer
-        found.append(with_regions(s, lambda body: _everywhere(body, rows, change)))
+        elif isinstance(s, NESTING):
+            s = with_regions(s, lambda body: _everywhere(body, rows, change))
+        found.append(s)
     return change(tuple(found), rows)
 
 
@@ -99,7 +112,8 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
             case Loop() | PeeledLoop() | If():
                 blocks += 1
             case Define(op=Load(row=row, at=at)) if s.result.lanes > 1 and row in rows:
-                key = (row, at - at.const, replace(s.result, name=""), blocks + stores[rows[row].pointer])
+                kind = Value(s.result.type, s.result.lanes, mask_bits=s.result.mask_bits)
+                key = (row, at - at.const, kind, blocks + stores[rows[row].pointer])
                 found[key].setdefault(at.const, s)
             case _:
                 pass
@@ -131,12 +145,13 @@ def _defined(statements: Body, loads: Loads, instead: Mapping[str, Define]) -> B
     return tuple(found)
 
 
-def _paired(statements: Body, loads: Loads) -> dict[str, Define]:
-    """The permutations that pick every other element: of two vectors for both halves; of these for their neighbours."""
+def _paired(picks: Iterable[Define], loads: Loads) -> dict[str, Define]:
+    """The permutations, among those that pick lanes of two vectors, that pick every other element: of two vectors for
+    both halves; of these for their neighbours."""
     place = {d.result.name: (key, at) for key, starts in loads.items() for at, d in starts.items()}
     halves: dict[Key, dict[int, Define]] = defaultdict(dict)
-    for s in statements:
-        if isinstance(s, Define) and (found := _half(s, place)) is not None:
+    for s in picks:
+        if (found := _half(s, place)) is not None:
             halves[found[0]].setdefault(found[1], s)
     instead: dict[str, Define] = {}
     for key, starts in halves.items():
@@ -251,7 +266,7 @@ def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, 
         row, _, kind, _ = key
         near = [p for p in sorted(starts) if p <= min(starts) + kind.lanes]
         stays = row not in own and rows[row].pointer not in written
-        if stays and not kind.mask_bits and kind.lanes * kind.type.bytes >= line_bytes and len(near) >= 3:
+        if stays and not kind.mask_bits and kind.lanes * kind.type.bytes >= line_bytes and len(near) >= NEIGHBOURS:
             yield key, starts, near
 
 
@@ -272,6 +287,8 @@ def _instead(statements: Body, instead: Mapping[str, list[Define]]) -> Body:
 def _beside(loop: Loop, seen: ClampedIndex, last: Index, rows: Rows, line_bytes: int) -> Body:
     """`loop` where a vector follows, with neighbours permuted, which moves nothing; and the rest of it."""
     if loop.skip is not None or loop.parallel or any(map(regions, loop.body)):
+        return (loop,)
+    if sum(isinstance(s, Define) and isinstance(s.op, Load) for s in loop.body) <= MOST_CARRIED * NEIGHBOURS:
         return (loop,)
     found = [x for x in _neighbours(loop, rows, line_bytes) if const(x[0][2].lanes) == loop.step]
     if len(found) <= MOST_CARRIED:

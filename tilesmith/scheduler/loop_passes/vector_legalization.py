@@ -39,8 +39,8 @@ def by_registers(body: Body, register_bytes: int, most_lanes: int | None = None)
 
 class _Splitter:
     def __init__(self, register_bytes: int, most_lanes: int | None) -> None:
-        self.bytes = register_bytes
-        self.most_lanes = most_lanes
+        self.bits = 8 * register_bytes
+        self.most_lanes = most_lanes or self.bits
         self.parts: dict[str, tuple[Value, ...]] = {}
         self.scopes: list[Pieces] = []
         self.cells: set[str] = set()
@@ -84,11 +84,10 @@ class _Splitter:
 
     def _fits(self, v: Value) -> int:
         """How many lanes of such a value a register has."""
-        lanes = self.bytes * 8 // _bits(v)
-        return lanes if self.most_lanes is None else min(lanes, self.most_lanes)
+        return min(self.bits // _bits(v), self.most_lanes)
 
     def _is_wide(self, v: Value) -> bool:
-        return v.lanes > 1 and v.lanes > self._fits(v)
+        return v.lanes > 1 and (v.lanes * (v.mask_bits or v.type.bits) > self.bits or v.lanes > self.most_lanes)
 
     def _concerns(self, s: Define) -> bool:
         return self._is_wide(s.result) or any(map(self._is_wide, values_of(s.op)))

@@ -91,10 +91,9 @@ def address(o: Operands, r: Value, op: Memory) -> str:
 def _load(o: Operands, r: Value, op: ops.Load) -> str:
     if r.lanes == 1:
         text = f"{op.row}[{o.symbols.bare(op.at)}]"
-        return f"{text} != 0" if r.type == BOOL else text
-    kind = "uint" if r.type == BOOL else r.type.kind
-    text = f"LOAD({o.vector(kind, r.type.bits, r.lanes)}, {place(op.row, o.symbols.bare(op.at))})"
-    return f"{text} != 0" if r.type == BOOL else text
+    else:
+        text = f"LOAD({o.of(r.type, r.lanes)}, {place(op.row, o.symbols.bare(op.at))})"
+    return f"{text} != 0" if r.type.kind == "bool" else text
 
 
 def _clamped_load(o: Operands, r: Value, op: ops.ClampedLoad) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilesmith.scheduler.analysis.bounds_inference import param_symbol
 from tilesmith.scheduler.codegen.c.types import Symbols
-from tilesmith.scheduler.ir.index import Atom, Index
+from tilesmith.scheduler.ir.index import Atom, Index, Terms
 from tilesmith.scheduler.ir.loop.program import Let, OverflowGuard, Parameter, Statement
 
 COORDINATE = 1 << 32
@@ -70,14 +70,15 @@ class FarSymbols(Symbols):
     def text(self, x: Index) -> str:
         return self.bare(x) if x.terms else super().text(x)
 
-    def _sum(self, x: Index) -> str:
+    def _plus(self, text: str, n: int) -> str:
+        return f"ts_far_sum({text}, {n}, &far)"
+
+    def _sum(self, terms: Terms) -> str:
         out = ""
-        for atom, c in x.terms:
+        for atom, c in terms:
             piece = self._term(atom, c)
             out = f"ts_far_sum({out}, {piece}, &far)" if out else piece
-        if not out:
-            return super()._sum(x)
-        return f"ts_far_sum({out}, {x.const}, &far)" if x.const else out
+        return out
 
     def _term(self, atom: Atom, c: int) -> str:
         text = self._atom(atom)

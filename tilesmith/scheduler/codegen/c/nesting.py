@@ -141,19 +141,20 @@ def _with(text: str, at: int, value: _Pending) -> str:
 _CAST = re.compile(r"\((u\d+x\d+)\)")
 
 
+_SUMS, _PRODUCTS = frozenset("+-"), frozenset("*/")
+
+
 def _operand(text: str, before: str, after: str) -> str:
     """`text` as an operand between `before` and `after`, in parentheses where it needs them."""
-    first = not before or before.endswith(("(", ",", "( ", ", ", " = "))
-    whole = first and (not after or after[0] in "),;")
     braces = "){" in text  # their commas would part the arguments of a macro
-    if _is_primary(text) or (whole and not braces):
+    first = not braces and (not before or before.endswith(("(", ",", "( ", ", ", " = ")))
+    if (first and (not after or after[0] in "),;")) or _is_primary(text):
         return text
-    signs = _signs(text)
-    if first and not braces and signs <= {"+", "-", "*", "/"}:
-        following = after[1:2] if after[:1] == " " else ""
-        if following in ("+", "-") or (following in ("*", "/") and signs <= {"*", "/"}):
-            return text
-    if before.endswith((" + ", " - ")) and signs <= {"*", "/"} and not text.startswith("-"):
+    following = after[1:2] if first and after[:1] == " " else ""
+    if following in _SUMS and _signs(text) <= _SUMS | _PRODUCTS:
+        return text
+    product_in_sum = following in _PRODUCTS or (before.endswith((" + ", " - ")) and not text.startswith("-"))
+    if product_in_sum and _signs(text) <= _PRODUCTS:
         return text
     return f"({text})"
 

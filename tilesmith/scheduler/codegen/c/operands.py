@@ -9,7 +9,7 @@ from tilesmith.scheduler.codegen.c.lane_gathers import Form
 from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
 from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.ir.loop.values import Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 VECTORS = """\
 #define VECTOR(name, type, bytes) \\
@@ -48,13 +48,13 @@ class Operands:
 
     def of(self, t: ScalarType, lanes: int) -> str:
         """The vector type of `t`."""
-        return self.vector("uint" if t == BOOL else t.kind, t.bits, lanes)
+        return self.vector("uint" if t.kind == "bool" else t.kind, t.bits, lanes)
 
     def type_of(self, v: Value) -> str:
         """The C type of a value."""
         if v.lanes == 1:
             return scalar(v.type)
-        if v.type == BOOL:
+        if v.type.kind == "bool":
             return self.vector("int", v.mask_bits, v.lanes)
         return self.of(v.type, v.lanes)
 

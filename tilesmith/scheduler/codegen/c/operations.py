@@ -20,7 +20,7 @@ def expression(o: Operands, d: Define) -> str:
         case ops.Unary():
             return _unary(o, r, op.op, op.a)
         case ops.Binary(op=sign, a=a, b=b):
-            return _logical(o, r, sign, a, b) if r.type == BOOL else _binary(o, r, sign, a, b)
+            return _logical(o, r, sign, a, b) if r.type.kind == "bool" else _binary(o, r, sign, a, b)
         case ops.Compare():
             return _compare(o, r, op.op, op.a, op.b)
         case ops.Logical():

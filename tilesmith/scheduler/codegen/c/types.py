@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tilesmith.scheduler.ir.index import Atom, Index
+from tilesmith.scheduler.ir.index import Atom, Index, Terms
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
 _SHORT = {"bool": "b", "int": "i", "uint": "u", "float": "f"}
@@ -63,9 +63,7 @@ def _float_literal(x: float, bits: int) -> str:
         return "NAN" if bits == 32 else "(double)NAN"
     if math.isinf(x):
         return ("-" if x < 0 else "") + ("INFINITY" if bits == 32 else "(double)INFINITY")
-    text = repr(x)
-    if bits == 32:
-        text = _shortest_float32(x)
+    text = _shortest_float32(x) if bits == 32 else repr(x)
     if not any(c in text for c in ".en"):
         text += ".0"
     text += suffix
@@ -73,13 +71,18 @@ def _float_literal(x: float, bits: int) -> str:
 
 
 def _shortest_float32(x: float) -> str:
+    plain = 1e-4 <= abs(x) < 1e9 or x == 0
+    if plain and len(repr(x)) <= FLT_DIG + len("."):  # no other number of so few digits is the same in single precision
+        return repr(x)
     import numpy as np
 
-    return (
-        str(np.format_float_positional(np.float32(x), unique=True, trim="0"))
-        if 1e-4 <= abs(x) < 1e9 or x == 0
-        else (str(np.format_float_scientific(np.float32(x), unique=True, trim="0")))
-    )
+    if plain:
+        return str(np.format_float_positional(np.float32(x), unique=True, trim="0"))
+    return str(np.format_float_scientific(np.float32(x), unique=True, trim="0"))
+
+
+FLT_DIG = 6
+"""Decimal digits that single precision keeps."""
 
 
 def words(text: str) -> set[str]:
@@ -90,12 +93,16 @@ def words(text: str) -> set[str]:
 _BETWEEN_WORDS = {n: " " for n in range(128) if not (chr(n).isalnum() or chr(n) == "_")}
 
 
+def _is_negative(term: tuple[Atom, int]) -> bool:
+    return term[1] < 0
+
+
 class Symbols:
     """C text of index expressions. `names` maps the symbols of the analysis to C variables; others are their own."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
-        self._bare: dict[Index, str] = {}
+        self._sums: dict[Terms, str] = {}
 
     def text(self, x: Index) -> str:
         """`x` as an int64_t expression, in parentheses where it needs them."""
@@ -105,25 +112,24 @@ class Symbols:
 
     def bare(self, x: Index) -> str:
         """The expression of `text` without outer parentheses."""
-        found = self._bare.get(x)
-        if found is None:
-            found = self._bare[x] = self._sum(x)
-        return found
-
-    def _sum(self, x: Index) -> str:
         if not x.terms:
             return str(x.const)
-        positive = [t for t in x.terms if t[1] > 0]
-        negative = [t for t in x.terms if t[1] < 0]
+        found = self._sums.get(x.terms)
+        if found is None:
+            found = self._sums[x.terms] = self._sum(x.terms)
+        return self._plus(found, x.const) if x.const else found
+
+    def _plus(self, text: str, n: int) -> str:
+        return f"{text} + {n}" if n > 0 else f"{text} - {-n}"
+
+    def _sum(self, terms: Terms) -> str:
         out = ""
-        for atom, c in (*positive, *negative):
+        for atom, c in sorted(terms, key=_is_negative):
             piece = self._term(atom, abs(c))
             if not out:
                 out = piece if c > 0 else f"-{piece}"
             else:
                 out += f" + {piece}" if c > 0 else f" - {piece}"
-        if x.const:
-            out += f" + {x.const}" if x.const > 0 else f" - {-x.const}"
         return out
 
     def _term(self, atom: Atom, c: int) -> str:

@@ -36,7 +36,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
 DEFINITIONS = (Define, RowPointer, Let, MutableIndex, Accumulator, PeelVectors)
 """Statements that have no effect but the names that they define."""
 
-NESTING = (Loop, If)
+NESTING = (Loop, PeeledLoop, If)
 """Statements that have blocks inside."""
 
 
@@ -204,6 +204,12 @@ def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     return s
 
 
+def with_blocks(body: Body, change: Callable[[Body], Body]) -> Body:
+    """A block with the blocks right inside of it changed; itself where none is another."""
+    found = [with_regions(s, change) if isinstance(s, NESTING) else s for s in body]
+    return body if all(map(is_, found, body)) else tuple(found)
+
+
 def walk(body: Body) -> Iterator[Statement]:
     """Every statement of a block, those inside of others after them."""
     waiting = [iter(body)]
@@ -239,21 +245,25 @@ S = TypeVar("S")
 
 def with_indices(s: S, change: Callable[[Index], Index]) -> S:
     """A statement, or a part of one, with the indices changed that `indices` gives; itself where none is another."""
-    return cast("S", _with_indices(s, change))
+    kind: type = type(s)
+    if not _INDEXED[kind]:
+        return s
+    parts = list(_FIELDS[kind](s))
+    same = True
+    for n in _INDEXED[kind]:
+        part = parts[n]
+        parts[n] = change(part) if isinstance(part, Index) else _part_with_indices(part, change)
+        same = same and parts[n] is part
+    return s if same else cast("S", kind(*parts))
 
 
-def _with_indices(x: object, change: Callable[[Index], Index]) -> object:
+def _part_with_indices(x: object, change: Callable[[Index], Index]) -> object:
     if isinstance(x, Index):
         return change(x)
     if isinstance(x, tuple):
-        parts = [_with_indices(part, change) for part in x]
+        parts = [_part_with_indices(part, change) for part in x]
         return x if all(map(is_, parts, x)) else tuple(parts)
-    kind: type = type(x)
-    if not _INDEXED[kind]:
-        return x
-    parts = list(_FIELDS[kind](x))
-    changed = [_with_indices(part, change) if n in _INDEXED[kind] else part for n, part in enumerate(parts)]
-    return x if all(map(is_, changed, parts)) else kind(*changed)
+    return with_indices(x, change)
 
 
 # what is known of a class ------------------------------------------------------------
