@@ -74,6 +74,10 @@ def test_an_opencl_device_is_a_platform(service):
     answered = answer(Question(BLUR, device, "default", False, None))
     assert isinstance(answered, Answer)
     assert b"kernel void " in answered.forms["code.c"]
+    assert answered.body["misfits"] == []
+    small = answer(Question(BLUR, device | {"compute_units": 4096}, "default", False, None))
+    assert isinstance(small, Answer)
+    assert {m["rule"] for m in small.body["misfits"]} == {"work-groups"}
 
 
 def test_bodies_of_platforms_are_described_by_kind(service):

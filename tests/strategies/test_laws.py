@@ -9,6 +9,7 @@ from support.random_stencils import random_stencils
 
 from tilesmith.platforms.catalog import get
 from tilesmith.scheduler.frontends.document import document as pipelines
+from tilesmith.scheduler.pipelines import load as shipped
 from tilesmith.scheduler.rewrites.refusal import Refusal
 from tilesmith.scheduler.strategies import steps
 from tilesmith.scheduler.strategies.combinators import (
@@ -30,6 +31,7 @@ from tilesmith.scheduler.strategies.combinators import (
     try_,
 )
 from tilesmith.scheduler.strategies.costs import cost
+from tilesmith.scheduler.strategies.document import load_text
 from tilesmith.scheduler.strategies.registry import RULES, Step
 from tilesmith.scheduler.strategies.state import Budget, Context, State, begin
 from tilesmith.scheduler.strategies.text import definition_lines, schedule_lines
@@ -176,6 +178,23 @@ def test_the_cheapest_is_the_one_that_the_model_says() -> None:
     found = best(2, steps, at(output, RULES["parallel"]()))(state)
     assert isinstance(found, State)
     assert isinstance(cheapest(Fail(), Fail())(state), Refusal)
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ('{name: turn, match: "?a + ?b", result: "?b + ?a"}', "comes back to what there was before"),
+        ('{name: grow, match: "?a + ?b", result: "?a + (?b + 0)", exact: rounding}', "after 40 rounds"),
+    ],
+)
+def test_normalizing_by_a_rule_whose_result_it_matches_refuses_and_names_the_rule(rule: str, why: str) -> None:
+    name = rule[7:11]
+    read = load_text(f"strategy: s\nrules: [{rule}]\nsteps: [{{normalize: {{do: {name}, times: 40}}}}]")
+    refused = read.strategy(begin(shipped("blur"), PLATFORM))
+    assert isinstance(refused, Refusal)
+    assert refused.rule == name
+    assert refused.where in ("blur_x", "blur_y")
+    assert why in refused.why
 
 
 def test_a_strategy_ends_however_it_loops() -> None:

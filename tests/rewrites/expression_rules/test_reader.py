@@ -110,10 +110,15 @@ def test_documents() -> None:
     ("document", "message"),
     [
         ({}, "/rules: "),
-        ([{"name": "r", "match": "?a + 0"}], "/rules/0/result: Field required. [missing_key]"),
-        ([{"name": "r", "match": "?a - 0", "result": "?a", "how": 1}], "/rules/0/how: "),
+        ([{"name": "r", "match": "?a + 0"}], "/rules/0/result: The rule has no 'result'. [missing_key]"),
+        ([{"name": "r", "match": "?a - 0", "result": "?a", "how": 1}], "/rules/0/how: A rule has no 'how'."),
+        (["factor"], "/rules/0: A rule is an object."),
+        ([{"name": "r", "match": 3, "result": "?a"}], "/rules/0/match: A text is expected."),
         ([{"name": "r s", "match": "?a - 0", "result": "?a"}], "/rules/0/name: "),
-        ([{"name": "r", "match": "?a - 0", "result": "?a", "exact": "mostly"}], "/rules/0/exact: "),
+        (
+            [{"name": "r", "match": "?a - 0", "result": "?a", "exact": "mostly"}],
+            "/rules/0/exact: One of exact, rounding",
+        ),
         ([{"name": "r", "match": "?a - 0", "result": "?a"}] * 2, "/rules/1/name: Two rules are called 'r'"),
         ([{"name": "r", "match": "x" * 2000, "result": "?a"}], "/rules/0/match: "),
         ([{"name": "r", "match": "?a - 0", "result": "?a"}] * (MOST_RULES + 1), "[limit_exceeded]"),
@@ -128,6 +133,11 @@ def test_problems_of_documents(document: object, message: str) -> None:
 def test_all_rules_of_a_document_are_judged() -> None:
     with pytest.raises(DocumentError) as error:
         rules_of(
-            [{"name": "r", "match": "?a + ?b", "result": "?a - ?b"}, {"name": "s", "match": "?a +", "result": "?a"}]
+            [
+                {"name": "r", "match": "?a + ?b", "result": "?a - ?b"},
+                {"name": "s", "match": "?a +", "result": "?a"},
+                {"name": "t", "match": "?a + 1", "exact": "exactly"},
+                {"name": "u", "match": "?a + ?b", "result": "?b + ?a", "where": "?a > ?b and"},
+            ]
         )
-    assert [p.pointer for p in error.value.problems] == ["/0", "/1/match"]
+    assert [p.pointer for p in error.value.problems] == ["/0", "/1/match", "/2/result", "/2/exact", "/3/where"]

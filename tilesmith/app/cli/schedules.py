@@ -21,6 +21,7 @@ from tilesmith.app.cli.sources import load_pipeline, load_platform, load_schedul
 
 if TYPE_CHECKING:
     from tilesmith.platforms import Platform
+    from tilesmith.scheduler.codegen.opencl.device_fit import Misfit
     from tilesmith.scheduler.compiler import Options
     from tilesmith.scheduler.ir.pass_manager import Observer
     from tilesmith.scheduler.ir.pipeline.arguments import Scalar
@@ -191,6 +192,9 @@ def schedule(
 
         typer.echo("\n" + "\n".join(steps_in_lines(result.trace.steps)))
     typer.echo("\n" + to_text(result.plan).rstrip())
+    found = _misfits(result)
+    if found:
+        typer.echo("\n".join(["", f"what does not fit {result.platform.name}:", *(f"  {m}" for m in found)]))
     if len(result.candidates) > 1:
         typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))
     for file in written:
@@ -243,7 +247,17 @@ def description(result: Result) -> dict[str, Any]:
         "flags": list(result.source.flags),
         "buffers": [{"name": name, "bytes": count} for name, count in result.source.buffers],
         **_steps(result),
+        "misfits": [m.to_document() for m in _misfits(result)],
     }
+
+
+def _misfits(result: Result) -> tuple[Misfit, ...]:
+    """The kernels that do not fit, of a device that runs OpenCL."""
+    if result.platform.kind != "opencl":
+        return ()
+    from tilesmith.scheduler.codegen.opencl.device_fit import misfits
+
+    return misfits(result.plan, result.platform)
 
 
 def _steps(result: Result) -> dict[str, Any]:

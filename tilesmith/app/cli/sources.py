@@ -51,7 +51,7 @@ def load_pipeline(doc: str) -> Pipeline:
         return load_text(text, yaml=_is_yaml(doc))
     except DocumentError as error:
         in_expressions = any(p.column is not None for p in error.problems)
-        raise BadDocument(error.problems, _called(doc), _parsed(doc, text) if in_expressions else None) from None
+        raise BadDocument(error.problems, _called(doc), parsed(doc, text) if in_expressions else None) from None
 
 
 def imported(importer: Importer, source: str) -> Pipeline:
@@ -118,7 +118,7 @@ def load_schedule(path: str) -> Schedule:
 
     text = _read(path, "schedule", (), "named schedules")
     try:
-        return from_document(_parsed(path, text))
+        return from_document(parsed(path, text))
     except DocumentError as error:
         raise BadDocument(error.problems, _called(path)) from None
 
@@ -130,7 +130,7 @@ def load_text(name: str, what: str, known: Iterable[str], known_as: str) -> byte
 
 def load_document(path: str) -> Any:
     """A JSON or YAML file as data; UsageError where there is none."""
-    return _parsed(path, _read(path, "file", (), "files"))
+    return parsed(path, _read(path, "file", (), "files"))
 
 
 def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
@@ -165,7 +165,7 @@ def _is_yaml(name: str) -> bool | None:
     return True if suffix in (".yaml", ".yml") else False if suffix == ".json" else None
 
 
-def _parsed(name: str, text: bytes) -> Any:
+def parsed(name: str, text: bytes) -> Any:
     """JSON or YAML as data. Raises UsageError where it is neither."""
     try:
         return json.loads(text)

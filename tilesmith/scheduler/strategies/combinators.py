@@ -195,19 +195,24 @@ class Traversal:
 
 @dataclass(frozen=True, slots=True)
 class Normalize:
-    """A strategy until it fits nowhere, or changes nothing where it does; refuses where it still fits after so many
-    `times`."""
+    """A strategy until it fits nowhere, or changes nothing where it does; refuses, with the rule and where it was made
+    last, where it comes back to a state that it has left, or still fits after so many `times`."""
 
     step: Strategy
     times: int = MOST
 
     def __call__(self, state: State, stage: str | None = None, /) -> State | Refusal:
-        for _ in range(self.times):
+        before, most = state, 1  # a circle meets what it left some power of two rounds ago (Brent)
+        for n in range(1, self.times + 1):
             result = Once(self.step)(state)
             if isinstance(result, Refusal):
                 return state
             state = result
-        return Refusal("normalize", state.pipeline.name, f"after {self.times} rounds it fits still")
+            if _is_where(state, before):
+                return _endless(state, "it comes back to what there was before: normalize has no end with it")
+            if n == most:
+                before, most = state, 2 * most
+        return _endless(state, f"after {self.times} rounds of normalize it fits still: it may have no end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +251,18 @@ class Best:
             return found[0]
         refused = [r for r in reversed(results) if isinstance(r, Refusal)]
         return (*refused, Refusal("best", stage or state.pipeline.name, "there is nothing to choose from"))[0]
+
+
+def _is_where(state: State, before: State) -> bool:
+    """True of states with the same pipeline, schedule and decisions, however they were come to."""
+    same = state.pipeline == before.pipeline and state.schedule == before.schedule
+    return same and state.decided == before.decided
+
+
+def _endless(state: State, why: str) -> Refusal:
+    """The refusal of the step that was made last."""
+    last = state.applied[-1]
+    return Refusal(last.rule, last.where, why)
 
 
 def _by_cost(states: Iterable[State]) -> list[State]:

@@ -88,6 +88,7 @@ def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Ou
         "predicted": json.loads(forms[candidate_form(chosen, "predicted.json")]),
         "buffers": [{"name": name, "bytes": count} for name, count in source.buffers],
         "entry": source.entry,
+        "misfits": list(outcome.generated.misfits),
         "tuning": tuned.to_document(),
         "timings_ms": base["timings_ms"] | {"tune": round(1000 * tuned.seconds, 3)},
     }

@@ -110,10 +110,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The C of a schedule, and its loop nest."""
+    """The C of a schedule, its loop nest, and the kernels that do not fit the device, where it runs on one."""
 
     source: CSource
     loopnest: str
+    misfits: tuple[dict[str, str], ...] = ()
 
 
 def compact(value: object) -> str:

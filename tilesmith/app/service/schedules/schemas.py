@@ -163,6 +163,14 @@ class Step(BaseModel):
     after: list[str]
 
 
+class Misfit(BaseModel):
+    """A kernel that does not fit its device."""
+
+    kernel: str
+    rule: str = Field(description="`local memory`, `coalesced` or `work-groups`")
+    why: str
+
+
 class JobLink(BaseModel):
     """A job that was started."""
 
@@ -191,6 +199,7 @@ class Schedule(BaseModel):
     buffers: list[Buffer]
     entry: str = Field(description="The exported C function")
     steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
+    misfits: list[Misfit] = Field(default=[], description="Of an OpenCL device: kernels that do not fit it")
     tuning: dict[str, Any] | None = Field(
         default=None, description="Of a tuned schedule: the candidate that was chosen, and a sample for each"
     )

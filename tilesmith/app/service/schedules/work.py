@@ -30,6 +30,7 @@ from tilesmith.app.service.schedules.answers import (
 from tilesmith.app.service.schedules.examples import BLUR
 from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.codegen.halide import source as halide
+from tilesmith.scheduler.codegen.opencl.device_fit import misfits
 from tilesmith.scheduler.compiler import Compiled, Options, checked_and_generated, compile_pipeline, schedule_key
 from tilesmith.scheduler.errors import InternalError, TilesmithError
 from tilesmith.scheduler.frontends.document import document as documents
@@ -101,8 +102,10 @@ def generate(pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) 
     try:
         parsed = documents.load(json.loads(pipeline), limits)
         decided = schedule_document.from_document(json.loads(schedule))
-        made = checked_and_generated(parsed, decided, platforms.load(json.loads(platform)), time.perf_counter)
-        return Generated(made.source, loopnest.to_text(made.plan))
+        machine = platforms.load(json.loads(platform))
+        made = checked_and_generated(parsed, decided, machine, time.perf_counter)
+        found = tuple(m.to_document() for m in misfits(made.plan, machine))
+        return Generated(made.source, loopnest.to_text(made.plan), found)
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -162,6 +165,7 @@ def _answer(compiled: Compiled, question: Question, parse_ms: float, started: fl
         "buffers": [{"name": name, "bytes": count} for name, count in compiled.source.buffers],
         "entry": compiled.source.entry,
         **({"steps": [s.to_document() for s in compiled.trace.steps]} if compiled.trace.steps else {}),
+        "misfits": [m.to_document() for m in misfits(compiled.plan, compiled.platform)],
         "timings_ms": {name: round(ms, 3) for name, ms in timings.items()},
     }
     return Answer(

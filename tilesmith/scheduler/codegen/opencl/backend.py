@@ -27,4 +27,4 @@ class OpenClBackend(Backend):
     def emit(self, program: Program, platform: Platform) -> CSource:
         """The C of a loop program."""
         assert isinstance(platform, OpenClPlatform)
-        return emit(program, platform.device, platform.device_type)
+        return emit(program, platform)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from tilesmith.platforms import OpenClPlatform
 from tilesmith.scheduler.analysis.bounds_inference import param_symbol
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled, strides
@@ -17,9 +18,10 @@ from tilesmith.scheduler.codegen.c.prelude import (
     helpers_used,
 )
 from tilesmith.scheduler.codegen.c.types import Symbols, element, scalar
-from tilesmith.scheduler.codegen.opencl.kernels import Known, Signature, program_of, signature, text_of
+from tilesmith.scheduler.codegen.opencl.kernels import LOCAL, Known, Signature, program_of, signature, text_of
 from tilesmith.scheduler.codegen.opencl.outline import Host, HostIf, HostLoop, Kernel, outlined
 from tilesmith.scheduler.codegen.opencl.runtime import FUNCTIONS, INCLUDES, STATUS
+from tilesmith.scheduler.codegen.opencl.work_items import ALONE, shared
 from tilesmith.scheduler.ir.index import divide
 from tilesmith.scheduler.ir.loop.program import (
     Allocate,
@@ -41,21 +43,21 @@ GROUPS = 16
 """Work-groups for each compute unit that have memory of their own, at most."""
 
 
-def emit(program: Program, device: str, device_type: str) -> CSource:
-    """The C of a loop program for the device of that name, or of that type: the same bytes for the same program."""
+def emit(program: Program, platform: OpenClPlatform) -> CSource:
+    """The C of a loop program for the device of the platform's name, or of its type: the same bytes for the same
+    program."""
     entry, header_name = entry_name(program.name), f"{program.name}.h"
     header = header_of(program, entry, ABI + STATUS)
-    code = _Emitter(program, entry, header_name, device, device_type).run()
+    code = _Emitter(program, entry, header_name, platform).run()
     return CSource(code, header, header_name, entry, FLAGS + STRICT, program.estimates, libraries=("dl", "pthread"))
 
 
 class _Emitter:
-    def __init__(self, program: Program, entry: str, header_name: str, device: str, device_type: str) -> None:
+    def __init__(self, program: Program, entry: str, header_name: str, platform: OpenClPlatform) -> None:
         self.program = program
         self.entry = entry
         self.header_name = header_name
-        self.device = device
-        self.device_type = device_type
+        self.platform = platform
         self.symbols = Symbols(symbol_names(program))
         self.operands = Operands(self.symbols, True, 8, program.architecture)
         self.opening = Entry(program, entry, self.symbols, self.operands)
@@ -63,13 +65,18 @@ class _Emitter:
         self.kernels = tuple(_kernels(self.steps))
         self.known = self._known()
         self.signatures = [signature(k, self.known) for k in self.kernels]
+        self.items = [shared(k) if platform.work_items > 1 else ALONE for k in self.kernels]
+        self.functions = [(n, local) for n in range(len(self.kernels)) for local in self._memories(n)]
 
     def run(self) -> str:
-        p = self.program
+        p, device_type = self.program, self.platform.device_type
         bound_lines = self.opening.bound_lines()
         main = [*self.opening.opening(bound_lines), *self._run_lines(), "}", ""]
         text = "\n".join(used_lines([*main, *self.opening.argv_lines(), *self._release_lines()]))
-        functions = [text_of(k, s, self.known) for k, s in zip(self.kernels, self.signatures, strict=True)]
+        functions = [
+            text_of(self.kernels[n], self.signatures[n], self.known, self.items[n], local)
+            for n, local in self.functions
+        ]
         images = sum(bool(a.dims) for a in p.arguments)
         prelude = [
             f"/* {p.name}: scheduled by tilesmith with method {p.method}."
@@ -80,12 +87,12 @@ class _Emitter:
             "",
             f"enum {{ LINE = {p.line_bytes} }}; /* bytes of a cache line */",
             f"enum {{ BLOCKS = {max(images, 1)} }}; /* copies of images in use at once, at most */",
-            f"enum {{ TILESMITH_KERNELS = {len(self.kernels)}, TILESMITH_BUFFERS = {self._buffer_count()} }};",
-            f"enum {{ TILESMITH_DEVICE_TYPE = {DEVICE_TYPES[self.device_type]} }}; /* {self.device_type} */",
+            f"enum {{ TILESMITH_KERNELS = {len(self.functions)}, TILESMITH_BUFFERS = {self._buffer_count()} }};",
+            f"enum {{ TILESMITH_DEVICE_TYPE = {DEVICE_TYPES[device_type]} }}; /* {device_type} */",
             f'#define TILESMITH_OPTIONS "{OPTIONS[p.strict]}"',
-            f"static const char ts_device[] = {_string(self.device)};",
+            f"static const char ts_device[] = {_string(self.platform.device)};",
             "static const char *const ts_names[] = {",
-            *(f"    {_string(k.name)}," for k in self.kernels),
+            *(f"    {_string(self.kernels[n].name + LOCAL * local)}," for n, local in self.functions),
             "};",
             "",
             "static const char *const ts_source[] = {",
@@ -100,6 +107,12 @@ class _Emitter:
         return "\n".join([*prelude, text])
 
     # what there is ------------------------------------------------------------
+
+    def _memories(self, number: int) -> tuple[bool, ...]:
+        """The functions of a kernel: one, or one for local memory as well, where its work-groups have buffers and the
+        device has memory for them that is not global."""
+        own = len(self.signatures[number].scratches) == 1 and self.platform.work_items > 1
+        return (False, True) if own and self.platform.local_memory_dedicated else (False,)
 
     def _known(self) -> Known:
         p = self.program
@@ -244,8 +257,11 @@ class _Emitter:
                 f"const int64_t {m.buffer.pointer}_at = {s.name}_bytes;",
                 f"{s.name}_bytes += ts_block({elements}, sizeof({element(m.buffer.type)}));",
             ]
-        size = f"ts_times({s.name}_bytes, ts_most)"
-        return [*lines, f"const cl_mem {s.name} = ts_memory(call, {size}, NULL, 1);"]
+        made = f"ts_memory(call, ts_times({s.name}_bytes, ts_most), NULL, 1)"
+        users = [n for n, own in enumerate(self.signatures) if s in own.scratches]
+        if users and all((n, True) in self.functions for n in users):
+            made = f"{s.name}_bytes <= tilesmith.local_bytes ? NULL : {made}"
+        return [*lines, f"const cl_mem {s.name} = {made};"]
 
     def _allocate(self, m: Extents) -> list[str]:
         sizes, elements = strides(self.symbols, m)
@@ -254,26 +270,33 @@ class _Emitter:
 
     def _launch(self, kernel: Kernel) -> list[str]:
         number = self.kernels.index(kernel)
-        own, shared = self.signatures[number], kernel.shared
+        own, shared_loop = self.signatures[number], kernel.shared
         groups = "1"
-        if shared is not None:
-            count = self.symbols.bare(divide(shared.hi - shared.lo, shared.step.const) + 1)
+        if shared_loop is not None:
+            count = self.symbols.bare(divide(shared_loop.hi - shared_loop.lo, shared_loop.step.const) + 1)
             groups = f"ts_groups({count}, ts_most)"
-        values = list(_values(own))
-        return [
-            "",
-            *([f"/* {kernel.comment} */"] if kernel.comment else []),
-            "{",
-            f"    const ts_value values[] = {{{', '.join(values)}}};" if values else "",
-            f"    ts_launch(call, {number}, {groups}, 1, {'values' if values else 'NULL'}, {len(values)});",
-            "}",
-        ]
+        items = self.platform.work_items if self.items[number].rows else 1
+        lines = ["", *([f"/* {kernel.comment} */"] if kernel.comment else [])]
+        if (number, True) not in self.functions:
+            return [*lines, "{", *_indented(self._started(number, False, groups, items)), "}"]
+        fits = " && ".join(f"{s.name}_bytes <= tilesmith.local_bytes" for s in own.scratches)
+        inside, outside = (_indented(self._started(number, local, groups, items)) for local in (True, False))
+        return [*lines, f"if ({fits}) {{", *inside, "} else {", *outside, "}"]
+
+    def _started(self, number: int, local: bool, groups: str, items: int) -> list[str]:
+        """The launch of a kernel, with buffers of work-groups in local memory or as parts of one of the device."""
+        values = list(_values(self.signatures[number], local))
+        declared = [f"const ts_value values[] = {{{', '.join(values)}}};"] if values else []
+        given = f"{'values' if values else 'NULL'}, {len(values)}"
+        return [*declared, f"ts_launch(call, {self.functions.index((number, local))}, {groups}, {items}, {given});"]
 
 
-def _values(own: Signature) -> Iterator[str]:
+def _values(own: Signature, local: bool) -> Iterator[str]:
     """What a kernel is called with."""
-    for memory in (*(b.pointer for b in own.buffers), *(s.name for s in own.scratches)):
-        yield f"TILESMITH_VALUE(cl_mem, {memory})"
+    for b in own.buffers:
+        yield f"TILESMITH_VALUE(cl_mem, {b.pointer})"
+    for s in own.scratches:
+        yield f"{{(size_t){s.name}_bytes, NULL}}" if local else f"TILESMITH_VALUE(cl_mem, {s.name})"
     for p in own.params:
         yield f"TILESMITH_VALUE({element(p.type) if p.type.kind == 'bool' else scalar(p.type)}, {p.c_name})"
     for n in own.numbers:

@@ -11,6 +11,7 @@ from tilesmith.scheduler.codegen.opencl.operands import Operands
 from tilesmith.scheduler.codegen.opencl.outline import Kernel, names_inside
 from tilesmith.scheduler.codegen.opencl.prelude import TYPES, helpers_used
 from tilesmith.scheduler.codegen.opencl.statements import Statements
+from tilesmith.scheduler.codegen.opencl.work_items import ALONE, Shared
 from tilesmith.scheduler.ir.loop.program import Bind, Parameter, Scratch
 from tilesmith.scheduler.ir.loop.traversal import used
 from tilesmith.scheduler.ir.loop.values import Buffer
@@ -19,6 +20,10 @@ PRAGMAS = {
     "strict": "#pragma OPENCL FP_CONTRACT OFF",
     "double": "#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
 }
+
+
+LOCAL = "_local"
+"""The end of the name of a kernel whose work-groups have their buffers in local memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,15 @@ def _places(s: Scratch) -> Iterable[str]:
     return (f"{s.name}_bytes", *(f"{m.buffer.pointer}_at" for m in s.buffers))
 
 
-def text_of(kernel: Kernel, own: Signature, known: Known) -> str:
-    """The function of a kernel."""
-    printer = Statements(Operands(Symbols(known.names)), known.written, kernel.shared)
+def text_of(kernel: Kernel, own: Signature, known: Known, items: Shared = ALONE, local: bool = False) -> str:
+    """The function of a kernel, whose work-items share `items`; with `local` the one of those two whose work-groups
+    have their buffers in local memory."""
+    printer = Statements(Operands(Symbols(known.names)), known.written, kernel.shared, items, local)
     pointers = [f"{printer.pointer(b)}restrict {b.pointer}" for b in own.buffers]
-    pointers += [f"global char *{s.name}" for s in own.scratches]
+    pointers += [f"{'local' if local else 'global'} char *{s.name}" for s in own.scratches]
     values = [f"{types.element(p.type)} {p.c_name}" for p in own.params] + [f"long {n}" for n in own.numbers]
-    lines = [f"kernel void {kernel.name}({', '.join([*pointers, *values])}) {{"]
+    name = kernel.name + LOCAL * local
+    lines = [f"kernel void {name}({', '.join([*pointers, *values])}) {{"]
     return "\n".join([*lines, *printer.inner(tuple(kernel.body)), "}", ""])
 
 

@@ -77,6 +77,10 @@ class Kernel:
         """All statements, those inside of others after them."""
         return walk(tuple(self.body))
 
+    def scratches(self) -> tuple[str, ...]:
+        """The names of what its work-groups have buffers in."""
+        return tuple(dict.fromkeys(s.scratch.name for s in self.statements() if isinstance(s, Bind)))
+
 
 def outlined(body: Body) -> tuple[Host, ...]:
     """The steps of the host for the body of a program."""

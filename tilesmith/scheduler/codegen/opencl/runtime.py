@@ -56,6 +56,7 @@ typedef struct cl_event_of *cl_event;
       void (*)(cl_program, void *), void *)) \\
     F(GetProgramBuildInfo, int32_t, (cl_program, cl_device_id, uint32_t, size_t, void *, size_t *)) \\
     F(CreateKernel, cl_kernel, (cl_program, const char *, int32_t *)) \\
+    F(GetKernelWorkGroupInfo, int32_t, (cl_kernel, cl_device_id, uint32_t, size_t, void *, size_t *)) \\
     F(CreateBuffer, cl_mem, (cl_context, uint64_t, size_t, void *, int32_t *)) \\
     F(SetKernelArg, int32_t, (cl_kernel, uint32_t, size_t, const void *)) \\
     F(EnqueueNDRangeKernel, int32_t, (cl_command_queue, cl_kernel, uint32_t, const size_t *, const size_t *, \\
@@ -82,7 +83,8 @@ static struct {
 enum {
     CL_MEM_READ_WRITE = 1, CL_MEM_READ_ONLY = 4, CL_MEM_USE_HOST_PTR = 8, CL_MAP_READ = 1, CL_DEVICE_TYPE_ALL = -1,
     CL_DEVICE_TYPE = 0x1000, CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002, CL_DEVICE_SINGLE_FP_CONFIG = 0x101B,
-    CL_DEVICE_NAME = 0x102B, CL_PROGRAM_BUILD_LOG = 0x1183
+    CL_DEVICE_LOCAL_MEM_SIZE = 0x1023, CL_DEVICE_NAME = 0x102B, CL_PROGRAM_BUILD_LOG = 0x1183,
+    CL_KERNEL_WORK_GROUP_SIZE = 0x11B0
 };
 
 /* The device, and what was made for it: one call at a time has it. */
@@ -94,6 +96,7 @@ static struct {
     cl_program program;
     cl_kernel kernels[TILESMITH_KERNELS];
     uint32_t units;
+    int64_t local_bytes; /* of a work-group's local memory, at most */
 } tilesmith = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* What a call has: its status, and buffers of the device. */
@@ -191,6 +194,8 @@ INLINE int32_t ts_prepare(void) {
     if (!cl.ReleaseContext && (status = ts_find_library())) return status;
     if ((status = ts_find_device())) return status;
     cl.GetDeviceInfo(tilesmith.device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof tilesmith.units, &tilesmith.units, NULL);
+    cl.GetDeviceInfo(tilesmith.device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof tilesmith.local_bytes,
+                     &tilesmith.local_bytes, NULL);
     tilesmith.context = cl.CreateContext(NULL, 1, &tilesmith.device, NULL, NULL, &error);
     if (!error) tilesmith.queue = cl.CreateCommandQueue(tilesmith.context, tilesmith.device, 0, &error);
     const uint32_t lines = sizeof ts_source / sizeof *ts_source;
@@ -238,6 +243,10 @@ INLINE void ts_launch(ts_call *call, int kernel, int64_t groups, int64_t items,
     for (uint32_t n = 0; n < count && !error; n++)
         error = cl.SetKernelArg(tilesmith.kernels[kernel], n, values[n].size, values[n].value);
     const cl_kernel started = tilesmith.kernels[kernel];
+    size_t most = 0; /* what its registers leave: any number of work-items computes the same */
+    if (items > 1 && !cl.GetKernelWorkGroupInfo(started, tilesmith.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                                &most, NULL) && (size_t)items > most)
+        items = most > 0 ? (int64_t)most : 1;
     const size_t all = (size_t)(groups * items), each = (size_t)items;
     if (!error) error = cl.EnqueueNDRangeKernel(tilesmith.queue, started, 1, NULL, &all, &each, 0, NULL, NULL);
     call->status = ts_status(error);

@@ -9,6 +9,7 @@ from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled
 from tilesmith.scheduler.codegen.opencl import types
 from tilesmith.scheduler.codegen.opencl.operands import Operands
 from tilesmith.scheduler.codegen.opencl.operations import expression
+from tilesmith.scheduler.codegen.opencl.work_items import ALONE, Shared
 from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.ir.index import divide
 from tilesmith.scheduler.ir.loop import ops
@@ -44,16 +45,28 @@ from tilesmith.scheduler.ir.loop.program import (
 from tilesmith.scheduler.ir.loop.values import Buffer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 
+BARRIER = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
+
 
 class Statements:
     """Prints the statements of a kernel. `written` are the arguments that kernels may write, by their pointers; the
-    iterations of the loop `shared` are those of all work-groups."""
+    iterations of the loop `shared` are those of all work-groups, those of the `items` of the work-items of each. With
+    `local` the buffers of a work-group are in local memory."""
 
-    def __init__(self, operands: Operands, written: frozenset[str], shared: Loop | None) -> None:
+    def __init__(
+        self,
+        operands: Operands,
+        written: frozenset[str],
+        shared: Loop | None,
+        items: Shared = ALONE,
+        local: bool = False,
+    ) -> None:
         self.operands = operands
         self.symbols = operands.symbols
         self.written = written
         self.shared = shared
+        self.items = items
+        self.local = local
 
     def block(self, statements: Body) -> list[str]:
         """The lines of a block."""
@@ -111,7 +124,8 @@ class Statements:
     def pointer(self, b: Buffer) -> str:
         """The type of pointers into a buffer."""
         const = "const " if b.where == "argument" and b.pointer not in self.written else ""
-        return f"global {const}{types.element(b.type)} *"
+        space = "local" if self.local and b.where == "thread" else "global"
+        return f"{space} {const}{types.element(b.type)} *"
 
     # values ------------------------------------------------------------
 
@@ -170,9 +184,14 @@ class Statements:
             step = "" if s.step.const == 1 else f"{s.step.const} * "
             at, end = (f"{text(s.lo)} + {step}({x})" for x in ends)
             first, condition = at, f"{s.var} < {end}"
-        lines.append(f"for (long {s.var} = {first}; {condition}; {advanced(self.symbols, s)}) {{")
+        step = advanced(self.symbols, s)
+        together = s in self.items.rows
+        if together:
+            first, step = f"{first} + (long)get_local_id(0)", f"{s.var} += (long)get_local_size(0)"
+        lines.append(f"for (long {s.var} = {first}; {condition}; {step}) {{")
         lines += opened(self.symbols, s)
-        return [*lines, *self.inner(s.body), "}"]
+        wait = [BARRIER] if together and self.items.barriers else []
+        return [*lines, *self.inner(s.body), "}", *wait]
 
     def _peeled(self, s: PeeledLoop) -> list[str]:
         """The body once: the loop is at its first end, at the middle, and at its last end."""
@@ -197,6 +216,8 @@ class Statements:
     def _bind(self, s: Bind) -> list[str]:
         mine = f"mine_{s.scratch.name}"
         lines = [f"global char *const {mine} = {s.scratch.name} + {s.scratch.name}_bytes * (long)get_group_id(0);"]
+        if self.local:
+            lines = [f"local char *const {mine} = {s.scratch.name};"]
         for m in s.scratch.buffers:
             own = self.pointer(m.buffer)
             lines.append(f"{own}restrict const {m.buffer.pointer} = ({own})({mine} + {m.buffer.pointer}_at);")

@@ -5,19 +5,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Final, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
 from tilesmith.scheduler.errors import DocumentError, Problem
 from tilesmith.scheduler.frontends.document.diagnostics import pointer
+from tilesmith.scheduler.frontends.document.names import close_to
 from tilesmith.scheduler.frontends.document.schema import Identifier
 from tilesmith.scheduler.rewrites.expression_rules.reader import MOST_CONDITIONS, read
 from tilesmith.scheduler.rewrites.expression_rules.rule import Exactness, ExpressionRule, RuleText
 from tilesmith.scheduler.rewrites.expression_rules.verification import check
 
 MOST_RULES: Final = 32
+EXACTNESS: Final[tuple[str, ...]] = get_args(Exactness)
 
 _Text = Annotated[str, StringConstraints(max_length=1000)]
 
@@ -36,28 +40,42 @@ class RuleDocument(BaseModel):
     ] = []
 
 
-_RULES = TypeAdapter(Annotated[list[RuleDocument], Field(max_length=MOST_RULES)])
-
-
 def rules_of(document: object, where: str = "") -> tuple[ExpressionRule, ...]:
     """The rules of a document (parsed JSON), which stand at a pointer in it. Raises DocumentError with every problem:
     of the form, of the language, and where the sides of a rule have other values, which these are."""
-    try:
-        parsed = _RULES.validate_python(document)
-    except ValidationError as error:
-        raise DocumentError(tuple(_problem(d, where) for d in error.errors(include_url=False))) from None
-    problems, rules = list[Problem](), list[ExpressionRule]()
-    for n, rule in enumerate(parsed):
+    if not isinstance(document, list):
+        raise DocumentError((Problem("bad_value", where, "A list of rules is expected."),))
+    if len(document) > MOST_RULES:
+        message = f"There are {len(document)} rules, {MOST_RULES} are allowed."
+        raise DocumentError((Problem("limit_exceeded", where, message),))
+    problems, rules, names = list[Problem](), list[ExpressionRule](), set[str]()
+    for n, said in enumerate(document):
         here = f"{where}/{n}"
-        if any(rule.name == r.name for r in parsed[:n]):
-            problems.append(Problem("duplicate_name", f"{here}/name", f"Two rules are called {rule.name!r}."))
         try:
+            rule = _rule(said, here)
+            if rule.name in names:
+                problems.append(Problem("duplicate_name", f"{here}/name", f"Two rules are called {rule.name!r}."))
+            names.add(rule.name)
             rules.append(check(read(to_text(rule), here), here))
         except DocumentError as error:
-            problems += error.problems
+            problems += _as_written(error.problems, said, here)
     if problems:
         raise DocumentError(tuple(problems))
     return tuple(rules)
+
+
+def _as_written(problems: Iterable[Problem], said: object, where: str) -> Iterator[Problem]:
+    """The problems, those of a condition that stands alone at its own place: it is no list."""
+    alone = isinstance(said, Mapping) and isinstance(said.get("where"), str)
+    for p in problems:
+        yield replace(p, pointer=f"{where}/where") if alone and p.pointer == f"{where}/where/0" else p
+
+
+def _rule(document: object, where: str) -> RuleDocument:
+    try:
+        return RuleDocument.model_validate(document)
+    except ValidationError as error:
+        raise DocumentError(tuple(_problem(d, where) for d in error.errors(include_url=False))) from None
 
 
 def to_text(rule: RuleDocument) -> RuleText:
@@ -76,5 +94,23 @@ def to_document(rule: RuleText) -> dict[str, object]:
 
 
 def _problem(found: ErrorDetails, where: str) -> Problem:
-    codes = {"missing": "missing_key", "extra_forbidden": "unknown_key", "too_long": "limit_exceeded"}
-    return Problem(codes.get(found["type"], "bad_value"), where + pointer(*found["loc"]), f"{found['msg']}.")
+    at, known = where + pointer(*found["loc"]), tuple(RuleDocument.model_fields)
+    match found["type"]:
+        case "missing":
+            return Problem("missing_key", at, f"The rule has no '{found['loc'][-1]}'.")
+        case "extra_forbidden":
+            key = str(found["loc"][-1])[:64]
+            return Problem(
+                "unknown_key", at, f"A rule has no '{key}'.", close_to(key, known) or f"keys: {', '.join(known)}"
+            )
+        case "literal_error":
+            return Problem("bad_value", at, f"One of {', '.join(EXACTNESS)} is expected.")
+        case "string_type":
+            return Problem(
+                "bad_value", at, "A text is expected.", "quotes make a text of numbers and of true and false"
+            )
+        case "model_type":
+            return Problem("bad_value", at, "A rule is an object.", "such as {name: ..., match: ..., result: ...}")
+        case "too_long" | "string_too_long":
+            return Problem("limit_exceeded", at, f"{found['msg']}.")
+    return Problem("bad_value", at, f"{found['msg']}.")
