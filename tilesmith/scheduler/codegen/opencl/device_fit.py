@@ -17,7 +17,7 @@ from tilesmith.scheduler.codegen.opencl.outline import Host, HostIf, HostLoop, K
 from tilesmith.scheduler.codegen.opencl.passes import PASSES
 from tilesmith.scheduler.codegen.opencl.work_items import shared, stores
 from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.program import Body, If, Let, Loop, Program, Scratch
+from tilesmith.scheduler.ir.loop.program import Body, If, Let, Loop, PeeledLoop, Program, Scratch
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering import lower
 
@@ -124,6 +124,16 @@ def _points(body: Body, sizes: dict[str, int]) -> int:
                 _define((s,), sizes)
             case Loop():
                 count += _trips(s, sizes) * _points(s.body, {**sizes, s.var: _value(s.lo, sizes) or 0})
+            case PeeledLoop():
+                first, (start, end), last = (
+                    _value(s.lo, sizes),
+                    [_value(x, sizes) for x in s.skip],
+                    _value(s.hi, sizes),
+                )
+                if first is not None and last is not None and start is not None and end is not None:
+                    ends = max(0, last - first + 1 - (end - start))
+                    count += ends * _points(s.body, {**sizes, s.var: first})
+                count += _points(s.middle, dict(sizes))
             case If():
                 count += max(_points(s.body, dict(sizes)), _points(s.otherwise, dict(sizes)))
             case _:

@@ -70,7 +70,7 @@ def shared(kernel: Kernel) -> Shared:
 
 def _moves(row: Loop, outside: tuple[Statement, ...]) -> bool:
     """True of a row that begins elsewhere each time: another work-item may come to an element that one has stored."""
-    around = {name for s in outside for name in (*defined(s), *_of_loop(s))}
+    around = {name for s in outside for name in (*defined(s), *defined_inside(s))}
     indices = (row.lo, *(s.index for s in walk(row.body) if isinstance(s, Store)))
     return any(not around.isdisjoint(index.symbols()) for index in indices)
 
@@ -100,7 +100,7 @@ def _is_row(loop: Loop, buffers: Mapping[str, str]) -> bool:
     stores = [s for s in inside if isinstance(s, Store)]
     if not stores or any(isinstance(s, STORES) and not isinstance(s, Store) for s in inside):
         return False
-    own = {*defined_inside(loop), *(name for s in inside for name in (*defined(s), *_of_loop(s)))}
+    own = {*defined_inside(loop), *(name for s in inside for name in (*defined(s), *defined_inside(s)))}
     if any(name is not None and name not in own for name in map(assigned, inside)):
         return False
     varying = _varying(loop, inside)
@@ -135,12 +135,8 @@ def _varying(loop: Loop, inside: tuple[Statement, ...]) -> set[str]:
     found = set(defined_inside(loop))
     for s in inside:
         if isinstance(s, Accumulator | MutableIndex) or not found.isdisjoint(used(s)):
-            found.update((*defined(s), *_of_loop(s)))
+            found.update((*defined(s), *defined_inside(s)))
     return found
-
-
-def _of_loop(s: Statement) -> tuple[str, ...]:
-    return defined_inside(s) if isinstance(s, Loop) else ()
 
 
 def _buffers(statements: tuple[Statement, ...]) -> dict[str, str]:
