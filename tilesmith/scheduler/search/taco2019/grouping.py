@@ -338,11 +338,11 @@ def segments(
     listed = [n for n in facts.graph.stages if n in inside]
     owners: dict[str, frozenset[str]] = {}
     for name in reversed(listed):
-        readers = frozenset[str]()
-        if name not in outputs:
-            readers = readers.union(*{owners[c] for c in facts.graph.consumers[name] if c in inside})
-        alone = not readers or (len(readers) > 1 and name not in inlined)
-        owners[name] = frozenset((name,)) if alone else readers
+        owners[name] = frozenset((name,))
+        readers = {owners[c] for c in facts.graph.consumers[name] if c in inside} if name not in outputs else ()
+        if readers:
+            found = frozenset(o for of in readers for o in of) if len(readers) > 1 else next(iter(readers))
+            owners[name] = found if len(found) == 1 or name in inlined else owners[name]
     members: dict[str, list[str]] = {name: [] for name in listed if name in owners[name]}
     for name in listed:
         for owner in owners[name]:

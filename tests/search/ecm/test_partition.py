@@ -1,0 +1,77 @@
+"""Prices of partitions: of those that cost too much only the groups that tell so are looked at."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from support.machines import machine
+from support.small_pipelines import pyramid
+
+from tilesmith.cost_models import Ecm
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search.ecm.group_candidates import Planner
+from tilesmith.scheduler.search.ecm.loop_structures import KINDS
+from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
+from tilesmith.scheduler.search.taco2019.grouping import segments
+
+
+def search_of(pipeline: Pipeline) -> tuple[PartitionSearch, Partition]:
+    """A search of the pipeline, and the partition with every stage at root."""
+    facts = gather(normalise(pipeline))
+    search = PartitionSearch(facts, Planner(facts, machine(), Ecm(), False, lambda: False))
+    return search, search.settled(Partition(frozenset(facts.graph.stages)))
+
+
+def test_a_partition_within_the_limit_costs_what_its_groups_do() -> None:
+    search, roots = search_of(pyramid())
+    whole = search.cost(roots)
+    assert whole == sum(search.planner.cost(s) for s in search.segments(roots))
+    assert search.cost(roots, whole) == whole
+    assert search.cost(roots, 0.99 * whole) == inf
+
+
+def test_of_a_partition_that_costs_too_much_few_groups_are_sketched() -> None:
+    search, roots = search_of(pyramid())
+    listed = search.segments(roots)
+    assert search.cost(roots, 0.1) == inf
+    sketched = search.planner.sketches.keys()
+    stages = search.facts.stages
+    assert len(sketched) == 1
+    assert max(listed, key=lambda s: stages[s.output].root_points).output in {s.output for s in sketched}
+
+
+def test_a_group_is_sketched_in_the_kinds_that_led_when_it_was_first_asked_for() -> None:
+    """Whether it was worked out then or not: what is found does not depend on what was cheap to rule out."""
+    search, roots = search_of(pipelines.load("harris"))
+    forced = search.settled(Partition(search.forced))
+    assert search.cost(roots) > 0
+    planner = search.planner
+    planner.cost_of_all(search.segments(forced), -1.0)
+    planned = planner.planned
+    planner.kinds = KINDS[:1]
+    found = [planner.cost(s) for s in search.segments(forced)]
+    fresh, _ = search_of(pipelines.load("harris"))
+    assert found == [fresh.planner.cost(s) for s in fresh.segments(forced)]
+    assert planner.planned == planned
+
+
+@pytest.mark.parametrize("name", ["local_laplacian", "lens_blur", "camera_pipe"])
+def test_segments_have_every_stage_and_repeat_only_shared_ones(name: str) -> None:
+    facts = gather(normalise(pipelines.load(name)))
+    order = {n: k for k, n in enumerate(facts.graph.stages)}
+    outputs = {*facts.graph.outputs, *facts.graph.stages[::3]}
+    inlined = frozenset(facts.graph.stages[1::7]) - outputs
+    found = segments(facts, facts.graph.stages, outputs, inlined)
+    names = [n for s in found for n in s.names]
+    assert set(names) == set(facts.graph.stages)
+    assert {n for n in names if names.count(n) > 1} <= inlined
+    assert [order[s.output] for s in found] == sorted(order[s.output] for s in found)
+    for s in found:
+        assert s.names[-1] == s.output
+        assert list(s.names) == sorted(s.names, key=order.__getitem__)
+        assert s.shared == inlined.intersection(s.names)
+        assert all(s.names.count(c) for n in s.names[:-1] if n not in inlined for c in facts.graph.consumers[n])
