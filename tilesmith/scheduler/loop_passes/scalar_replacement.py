@@ -25,7 +25,7 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.traversal import NESTING, values_of, with_regions
+from tilesmith.scheduler.ir.loop.traversal import NESTING, block_of, values_of, with_regions
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 
 Key = tuple[Pointer, Index, Value, int]
@@ -83,7 +83,7 @@ def carried(body: Body, line_bytes: int) -> Body:
                 found += _carrying(s, rows, line_bytes)
             else:
                 found.append(s)
-        return tuple(found)
+        return block_of(found, statements)
 
     return _everywhere(body, {}, block)
 
@@ -97,7 +97,7 @@ def _everywhere(statements: Body, rows: Rows, change: Callable[[Body, Rows], Bod
         elif isinstance(s, NESTING):
             s = with_regions(s, lambda body: _everywhere(body, rows, change))
         found.append(s)
-    return change(tuple(found), rows)
+    return change(block_of(found, statements), rows)
 
 
 def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
