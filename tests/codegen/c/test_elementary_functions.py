@@ -18,7 +18,7 @@ from tilesmith.scheduler.codegen.c import neon
 from tilesmith.scheduler.codegen.c.emitter import FLAGS as FLAGS_OF_FILES
 from tilesmith.scheduler.codegen.c.emitter import RELAXED
 from tilesmith.scheduler.codegen.c.operands import Operands
-from tilesmith.scheduler.codegen.c.types import Symbols
+from tilesmith.scheduler.codegen.c.types import Symbols, words
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -183,7 +183,7 @@ def test_functions_of_aarch64(compiler: str, tmp_path: Path) -> None:
         function = "pow" if "**" in name else name.partition("(")[0]
         more = ", b" if "b(" in name else f", {operands.numbers(FLOAT32, 4)}" if function == "exp" else ""
         texts.append(f"        case {n}: r = {operands.function(function, FLOAT32, 4)}(a{more}); break;\n")
-    text = PROGRAM.format(declarations=operands.declarations(PROGRAM + "".join(texts)), cases="".join(texts))
+    text = PROGRAM.format(declarations=operands.declarations(words(PROGRAM + "".join(texts))), cases="".join(texts))
     program = linked(HEAD + text, compiler, tmp_path)
     for n, (name, case) in enumerate(named.items()):
         both = [c[: len(c) // 4 * 4] for c in columns_of(case, "b(" in name)]
@@ -206,7 +206,7 @@ def test_conversions_of_aarch64(compiler: str, tmp_path: Path) -> None:
             f"    const f64x2 b_{t.name} = {operands.function('to_f64', t, 2)}(a_{t.name});\n"
             f"    if (b_{t.name}[0] != a_{t.name}[0] || b_{t.name}[1] != a_{t.name}[1]) return 1;\n"
         )
-    text = f"{operands.declarations(''.join(texts))}\nint main(void) {{\n{''.join(texts)}    return 0;\n}}\n"
+    text = f"{operands.declarations(words(''.join(texts)))}\nint main(void) {{\n{''.join(texts)}    return 0;\n}}\n"
     assert text.count(f"#if defined {neon.MACRO} && ") == 3, "not an instruction"
     run(*linked(HEAD + text, compiler, tmp_path))
 

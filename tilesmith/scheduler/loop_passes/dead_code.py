@@ -11,6 +11,7 @@ from tilesmith.scheduler.ir.loop.traversal import (
     DEFINITIONS,
     NESTING,
     assigned,
+    block_of,
     defined,
     regions,
     used,
@@ -66,8 +67,9 @@ def _scan(statements: Body, needs: dict[str, list[str]], roots: list[str]) -> No
             needs.setdefault(s.seen.name, []).extend(name for x in ends for name in x.symbols())
         else:
             roots += used(s)
-        for region in regions(s):
-            _scan(region, needs, roots)
+        if isinstance(s, NESTING):
+            for region in regions(s):
+                _scan(region, needs, roots)
 
 
 def _keep(statements: Body, alive: set[str]) -> Body:
@@ -85,4 +87,4 @@ def _keep(statements: Body, alive: set[str]) -> Body:
         elif (target := assigned(s)) is not None and target not in alive:
             continue
         kept.append(s)
-    return tuple(kept)
+    return block_of(kept, statements)

@@ -13,6 +13,7 @@ from operator import is_
 from tilesmith.scheduler.ir.index import Index, Terms, divide, maximum, minimum, modulo, multiply, sym
 from tilesmith.scheduler.ir.loop.program import Body, Let, MutableIndex, Program, Statement
 from tilesmith.scheduler.ir.loop.traversal import (
+    NESTING,
     defined,
     defined_inside,
     indices,
@@ -39,10 +40,12 @@ def named_indices(program: Program) -> Program:
 @dataclass(slots=True)
 class _Block:
     """A block that is the innermost one to define a part of some sums, which are told by their terms: how often each is
-    used, and those that a statement is the first to use, by its number: parts ahead of what they are parts of."""
+    used, and those that a statement is the first to use, by its number: parts ahead of what they are parts of.
+    `concerned` are the statements of the block that use sums, wherever these belong."""
 
     uses: Counter[Terms] = field(default_factory=Counter)
     first: dict[int, list[Terms]] = field(default_factory=dict)
+    concerned: set[int] = field(default_factory=set)
     statement: int = 0  # the one whose sums are counted
 
     def wanted(self) -> set[Terms]:
@@ -77,17 +80,18 @@ class _Naming:
         for n, s in enumerate(body):
             here.statement = n
             for x in indices(s):
-                self._count_index(x, blocks)
-            for region in regions(s):
-                self._count(region, blocks, defined_inside(s))
+                if not x.is_short:
+                    here.concerned.add(n)
+                    self._count_index(x, blocks)
+            if isinstance(s, NESTING):
+                for region in regions(s):
+                    self._count(region, blocks, defined_inside(s))
             for name in defined(s):
                 self.level[name] = len(outer)
             if isinstance(s, MutableIndex):
                 self.changing.add(s.name)
 
     def _count_index(self, x: Index, blocks: Sequence[_Block]) -> None:
-        if x.is_short:
-            return
         symbols = x.symbols()
         home = None
         if self.changing.isdisjoint(symbols):
@@ -98,7 +102,8 @@ class _Naming:
                 return  # what it consists of is counted
         for atom, _ in x.terms:
             for arg in atom.args:
-                self._count_index(arg, blocks)
+                if not arg.is_short:
+                    self._count_index(arg, blocks)
         if home is not None:
             home.first.setdefault(home.statement, []).append(x.terms)
 
@@ -121,7 +126,8 @@ class _Naming:
                     wanted.discard(found)
                     late.discard(found)
                     out.append(self._definition(found))
-            out.append(with_regions(with_indices(s, self._changed), self._named))
+            changed = with_indices(s, self._changed) if n in block.concerned else s
+            out.append(with_regions(changed, self._named) if isinstance(s, NESTING) else changed)
         self.names = outer
         return tuple(out)
 

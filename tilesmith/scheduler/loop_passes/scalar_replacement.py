@@ -26,7 +26,7 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.traversal import NESTING, regions, values_of, with_regions
+from tilesmith.scheduler.ir.loop.traversal import NESTING, block_of, regions, values_of, with_regions
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 
 Key = tuple[Pointer, Index, Value, int]
@@ -84,7 +84,7 @@ def carried(body: Body, line_bytes: int) -> Body:
                 found += _carrying(s, rows, line_bytes)
             else:
                 found.append(s)
-        return tuple(found)
+        return block_of(found, statements)
 
     return _everywhere(body, {}, block)
 
@@ -98,7 +98,7 @@ def _everywhere(statements: Body, rows: Rows, change: Callable[[Body, Rows], Bod
         elif isinstance(s, NESTING):
             s = with_regions(s, lambda body: _everywhere(body, rows, change))
         found.append(s)
-    return change(tuple(found), rows)
+    return change(block_of(found, statements), rows)
 
 
 def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:

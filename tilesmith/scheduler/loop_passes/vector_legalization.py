@@ -62,8 +62,11 @@ class _Splitter:
                 (at,) = lookup.at
                 parts = self._pieces(at, s.result.lanes // at.type.bytes, at.type.bytes)  # each as long as the bytes
                 self.out.append(Define(s.result, replace(lookup, at=parts)))
-            case Define() if self._concerns(s):
-                self._define(s)
+            case Define():
+                if self._concerns(s):
+                    self._define(s)
+                else:
+                    self.out.append(s)
             case Store() | StreamLine() if self._is_wide(s.value):
                 self._store(s)
             case Scatter() if any(map(self._is_wide, (s.value, *_lane_vectors(s)))):

@@ -17,7 +17,7 @@ from tilesmith.scheduler.codegen.c.prelude import (
     helpers_used,
 )
 from tilesmith.scheduler.codegen.c.statements import Statements
-from tilesmith.scheduler.codegen.c.types import Symbols, element
+from tilesmith.scheduler.codegen.c.types import Symbols, element, words
 from tilesmith.scheduler.codegen.c.wide_integers import for_architecture
 from tilesmith.scheduler.ir.loop.program import Argument, Define, Program
 from tilesmith.scheduler.ir.loop.traversal import used, walk
@@ -104,7 +104,8 @@ class _Emitter:
 
     def support(self) -> str:
         """The part of the header that is the C file's own: what its text needs."""
-        declared = self.operands.declarations(self.text)
+        mentioned = words(self.text)
+        declared = self.operands.declarations(mentioned)
         parts = [
             f"\n#ifdef {SUPPORT} /* for {self.program.name}.c */",
             INCLUDES.rstrip(),
@@ -112,7 +113,7 @@ class _Emitter:
             f"enum {{ LINE = {self.program.line_bytes} }}; /* bytes of a cache line */",
             f"enum {{ BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
             "",
-            helpers_used("\n".join([declared, self.text])),
+            helpers_used(mentioned | words(declared)),
             f"{declared}\n#endif\n",
         ]
         return self._finished("\n".join(parts))

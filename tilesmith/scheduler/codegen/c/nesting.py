@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 WIDTH = 120
 """Columns of a line of C."""
@@ -14,8 +14,7 @@ _PROMOTED = ("int8_t", "uint8_t", "int16_t", "uint16_t")
 """Types whose arithmetic is of type int."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     """A definition that waits for its use."""
 
     name: str
@@ -48,7 +47,7 @@ class Nesting:
         if name not in self.single or warned:
             return [*self.flush(), one.line]
         if c_type in _PROMOTED and not _is_primary(text) and not text.startswith(f"({c_type})"):
-            one = replace(one, text=f"({c_type})({text})")
+            one = _Pending(name, c_type, f"({c_type})({text})")
         self._pending.append(one)
         return []
 

@@ -67,11 +67,12 @@ class Operands:
         """The constants that `exp` computes vectors of `t` with."""
         return self.kept.get(lanes) or f"{self.function('exp_numbers', t, lanes)}({int(keep)})"
 
-    def declarations(self, text: str) -> str:
-        """Declarations of the vector types that the functions of vectors and `text` mention, and these functions."""
+    def declarations(self, mentioned: set[str]) -> str:
+        """Declarations of the vector types that the functions of vectors and the text of words `mentioned` mention, and
+        these functions."""
         functions = self.functions.text()
         gathers = [form.definition(name) for form, name in self.gathers.items()]
-        mentioned = words("\n".join([text, *functions, *gathers]))
+        mentioned = mentioned | words("\n".join([*functions, *gathers]))
         lines = []
         for kind, bits, lanes in sorted(self.types):
             t = {"int": f"int{bits}_t", "uint": f"uint{bits}_t", "float": "float" if bits == 32 else "double"}[kind]

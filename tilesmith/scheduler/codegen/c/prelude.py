@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from tilesmith.scheduler.codegen.c.types import words
 
@@ -397,14 +398,18 @@ INLINE uint32_t ts_mix(uint32_t h, uint32_t a) {
 HELPERS: dict[str, str] = {**_runtime(), **_integer_helpers(), **_OTHER_HELPERS}
 
 
-def helpers_used(code: str) -> str:
-    """The helper functions that `code` needs, each after those that it calls."""
+@cache
+def _words_of(helper: str) -> set[str]:
+    return words(HELPERS[helper])
+
+
+def helpers_used(called: set[str]) -> str:
+    """The helper functions that code of words `called` needs, each after those that it calls."""
     needed: list[str] = []
-    called = words(code)
     for name, text in reversed(HELPERS.items()):
         if name in called and text not in needed:
             needed.append(text)
-            called |= words(text)
+            called = called | _words_of(name)
     return "\n".join(reversed(needed))
 
 

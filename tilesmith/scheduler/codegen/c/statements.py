@@ -425,11 +425,10 @@ def apart(a: Index, b: Index) -> Index | None:
         for shared in one.args if times == -back else ():
             if shared in other.args:
                 x, y = (p.args[p.args[0] == shared] for p in (one, other))
-                steps = x - y
-                if steps.terms:
+                if x.terms != y.terms:
                     return None
                 rest = Index(total.const, tuple([t for t in total.terms if t[0] not in (one, other)]))
-                total = rest + shared.scaled(times * steps.const)
+                total = rest + shared.scaled(times * (x.const - y.const))
                 break
     return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
 

@@ -7,6 +7,7 @@ See `c_elementary` for elementary functions and conversions, `c_memory` for load
 from __future__ import annotations
 
 import re
+from functools import cache
 from string import Template
 
 from tilesmith.scheduler.codegen.c import (
@@ -139,6 +140,7 @@ class Functions:
         )
 
 
+@cache
 def _defined(name: str, t: ScalarType, lanes: int, doubles: int, architecture: str) -> str:
     text = _ORDER[name][0]
     words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *FLOAT_FUNCTIONS, *_ORDER)}

@@ -17,7 +17,7 @@ from tilesmith.scheduler.codegen.c.prelude import (
     entry_name,
     helpers_used,
 )
-from tilesmith.scheduler.codegen.c.types import Symbols, element, scalar
+from tilesmith.scheduler.codegen.c.types import Symbols, element, scalar, words
 from tilesmith.scheduler.codegen.opencl.kernels import LOCAL, Known, Signature, program_of, signature, text_of
 from tilesmith.scheduler.codegen.opencl.outline import Host, HostIf, HostLoop, Kernel, outlined
 from tilesmith.scheduler.codegen.opencl.runtime import FUNCTIONS, INCLUDES, STATUS
@@ -99,9 +99,9 @@ class _Emitter:
             *(f"    {_string(line)}," for line in program_of(functions, p.strict).splitlines(keepends=True)),
             "};",
             "",
-            helpers_used(FUNCTIONS + text),
+            helpers_used(words(FUNCTIONS + text)),
             FUNCTIONS,
-            self.operands.declarations(text),
+            self.operands.declarations(words(text)),
             "",
         ]
         return "\n".join([*prelude, text])

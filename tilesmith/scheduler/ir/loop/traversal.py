@@ -127,7 +127,7 @@ def names_of(o: Named) -> tuple[str, ...]:
         return o.symbols()
     if isinstance(o, Value):
         return (o.name,) if o.name else ()
-    return (str(o),)
+    return (o,)
 
 
 def defined(s: Statement) -> tuple[str, ...]:
@@ -206,8 +206,12 @@ def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
 
 def with_blocks(body: Body, change: Callable[[Body], Body]) -> Body:
     """A block with the blocks right inside of it changed; itself where none is another."""
-    found = [with_regions(s, change) if isinstance(s, NESTING) else s for s in body]
-    return body if all(map(is_, found, body)) else tuple(found)
+    return block_of([with_regions(s, change) if isinstance(s, NESTING) else s for s in body], body)
+
+
+def block_of(statements: Sequence[Statement], body: Body) -> Body:
+    """Statements as a block: `body` itself where they are those of it."""
+    return body if len(statements) == len(body) and all(map(is_, statements, body)) else tuple(statements)
 
 
 def walk(body: Body) -> Iterator[Statement]:
@@ -305,11 +309,16 @@ _HOLDERS = (*_PLAIN, Lane, LaneOffset, Buffer, Extents, ClampedIndex)
 def _operand_reader(kind: type) -> Callable[[Any], Sequence[Named]]:
     if kind is CopyOut:
         return _operands_of_copy
-    hints = {
-        name: hint for name, hint in get_type_hints(kind).items() if name not in (*_REGIONS, *_DEFINED) and _holds(hint)
-    }
+    hints = _holding(kind)
     get = _getter(hints)
     return get if _PLAIN.issuperset(hints.values()) else lambda x: operands(get(x))
+
+
+def _holding(kind: type) -> dict[str, object]:
+    """The fields of a class whose types hold operands, with these types. A buffer is its pointer."""
+    hints = get_type_hints(kind).items()
+    held = [(name, hint) for name, hint in hints if name not in (*_REGIONS, *_DEFINED) and _holds(hint)]
+    return dict((f"{name}.pointer", Pointer) if hint is Buffer else (name, hint) for name, hint in held)
 
 
 def _operands_of_copy(s: CopyOut) -> list[Named]:
