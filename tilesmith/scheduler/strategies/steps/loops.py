@@ -167,7 +167,7 @@ def stream(state: State, stage: str, past_caches: Flag = True) -> State | str:
 
 @rule("prefetch", Example("blur", "[{at: {stage: blur_y, do: [vectorize, {prefetch: {bytes: 4096}}]}}]"))
 def prefetch(state: State, stage: str, bytes: Bytes) -> State | str:
-    """What a loop over vectors reads of inputs and of other nests, asked for so many bytes ahead along the row.
+    """Software prefetch: elements of inputs and of other nests that a loop over vectors reads, so many bytes ahead.
 
         load g[x..x+7]     ->   prefetch g[x + ahead]; load g[x..x+7]
 
