@@ -28,7 +28,7 @@ from tilesmith.scheduler.ir.pipeline.arguments import Image
 PLUGIN = Path(__file__).with_name("caches.c")
 PLUGIN_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")
 PROCESSORS = {"aarch64": "max,sve=off", "arm": "max"}
-"""What is emulated, by the architecture of a platform."""
+"""The processor that is emulated, by the architecture of a platform."""
 TIMEOUT_S = 400.0
 ARCHITECTURE = "aarch64"
 """The architecture whose instructions `caches.c` tells apart."""

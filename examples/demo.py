@@ -1,4 +1,4 @@
-"""What `make run` shows: a photograph through a pipeline, by way of the service.
+"""The demonstration of `make run`: a photograph through a pipeline, by way of the service.
 
 Starts the service on its defaults, asks it for a schedule of harris for this machine, shows schedule and C, has
 it compiled and run on a photograph, writes the picture, and leaves the service running until Ctrl-C.

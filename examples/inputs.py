@@ -20,7 +20,7 @@ Array = np.ndarray
 
 LAYERS, CHANNELS = 20, 64
 NEAR, FAR = 26, 8
-"""How far things lie apart in the two images of a stereo pair, in pixels: lens_blur focuses on 26 by default."""
+"""Disparity of the two images of a stereo pair, in pixels: lens_blur focuses on 26 by default."""
 
 
 def twelve_bits(photo: Array) -> Array:

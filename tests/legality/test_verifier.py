@@ -176,7 +176,7 @@ def test_what_lives_for_a_vector_beside_registers_is_read_by_shifts_and_has_no_u
         ({"unroll": ("y", "y")}, "unrolled twice"),
         ({"tiles": (Tile("x", None), Tile("y", 64)), "unroll": ("y",)}, "more than 32 iterations"),
         ({"tiles": (Tile("x", None), Tile("y", 4)), "unroll": ("y",)}, "'y.inner' is unrolled"),
-        ({"stream": True, "vector": None}, "past the caches"),
+        ({"stream": True, "vector": None}, "streaming stores"),
         ({"stream": True, "vector": Vector("y", 16), "loops": ("y.inner", "x.inner", *LOOPS[2:])}, "not fastest"),
         ({"prefetch": -1}, "bytes ahead"),
         ({"placements": ()}, "'blur_x': no group has it"),

@@ -67,7 +67,7 @@ class Taco2019:
         return Breakdown(self.name, self.unit, stages)
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
-        """The same, all of it together."""
+        """The cost of a group, all of it together."""
         return self.price(counts, platform).total
 
     def _stage(self, s: StageCounts, group: str, platform: Platform) -> StageCost:

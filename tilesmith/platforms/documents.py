@@ -82,7 +82,7 @@ def _refused(code: str, message: str) -> PlatformError:
 
 
 def _follows_from_another(detail: ErrorDetails, details: list[ErrorDetails]) -> bool:
-    """Whether a tuple is called too short only because its items are wrong themselves."""
+    """True where a tuple is called too short only because its items are wrong themselves."""
     at = detail["loc"]
     return detail["type"] == "too_short" and any(len(d["loc"]) > len(at) and d["loc"][: len(at)] == at for d in details)
 

@@ -33,7 +33,7 @@ Clock = Callable[[], float]
 
 
 class Strategy(Protocol):
-    """What may decide instead of a method: a `StrategyDocument` of `tilesmith.scheduler.strategies.document`. Who has
+    """A decider in the place of a method: a `StrategyDocument` of `tilesmith.scheduler.strategies.document`. Who has
     none does not load the package, which takes a tenth of starting up."""
 
     def to_document(self) -> dict[str, Any]:

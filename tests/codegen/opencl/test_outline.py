@@ -1,4 +1,4 @@
-"""What of a program the host does, and what it starts kernels for."""
+"""Kernel outlining: the steps of the host, and the kernels that it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same document gives the same pipeline and the same errors, whatever the hash seed."""
+"""Equal documents give equal pipelines and the same errors, whatever the hash seed."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def test_what_is_otherwise_is_said() -> None:
         ({"parallel": None}, "b threads over nothing"),
         ({"vector": Vector("x", 16)}, "b 16 lanes along x"),
         ({"unroll": ("y",)}, "b unrolled in y"),
-        ({"stream": True}, "b written past the caches"),
-        ({"prefetch": 64}, "b asks for 64 bytes ahead"),
+        ({"stream": True}, "b written by streaming stores"),
+        ({"prefetch": 64}, "b prefetches 64 bytes ahead"),
     ):
         assert differences(_schedule(**changed), _schedule()) == (words,)
 

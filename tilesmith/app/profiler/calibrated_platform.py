@@ -22,7 +22,7 @@ UNSURE = 0.15
 IMPLAUSIBLE = 20.0
 """Nor is one that is so many times, or one part in so many of, what was known of it before."""
 BUSY = 0.2
-"""Of one core: what other programs may use before a calibration is said to be disturbed."""
+"""The part of one core that other programs may use before a calibration is said to be disturbed."""
 
 _CONVERSIONS = {
     "i8": ("i8.narrow",),

@@ -1,4 +1,4 @@
-"""What programs that start kernels need of the system: OpenCL's loader and drivers, a linker, the devices' files.
+"""Needs of programs that start kernels: OpenCL's loader and drivers, a linker, the devices' files.
 
 A driver is the system's, or PoCL of the extra `opencl`, whose loader and driver lie in the package of pyopencl.
 """

@@ -180,7 +180,7 @@ class _Job:
         return _answer(done)
 
     def of_devices(self, library: BuiltLibrary, threads: int) -> dict[str, str]:
-        """What code that starts kernels finds its device by; nothing for other code."""
+        """The environment that code that starts kernels finds its device by; nothing for other code."""
         return devices.environment(self.folder, threads) if library.starts_kernels else {}
 
     def confinement(self, library: BuiltLibrary) -> Confinement:

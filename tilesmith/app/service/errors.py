@@ -193,11 +193,13 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
         if place[:1] == ["body"]:
             place = place[1:]
         pointer = "".join("/" + p.replace("~", "~0").replace("/", "~1") for p in place)
-        message, hint = str(e["msg"]), None
+        code, message, hint = str(e["type"]), str(e["msg"]), None
+        if code == "value_error":  # a rule of ours, in our words
+            code, message = "bad_value", message.removeprefix("Value error, ")
         if e["type"] == "extra_forbidden":
             message, known = f"there is no field {place[-1][:100]!r}", _fields_at(model, place[:-1])
             hint = close_to(place[-1], known) or (f"there are: {', '.join(known)}" if known else None)
-        problems.append(Problem(str(e["type"]), pointer[:500], message[:500], hint))
+        problems.append(Problem(code, pointer[:500], message[:500], hint))
     return ApiError("bad_request", "the request is not of the documented form", problems)
 
 

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+from typing import Literal, TextIO
 
 import structlog
 from structlog.typing import Processor
+
+
+class _StandardError(logging.StreamHandler[TextIO]):
+    """A handler that writes to standard error as it is when a line comes: one that was put in its place for a while may
+    be closed before the last thread has ended."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:
+        """Standard error."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        raise AttributeError("the stream is standard error")
 
 
 def configure(form: Literal["auto", "json", "console"] = "auto", level: str = "info") -> None:
@@ -35,7 +52,7 @@ def configure(form: Literal["auto", "json", "console"] = "auto", level: str = "i
         )
     else:
         last += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _StandardError()
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last))
     root = logging.getLogger()
     root.handlers[:] = [handler]

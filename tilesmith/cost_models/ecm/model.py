@@ -82,7 +82,7 @@ class Ecm:
         return Breakdown(self.name, self.unit, (*stages[:-1], ended))
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
-        """The same, all of it together."""
+        """The time of a group, all of it together."""
         found, start = self._priced(counts, machine_of(platform), platform.threads)
         return sum((sum(terms, 0.0) for terms in found), 0.0) + start
 
@@ -116,7 +116,7 @@ def _share(work: GroupWork, threads: int) -> Amount:
 def _terms(
     works: list[Work], steps: list[Step], group: GroupWork, m: Machine, share: Amount
 ) -> list[tuple[Amount, ...]]:
-    """Of every stage the time in the core, and what each level adds to it."""
+    """The time of every stage in the core, and what each level adds to it."""
     times = [_times(w, works) for w in works]
     core = [amount * share for amount in _in_core(works, steps, times, group.chain, m)]
     lines = _lines(works, times, group, m)

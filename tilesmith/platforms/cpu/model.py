@@ -72,7 +72,7 @@ class CpuPlatform(PlatformDocument):
 
     @classmethod
     def of(cls, platform: Platform) -> Self:
-        """The same platform, which has to be a CPU; PlatformError `wrong_kind` where it is another machine."""
+        """This platform, which has to be a CPU; PlatformError `wrong_kind` where it is another machine."""
         if not isinstance(platform, cls):
             message = f"{platform.name} is of kind {platform.kind!r}, and a processor is needed"
             raise PlatformError((PlatformProblem("wrong_kind", "/kind", message, "a platform of kind 'cpu'"),))

@@ -31,7 +31,7 @@ FIGURES = (
 )  # fmt: skip
 
 WORD_BYTES = 4
-"""What a work-item loads at a time where neighbours load neighbours: a float."""
+"""Bytes that a work-item loads at a time where neighbours load neighbours: a float."""
 REGISTERS = 32
 """Values that a work-item keeps in registers without fewer work-items at a time for it; no device tells."""
 SUB_GROUPS = 4
@@ -142,7 +142,7 @@ class OpenClPlatform(PlatformDocument):
     # vectors
     @property
     def double_precision(self) -> bool:
-        """Whether the device computes in double precision."""
+        """True of a device that computes in double precision."""
         return self.vector_widths.f64 > 0
 
     @property
@@ -233,8 +233,8 @@ class OpenClPlatform(PlatformDocument):
 
     @property
     def prefetcher(self) -> bool:
-        """Whether rows that are read in order come ahead: on a processor, and wherever other work-items compute while
-        some wait, which is on all others."""
+        """True of a device to which rows that are read in order come ahead: on a processor, and wherever other
+        work-items compute while some wait, which is on all others."""
         return True
 
     # cost models

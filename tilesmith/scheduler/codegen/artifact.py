@@ -29,5 +29,5 @@ class CSource:
 
     @property
     def code_name(self) -> str:
-        """The name of the file."""
-        return str(PurePath(self.header_name).with_suffix(f".{self.language}"))
+        """The name of the file: that of the header, or else of the function."""
+        return f"{PurePath(self.header_name).stem or self.entry}.{self.language}"

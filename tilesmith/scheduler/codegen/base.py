@@ -1,4 +1,4 @@
-"""What a backend is: the code of a loop program for platforms of one kind."""
+"""The interface of a backend: the code of a loop program for platforms of one kind."""
 
 from __future__ import annotations
 

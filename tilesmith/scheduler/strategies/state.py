@@ -46,7 +46,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a strategy works with: the cost model that decides, the deadline of searches, and the steps left."""
+    """The means of a strategy: the cost model that decides, the deadline of searches, and the steps left."""
 
     model: CostModel = field(default_factory=Ecm)
     deadline: Deadline = field(default_factory=lambda: Deadline(lambda: 0.0, 0.0))
@@ -152,7 +152,7 @@ class State:
         return None if found is None or found[0] not in self.graph.consumers else found[0]
 
     def fixed(self) -> Fixed | str:
-        """What has been decided, as constraints of a search; why it cannot be said, where it cannot."""
+        """The decisions so far, as constraints of a search; why it cannot be said, where it cannot."""
         found: dict[str, FixedStage] = {}
         for stage in sorted({name for name, _ in self.decided}):
             keys = sorted(key for name, key in self.decided if name == stage)
@@ -271,6 +271,6 @@ def _of_member(placement: Placement, keys: Collection[str]) -> FixedStage:
 
 
 def _attributes(record: Group | Placement, keys: Collection[str]) -> Attributes:
-    """What is decided of primitives from outside that a caller may fix."""
+    """The values of primitives from outside that are decided, and that a caller may fix."""
     own = {p.key for p in fixable()}
     return tuple((key, value) for key, value in record.attributes if key in keys and key in own)

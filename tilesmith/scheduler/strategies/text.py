@@ -35,8 +35,8 @@ def schedule_lines(schedule: Schedule) -> Iterator[str]:
 def group_lines(group: Group) -> Iterator[str]:
     """The loops of a group in a line, and a line for each member."""
     words = [_loop(group, loop) for loop in reversed(group.loops)]
-    words += ["written past the caches"] if group.stream else []
-    words += [f"asks {group.prefetch} bytes ahead"] if group.prefetch else []
+    words += ["streaming stores"] if group.stream else []
+    words += [f"prefetches {group.prefetch} bytes ahead"] if group.prefetch else []
     words += [f"{key} {value}" for key, value in group.attributes]
     yield f"{group.output}: " + ("; ".join(words) or "no loops")
     yield from _updates(group.output, group.updates)

@@ -53,7 +53,7 @@ FIXED: dict[str, tuple[object, object]] = {
     "stream": (True, False),
     "prefetch": (512, 0),
 }
-"""What may be fixed of each that VALUES has, and what VALUES has not."""
+"""Values that may be fixed of each that VALUES has, and of those that it has not."""
 
 GROUP = Group("f", (), (), None, None, (), (Placement("g", "x.inner", "x.inner"),))
 EVERY = [pytest.param(p, id=p.key) for p in primitives()]

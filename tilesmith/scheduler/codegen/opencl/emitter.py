@@ -292,7 +292,7 @@ class _Emitter:
 
 
 def _values(own: Signature, local: bool) -> Iterator[str]:
-    """What a kernel is called with."""
+    """The arguments of a kernel."""
     for b in own.buffers:
         yield f"TILESMITH_VALUE(cl_mem, {b.pointer})"
     for s in own.scratches:

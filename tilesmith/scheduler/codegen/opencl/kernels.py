@@ -28,7 +28,7 @@ LOCAL = "_local"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a kernel is called with: buffers of the call, memory of work-groups, params, and integers by the names that
+    """The parameters of a kernel: buffers of the call, memory of work-groups, params, and integers by the names that
     they have in C, in this order."""
 
     buffers: tuple[Buffer, ...]
@@ -39,8 +39,8 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What all kernels may use: buffers by their pointers, params by their symbols and by their names in C, the names
-    of symbols in C, and the buffers that are written."""
+    """The names that all kernels may use: buffers by their pointers, params by their symbols and by their names in C,
+    the names of symbols in C, and the buffers that are written."""
 
     buffers: Mapping[str, Buffer]
     params: Mapping[str, Parameter]
@@ -49,7 +49,7 @@ class Known:
 
 
 def signature(kernel: Kernel, known: Known) -> Signature:
-    """What a kernel uses of what is known outside of it."""
+    """The parameters of a kernel: all that it uses of what is known outside of it."""
     statements = tuple(kernel.statements())
     inside = names_inside(statements)
     outside = dict.fromkeys(name for s in statements for name in used(s) if name not in inside)

@@ -25,7 +25,7 @@ Loads: TypeAlias = (
 
 
 def loaded(o: Operands, r: Value, op: Loads) -> str:
-    """What a load reads; bools are bytes in memory."""
+    """The expression of a load; bools are bytes in memory."""
     text = _elements(o, r, op)
     if r.type != BOOL:
         return text

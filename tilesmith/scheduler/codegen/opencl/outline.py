@@ -40,7 +40,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 
 Simple: TypeAlias = Let | MutableIndex | AssignIndex | PeelVectors | OverflowGuard | Scratch | Allocate | Free
 Host: TypeAlias = "Simple | HostLoop | HostIf | Kernel"
-"""What the host does, in order."""
+"""The steps of the host, in order."""
 
 DEFINITIONS = (Define, RowPointer, Bind, Let, PeelVectors)
 """Statements that kernels repeat where they need what these define."""
@@ -154,11 +154,11 @@ class _Outliner:
         return tuple(steps)
 
     def _needs_data(self, s: Statement) -> bool:
-        """Whether the host cannot tell what a statement says of its iterations."""
+        """True of a statement of whose iterations only data tells."""
         return not self.known.keys().isdisjoint(used(s))
 
     def _is_host(self, s: Statement) -> bool:
-        """Whether the host runs a statement: one with parallel loops inside, on which it can decide."""
+        """True of a statement that the host runs: one with parallel loops inside, on which it can decide."""
         if not regions(s) or not any(isinstance(x, Loop) and x.parallel for x in walk((s,))):
             return False
         return not self._needs_data(s) and not (isinstance(s, If) and s.condition is not None)

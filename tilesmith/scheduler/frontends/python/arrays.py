@@ -44,7 +44,7 @@ class PatternError(TilesmithError):
 
 
 class Place:
-    """Where a pattern is written: its name, and the caller's file and line."""
+    """The place that a pattern is written at: its name, and the caller's file and line."""
 
     __slots__ = ("line", "pattern")
 
@@ -143,8 +143,8 @@ class Let(Stage):
 
 
 class Grid:
-    """What a read reads: an image or a stage, the types of its components, its number of dims, and the extents of the
-    images that it comes from."""
+    """The source of a read: an image or a stage, the types of its components, its number of dims, and the extents of
+    the images that it comes from."""
 
     __slots__ = ("images", "rank", "source", "types")
 

@@ -336,7 +336,7 @@ def _called(function: Callable[..., Any], element: Value) -> Any:
 
 
 def _checked(value: Any, place: Place) -> Value:
-    """What a function returned, as a value. Raises PatternError where it is none, or has no type."""
+    """The result of a function, as a value. Raises PatternError where it is none, or has no type."""
     match value:
         case Array():
             return value

@@ -29,7 +29,7 @@ from tilesmith.scheduler.rewrites.refusal import Refusal
 
 MOST_PARTS: Final = 20_000
 DEEPEST: Final = 600
-"""What a rule may leave of an expression: as large and deep as those of documents."""
+"""Limits of the expressions that rules leave: as large and deep as those of documents."""
 STEPS_A_PART: Final = 4
 FURTHER_STEPS: Final = 1_000
 """Applications in an expression: rules that need more of them have no normal form."""

@@ -53,7 +53,7 @@ def same(a: Expr, b: Expr) -> bool:
 
 
 def _details(e: Expr) -> object:
-    """What `kind` and the direct subexpressions leave out."""
+    """The rest of an expression, beside its `kind` and its direct subexpressions."""
     match e:
         case Const():
             return e.value, copysign(1, e.value)

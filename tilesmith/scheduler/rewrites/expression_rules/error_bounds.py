@@ -158,7 +158,7 @@ def _jump(f: Callable[[Any], Any], a: Any, error: Any) -> Any:
 
 
 def _smooth(f: Callable[..., Any], parts: list[Array], errors: list[Errors]) -> Any:
-    """What the errors of operands become in a function without jumps: the most at the corners, and twice that, for one
+    """The errors of operands after a function without jumps: the most at the corners, and twice that, for one
     that bends."""
     wide = [np.asarray(p, np.float64) for p in parts]
     middle = f(*wide)

@@ -10,18 +10,18 @@ from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Comp
 from tilesmith.scheduler.rewrites.expression_rules.equality import kind, same
 
 Binding: TypeAlias = Mapping[str, Expr]
-"""What the pattern variables stand for, by name."""
+"""Bindings: the expressions that pattern variables stand for, by name."""
 
 MOST_BINDINGS: Final = 32
 MOST_STEPS: Final = 4096
-"""What a pattern of many operands that may be swapped is tried in; no place that needs more is found."""
+"""Steps that a pattern of many operands that may be swapped is tried in; no place that needs more is found."""
 
 _COMMUTATIVE = frozenset("+*&|^")
 _COMMUTATIVE_CALLS = frozenset(("absd", "sat_add", "halving_add", "rounding_halving_add"))
 
 
 def bindings(pattern: Expr, e: Expr) -> Iterator[Binding]:
-    """What the variables may stand for so that `pattern` is `e`, but for the order of operands that may be swapped; as
+    """The bindings with which `pattern` is `e`, but for the order of operands that may be swapped; as
     they are written first."""
     return islice(_Matcher().match(pattern, e, {}), MOST_BINDINGS)
 

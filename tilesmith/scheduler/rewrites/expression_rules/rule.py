@@ -19,8 +19,9 @@ from tilesmith.scheduler.rewrites.expression_rules.proofs import Bounds, proved
 from tilesmith.scheduler.rewrites.expression_rules.template import argument_of, built, is_power_of_two
 
 Exactness = Literal["exact", "rounding", "approximate"]
-"""What a rule keeps of a value: every bit (a NaN stays a NaN); all but rounding and the sign of zero, where nothing
-overflows, underflows or is NaN; or about the value. Of integers, rules but the last keep every bit."""
+"""Exactness: the part of a value that a rule keeps: every bit (a NaN stays a NaN); all but rounding and the sign of
+zero, where nothing overflows, underflows or is NaN; or about the value. Of integers, rules but the last keep every
+bit."""
 
 
 NOT_EXACT: Final[Mapping[Exactness, str]] = {

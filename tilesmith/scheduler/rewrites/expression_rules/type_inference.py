@@ -52,7 +52,7 @@ class TypeClasses:
             yield {name: types[self._find(name)] for name in names}
 
     def classes(self, names: Iterable[str]) -> int:
-        """How many types can be chosen."""
+        """The number of types that can be chosen."""
         return len({self._find(n) for n in names})
 
     def _find(self, key: Hashable) -> Hashable:

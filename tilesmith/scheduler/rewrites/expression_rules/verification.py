@@ -56,7 +56,7 @@ _CLAIM: Final[Mapping[Exactness, str]] = {
 
 
 def counterexample(instance: Instance, exact: Exactness) -> str | None:
-    """What is wrong with an instance: values at which its sides differ by more than `exact` allows, and what they are
+    """A counterexample of an instance: values at which its sides differ by more than `exact` allows, and what they are
     there; or that no values say anything."""
     counted = 0
     for values in _samples(instance):
@@ -76,7 +76,7 @@ def counterexample(instance: Instance, exact: Exactness) -> str | None:
 
 
 def _compared(instance: Instance, exact: Exactness, values: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Where the two sides differ, and where the comparison says something."""
+    """Masks of the samples at which the two sides differ, and at which the comparison says something."""
     match, result = instance.match, instance.result
     if exact == "exact" or not (instance.has_floats or exact == "approximate"):
         before, after = (_evaluated(side, values) for side in (match, result))

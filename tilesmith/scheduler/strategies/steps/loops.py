@@ -152,8 +152,8 @@ def unroll(state: State, stage: str, dims: Names) -> State | str:
 
 
 @rule("stream", Example("blur", "[{at: {stage: blur_y, do: [vectorize, stream]}}]"))
-def stream(state: State, stage: str, past_caches: Flag = True) -> State | str:
-    """Whole vectors of the results, written past the caches.
+def stream(state: State, stage: str, streaming: Flag = True) -> State | str:
+    """Streaming (non-temporal) stores of whole vectors of the results.
 
         store f[x..x+7]    ->   store f[x..x+7], non-temporal
 
@@ -162,12 +162,12 @@ def stream(state: State, stage: str, past_caches: Flag = True) -> State | str:
     group = state.group(stage)
     if group is None:
         return NO_GROUP
-    return state.with_groups([replace(group, stream=past_caches)]).deciding(stage, "compute", "stream")
+    return state.with_groups([replace(group, stream=streaming)]).deciding(stage, "compute", "stream")
 
 
 @rule("prefetch", Example("blur", "[{at: {stage: blur_y, do: [vectorize, {prefetch: {bytes: 4096}}]}}]"))
 def prefetch(state: State, stage: str, bytes: Bytes) -> State | str:
-    """What a loop over vectors reads of inputs and of other nests, asked for so many bytes ahead along the row.
+    """Software prefetch: elements of inputs and of other nests that a loop over vectors reads, so many bytes ahead.
 
         load g[x..x+7]     ->   prefetch g[x + ahead]; load g[x..x+7]
 

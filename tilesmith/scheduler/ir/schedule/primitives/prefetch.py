@@ -15,11 +15,11 @@ Distance = Annotated[int, Field(strict=True, ge=0, le=MAX_PREFETCH)]
 
 
 class Prefetch(Primitive[int]):
-    """Bytes ahead, along a row, at which loops over vectors ask for what they read of inputs and of other groups; 0
+    """Software prefetch: bytes ahead, along a row, of what loops over vectors read of inputs and of other groups; 0
     leaves that to the machine.
 
         for x.inner by 8:             for x.inner by 8:
-          f(x) = g(x) + 1       ->      ask for g(x + 512)
+          f(x) = g(x) + 1       ->      prefetch g(x + 512)
                                         f(x) = g(x) + 1
     """
 
@@ -34,11 +34,11 @@ class Prefetch(Primitive[int]):
             raise at.refuse("prefetch is a number of bytes ahead")
 
     def difference(self, value: int) -> str:
-        return f"asks for {f'{value} bytes' if value else 'nothing'} ahead"
+        return f"prefetches {f'{value} bytes' if value else 'nothing'} ahead"
 
     def notes(self, value: int) -> tuple[str, ...]:
-        return (f"asks for what it reads {value} bytes ahead",) if value else ()
+        return (f"prefetches {value} bytes ahead",) if value else ()
 
     def refusal(self, name: str, fixed: Any, record: Group | Placement) -> str | None:
         found = self.of(record)
-        return None if found == fixed else f"'{name}' asks for what it reads {found} bytes ahead, not {fixed}"
+        return None if found == fixed else f"'{name}' prefetches {found} bytes ahead, not {fixed}"

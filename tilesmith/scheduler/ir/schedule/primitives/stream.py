@@ -1,4 +1,4 @@
-"""Streaming stores: the output of a group is written past the caches."""
+"""Streaming (non-temporal) stores of the output of a group."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tilesmith.scheduler.ir.schedule.schedule import Group, Placement
 
 
 class Stream(Primitive[bool]):
-    """Whole vectors of the output are written past the caches, where the machine can: lines that nobody reads soon are
-    not read before they are written, and push nothing out.
+    """Streaming stores of whole vectors of the output, where the machine has them: lines that nobody reads soon are not
+    read before they are written, and push nothing out of the caches.
 
         f(x ... x + 15) = ...   ->    stream f(x ... x + 15) = ...
     """
@@ -27,20 +27,20 @@ class Stream(Primitive[bool]):
         if not value:
             return
         if vector is None or at.stage.updates:
-            raise at.refuse("written past the caches, but it has no vectors, or updates")
+            raise at.refuse("streaming stores, but it has no vectors, or updates")
         if vector.dim != at.stage.storage[0]:
-            raise at.refuse(f"written past the caches, but '{vector.dim}' is not fastest in memory")
+            raise at.refuse(f"streaming stores, but '{vector.dim}' is not fastest in memory")
 
     def difference(self, value: bool) -> str:
-        return f"written {_past(value)}"
+        return f"written by {_stores(value)}"
 
     def assignment_note(self, value: bool) -> str:
-        return "past the caches" if value else ""
+        return "streaming stores" if value else ""
 
     def refusal(self, name: str, fixed: Any, record: Group | Placement) -> str | None:
         found = self.of(record)
-        return None if found == fixed else f"'{name}' is written {_past(found)}, not {_past(fixed)}"
+        return None if found == fixed else f"'{name}' is written by {_stores(found)}, not by {_stores(fixed)}"
 
 
-def _past(stream: bool) -> str:
-    return "past the caches" if stream else "through the caches"
+def _stores(stream: bool) -> str:
+    return "streaming stores" if stream else "ordinary stores"
