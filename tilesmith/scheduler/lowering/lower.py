@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.analysis.bounds_inference import Box, bound_symbol, param_symbol, required_boxes
+from tilesmith.scheduler.analysis.bounds_inference import Box, bound_symbol, param_symbol, reads, required_boxes
 from tilesmith.scheduler.analysis.dead_points import halves
 from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.analysis.index_overflow import Held, reach
@@ -62,6 +62,7 @@ class _Lowering:
         self.arguments = self._arguments()
         self.buffers: dict[tuple[str, int], Buffer] = {}
         self.images: list[Buffer] = []
+        self.freed: set[str] = set()
         self.declared: list[tuple[str, Extents, bool]] = []
         self.held = self._held_by_inputs()
         self.derived = self._derived()
@@ -222,8 +223,6 @@ class _Lowering:
         return sorted(found, key=lambda a: joining.index(a.name))
 
     def _read_by_others(self, name: str) -> bool:
-        from tilesmith.scheduler.analysis.bounds_inference import reads
-
         return any(r.producer == name for s in self.pipeline.stages if s.name != name for r in reads(s))
 
     def _root_buffer(self, stage: Stage, component: int, box: Box) -> Buffer:
@@ -248,16 +247,17 @@ class _Lowering:
 
     def _free_after(self, n: int, groups: list[Group]) -> None:
         """Frees what no later group reads."""
-        from tilesmith.scheduler.analysis.bounds_inference import reads
-
+        waiting = [
+            buffer for buffer in self.buffers.values() if buffer.where == "call" and buffer.stage not in self.freed
+        ]
+        if not waiting:
+            return
         later = {g.output for g in groups[n + 1 :]} | {p.stage for g in groups[n + 1 :] for p in g.placements}
         read = {r.producer for s in later for r in reads(self.stages[s])}
-        for (name, _), buffer in self.buffers.items():
-            if buffer.where == "call" and name not in read and not self._freed(buffer):
+        for buffer in waiting:
+            if buffer.stage not in read:
                 self.builder.emit(Free(buffer))
-
-    def _freed(self, buffer: Buffer) -> bool:
-        return any(isinstance(s, Free) and s.buffer is buffer for s in self.builder.scopes[0].statements)
+                self.freed.add(buffer.stage)
 
     # estimates ------------------------------------------------------------
 

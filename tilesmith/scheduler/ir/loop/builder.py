@@ -168,10 +168,11 @@ class Builder:
         depths = self.depths
         if isinstance(operand, Index):
             deepest = 0
-            for name in operand.symbols():
-                depth = depths.get(name, 0)
-                if depth > deepest:
-                    deepest = depth
+            for atom, _ in operand.terms:
+                for name in atom.symbols:
+                    depth = depths.get(name, 0)
+                    if depth > deepest:
+                        deepest = depth
             return deepest
         if isinstance(operand, Value):
             return depths.get(operand.name, 0)
@@ -187,6 +188,11 @@ class Builder:
         if found is _NOTHING:
             found = table[key] = make()
         return found
+
+    def is_open(self, scope: Scope, depth: int) -> bool:
+        """Whether `scope` is the one that is open at `depth`."""
+        scopes = self.scopes
+        return depth < len(scopes) and scopes[depth] is scope
 
     def recall(self, key: object) -> object | None:
         """The value that some open scope remembers for `key`."""
@@ -227,19 +233,20 @@ class Builder:
         size = max(type_.bytes, mask_bits // 8)
         if lanes > 1 and (lanes * size > self.widest or 2 * size > self.vectors.register_bytes):
             raise TooWide
-        depth = self.depth if pinned else max([at_least, *(self.depth_of(x) for x in operands_of(op))])
-
-        def make() -> Value:
-            result = Value(type_, lanes, self.fresh(hint), None, mask_bits)
-            self.depths[result.name] = depth
-            self.scopes[depth].statements.append(Define(result, op))
-            return result
-
         if pinned:
-            return make()
-        found = self.remember(depth, (op, type_, lanes), make)
+            return self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), self.depth)
+        depth = max([at_least, *map(self.depth_of, operands_of(op))])
+        key, table = (op, type_, lanes), self.scopes[depth].table
+        found = table.get(key)
+        if found is None:
+            found = table[key] = self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), depth)
         assert isinstance(found, Value)
         return found
+
+    def _defined(self, op: Operation, result: Value, depth: int) -> Value:
+        self.depths[result.name] = depth
+        self.scopes[depth].statements.append(Define(result, op))
+        return result
 
     def row(self, buffer: Buffer, offset: Index) -> Pointer:
         """The pointer to the row of `buffer` at `offset` elements."""

@@ -50,9 +50,17 @@ def operands(x: object) -> list[Named]:
 
 def operands_of(op: Operation) -> list[Named]:
     """The operands of an operation, in order."""
+    kind = type(op)
+    getters = _OPERANDS.get(kind)
+    if getters is None:
+        getters = _OPERANDS[kind] = _holding(kind)
     found: list[Named] = []
-    for get in _holding(type(op)):
-        _collect(get(op), found)
+    for get in getters:
+        x = get(op)
+        if isinstance(x, Value | Index | Pointer):
+            found.append(x)
+        else:
+            _collect(x, found)
     return found
 
 
@@ -272,6 +280,7 @@ def _holds_index(hint: object) -> bool:
 
 _Getters: TypeAlias = tuple[Callable[[object], object], ...]
 _FIELDS: dict[type, _Getters] = {}
+_OPERANDS: dict[type, _Getters] = {}
 _HOLDING: dict[tuple[type, tuple[str, ...]], _Getters] = {}
 
 
