@@ -14,15 +14,17 @@ from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Known, Places
+from tilesmith.scheduler.lowering.prefetches import NOTHING_AHEAD, Ahead
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Sources of reads: stages to inline, buffers of everything else, the types of params."""
+    """Sources of reads: stages to inline, buffers of everything else, the names of params; what is prefetched."""
 
     inlined: Mapping[str, Stage]
-    buffers: dict[tuple[str, int], Buffer]
+    buffers: Mapping[tuple[str, int], Buffer]
     params: Mapping[str, str]
+    ahead: Ahead = NOTHING_AHEAD
 
 
 class Evaluation(Places):

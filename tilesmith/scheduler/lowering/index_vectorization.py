@@ -46,13 +46,15 @@ ANYWHERE = const(0)
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
-    would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope."""
+    would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope. With `splits`
+    the row may be written once for each remainder of an index (see `residue_splitting`)."""
 
     q: str
     align: int
     lanes: int
     depth: int
     start: Index = ANYWHERE
+    splits: bool = False
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from operator import attrgetter, is_
 from typing import TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.computations import DimRange, Reads, RowStage
 from tilesmith.scheduler.ir.loop.ops import Operation
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
@@ -81,8 +82,12 @@ def _collect(x: object, found: list[Named]) -> None:
             found.append(x.pointer)
         case Extents():
             _collect(x.extents, found)
-        case ClampedIndex():
+        case ClampedIndex() | DimRange():
             _collect((x.first, x.last), found)
+        case RowStage():
+            _collect((x.ring, x.at), found)
+        case Reads():
+            _collect(x.buffers, found)
         case _:
             pass
 
@@ -301,7 +306,7 @@ def _holding(kind: type, but: tuple[str, ...] = ()) -> _Getters:
     return found
 
 
-_HOLDERS = (Value, Index, Pointer, Lane, LaneOffset, Buffer, Extents, ClampedIndex)
+_HOLDERS = (Value, Index, Pointer, Lane, LaneOffset, Buffer, Extents, ClampedIndex, DimRange, RowStage, Reads)
 
 
 def _holds(hint: object) -> bool:
