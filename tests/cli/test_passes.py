@@ -66,7 +66,7 @@ def test_a_program_that_breaks_a_rule_is_told_with_the_pass() -> None:
     broken = replace(seen[0], body=(*seen[0].body, Let("n", sym("nowhere"))))
     observer = watched((), verify_each=True)
     assert observer is not None
-    observer.ended("lower", seen[0])
+    observer.ended("rows", seen[0])
     with pytest.raises(InternalError, match=r"after the pass .* let n = nowhere"):
         observer.ended("carry-vectors", broken)
 

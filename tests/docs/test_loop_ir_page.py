@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.loop.printer import print_program
 from tilesmith.scheduler.ir.loop.program import Statement
 from tilesmith.scheduler.ir.loop.syntax import FORMATS, INFIX, UNARY
 from tilesmith.scheduler.loop_passes.passes import PASSES
+from tilesmith.scheduler.lowering.passes import LOWERING
 
 PAGE = Path(__file__).parents[2] / "docs" / "loop-ir.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -64,7 +65,7 @@ def test_operators_are_on_the_page() -> None:
 
 def test_passes_are_on_the_page() -> None:
     listed = [tuple(row) for row in rows() if len(row) == 3]
-    assert listed == [(f"`{p.name}`", p.before, p.after) for p in PASSES.passes]
+    assert listed == [(f"`{p.name}`", p.before, p.after) for p in (*LOWERING.passes, *PASSES.passes)]
 
 
 def test_the_example_is_what_the_passes_leave(pytestconfig: pytest.Config) -> None:

@@ -17,7 +17,7 @@ from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 from tilesmith.scheduler.legality.verifier import check
-from tilesmith.scheduler.lowering.lower import lower
+from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.rewrites.passes import rewrite
 
 BYTES = {"name": "bytes", "type": "uint8", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}

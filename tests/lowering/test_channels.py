@@ -52,7 +52,7 @@ def test_a_channel_is_told_where_pixels_are_granted_to_lie_side_by_side() -> Non
     expect_channels(image, ("c", "x"), 3)
     assert (image.channels, image.pixels) == (3, 1)
     assert channel_of(b, image, (Lane(const(2)), PIXELS)) is None
-    with b.granting():
+    with b.scope(given=[]):
         assert channel_of(b, image, (Lane(const(2)), PIXELS)) == const(2)
         assert channel_of(b, image, (Lane(const(3)), PIXELS)) is None
         assert channel_of(b, image, (PIXELS, Lane(sym("y")))) is None

@@ -13,10 +13,10 @@ from tilesmith.scheduler.ir.loop.printer import print_body
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector
+from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis
-from tilesmith.scheduler.lowering.lower import lower
 from tilesmith.scheduler.rewrites.passes import rewrite
 
 LANES = 8

@@ -182,9 +182,7 @@ def checked_and_generated(
 
 def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, observer: Observer) -> Generated:
     start = now()
-    observer.begun("lower")
-    program = lower(plan, platform)
-    observer.ended("lower", program)
+    program = lower(plan, platform, observer)
     lowered = now()
     program = backend.passes(platform)(program, observer)
     optimized = now()

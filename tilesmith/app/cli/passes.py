@@ -17,15 +17,12 @@ from tilesmith.scheduler.ir.loop.verifier import VerificationError, verify
 from tilesmith.scheduler.ir.pass_manager import AfterEach, Observer, Observers
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.loop_passes.passes import PASSES
+from tilesmith.scheduler.lowering.passes import LOWERING
 from tilesmith.scheduler.rewrites.passes import REWRITES
 
 ALL = "all"
-NAMES = tuple(
-    dict.fromkeys(
-        (*(p.name for p in REWRITES.passes), "lower", *(p.name for p in (*PASSES.passes, *OF_DEVICES.passes)))
-    )
-)
-"""Passes in the order that they run; `lower` makes the loop program of the plan. Some are for one kind of platforms."""
+NAMES = tuple(dict.fromkeys((*REWRITES.names, *LOWERING.names, *PASSES.names, *OF_DEVICES.names)))
+"""Passes in the order that they run. Some are for one kind of platforms."""
 
 
 def watched(print_after: tuple[str, ...], verify_each: bool) -> Observer | None:

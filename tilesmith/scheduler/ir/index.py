@@ -12,35 +12,42 @@ from functools import reduce
 from itertools import chain
 from threading import Lock
 from typing import Literal, TypeAlias
-from weakref import WeakValueDictionary
+from weakref import ref
 
 AtomKind = Literal["sym", "min", "max", "div", "mod", "mul"]
 
 
 class Atom:
     """`sym`: a name; `min`, `max`: two or more arguments; `div`, `mod`: floor division and its remainder
-    (both 0 where the divisor is); `mul`: a product of two. Interned: of equal atoms there is one while any lives, so
-    that they are compared and hashed by identity."""
+    (both 0 where the divisor is); `mul`: a product of two. `index` is the index that is it alone. Interned: of equal
+    atoms there is one while any lives, so that they are compared and hashed by identity."""
 
-    __slots__ = ("__weakref__", "args", "key", "kind", "symbols")
+    __slots__ = ("__weakref__", "args", "index", "key", "kind", "symbols")
     args: tuple[Index, ...]
+    index: Index
     key: str
     kind: AtomKind
     symbols: tuple[str, ...]
 
     def __new__(cls, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> Atom:
         key = name if kind == "sym" else f"{kind}({','.join([a.key for a in args])})"
-        return _ATOMS.get(key) or cls._interned(key, kind, args)
+        reference = _ATOMS.get(key)
+        found = None if reference is None else reference()
+        return cls._interned(key, kind, args) if found is None else found
 
     @classmethod
     def _interned(cls, key: str, kind: AtomKind, args: tuple[Index, ...]) -> Atom:
         with _INTERNING:
-            found = _ATOMS.get(key)
+            reference = _ATOMS.get(key)
+            found = None if reference is None else reference()
             if found is None:
                 found = super().__new__(cls)
                 found.kind, found.args, found.key = kind, args, key
                 found.symbols = (key,) if kind == "sym" else _distinct([a.symbols() for a in args])
-                _ATOMS[key] = found
+                found.index = Index(0, ((found, 1),))
+                if len(_ATOMS) >= _ATOMS.most:
+                    _ATOMS.purge()
+                _ATOMS[key] = ref(found)
             return found
 
     def __reduce__(self) -> tuple[type[Atom], tuple[AtomKind, tuple[Index, ...], str]]:
@@ -54,7 +61,19 @@ def _distinct(names: list[tuple[str, ...]]) -> tuple[str, ...]:
     return names[0] if len(names) == 1 else tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
-_ATOMS: WeakValueDictionary[str, Atom] = WeakValueDictionary()
+class _Interned(dict[str, "ref[Atom]"]):
+    """Atoms by their keys. Dead ones are looked for when there are twice as many as the last time: being told of each
+    death takes longer."""
+
+    most = 1024
+
+    def purge(self) -> None:
+        for key in [key for key, atom in self.items() if atom() is None]:
+            del self[key]
+        self.most = max(1024, 2 * len(self))
+
+
+_ATOMS = _Interned()
 _INTERNING = Lock()
 
 Terms: TypeAlias = tuple[tuple[Atom, int], ...]
@@ -122,7 +141,10 @@ class Index:
         """k times this."""
         if k == 1:
             return self
-        return Index(self.const * k, tuple([(a, c * k) for a, c in self.terms]) if k else ())
+        terms = self.terms
+        if len(terms) == 1:
+            return Index(self.const * k, ((terms[0][0], terms[0][1] * k),) if k else ())
+        return Index(self.const * k, tuple([(a, c * k) for a, c in terms]) if k else ())
 
     def coefficient(self, name: str) -> int:
         """The coefficient of symbol `name` in the linear form (not inside atoms)."""
@@ -156,7 +178,7 @@ class Index:
 
 def _atom_where(a: Atom, known: Mapping[str, int]) -> Index:
     if a.kind == "sym":
-        return const(known[a.key]) if a.key in known else Index(0, ((a, 1),))
+        return const(known[a.key]) if a.key in known else a.index
     build = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": multiply}[a.kind]
     return reduce(build, [x.where(known) for x in a.args])
 
@@ -206,7 +228,8 @@ def _sum(a: Terms, b: Terms, k: int) -> Terms:
                 out.append((x, c))
         else:
             out.append(term)
-    out += b[n:] if k == 1 else [(y, k * d) for y, d in b[n:]]
+    if n < most:
+        out += b[n:] if k == 1 else [(y, -d) for y, d in b[n:]]
     return tuple(out)
 
 
@@ -217,11 +240,11 @@ def const(n: int) -> Index:
 
 def sym(name: str) -> Index:
     """The symbol of that name."""
-    return Index(0, ((Atom("sym", name=name), 1),))
+    return Atom("sym", (), name).index
 
 
 def _atom(kind: AtomKind, *args: Index) -> Index:
-    return Index(0, ((Atom(kind, args), 1),))
+    return Atom(kind, args).index
 
 
 def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:

@@ -34,9 +34,13 @@ class PassPipeline(Generic[Unit]):
     passes: tuple[Pass[Unit], ...]
 
     def __post_init__(self) -> None:
-        names = [p.name for p in self.passes]
-        if len(set(names)) < len(names):
-            raise ValueError(f"two passes have one name: {', '.join(names)}")
+        if len(set(self.names)) < len(self.names):
+            raise ValueError(f"two passes have one name: {', '.join(self.names)}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the passes, in their order."""
+        return tuple(p.name for p in self.passes)
 
     def __call__(self, unit: Unit, observer: Observer | None = None) -> Unit:
         """Runs the passes in order; the unit that the last one leaves. The observer sees each begin and end."""

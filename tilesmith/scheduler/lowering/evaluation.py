@@ -13,26 +13,30 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL
-from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
+from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Known, Places
+from tilesmith.scheduler.lowering.prefetches import NOTHING_AHEAD, Ahead
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Sources of reads: stages to inline, buffers of everything else, the types of params."""
+    """Sources of reads: stages to inline, buffers of everything else, the names of params; what is prefetched."""
 
     inlined: Mapping[str, Stage]
-    buffers: dict[tuple[str, int], Buffer]
+    buffers: Mapping[tuple[str, int], Buffer]
     params: Mapping[str, str]
+    ahead: Ahead = NOTHING_AHEAD
 
 
 class Evaluation(Places):
     """Values of expressions in the open scope of a builder. `token` tells what was computed under one evaluation from
-    the rest; with `only_lanes` what is evaluated is thrown away, and its loops need no bodies."""
+    the rest; `known` has the values of expressions, by their identity and the number of the frame. With `only_lanes`
+    what is evaluated is thrown away, and its loops need no bodies."""
 
     def __init__(self, builder: Builder, sources: Sources, axis: Axis | None, exact: bool) -> None:
         super().__init__(builder, axis, exact)
         self.sources = sources
         self.token = object()
+        self.known: dict[tuple[int, int], Known[Value]] = {}
         self.only_lanes = False
 
     @abstractmethod
@@ -42,11 +46,13 @@ class Evaluation(Places):
     def op(self, op: ops.Operation, e: Expr) -> Value:
         """The value of an operation, as the node `e` types it."""
         args = values_of(op)
-        lanes = max(a.lanes for a in args)
+        lanes = max([a.lanes for a in args])
+        if lanes == 1:
+            return self.builder.define(op, e.type)
         mask = 0
-        if isinstance(op, ops.Call) and op.function in ("min", "max") and lanes > 1 and e.type != BOOL:
+        if isinstance(op, ops.Call) and op.function in ("min", "max") and e.type != BOOL:
             return self.extreme_of(op.function, args, lanes)
-        if e.type == BOOL and lanes > 1:
+        if e.type == BOOL:
             bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
             mask = max(bits)
         return self.builder.define(op, e.type, lanes, mask_bits=mask)

@@ -34,7 +34,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
-from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
+from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Known, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
 from tilesmith.scheduler.lowering.reductions import reduced
@@ -90,17 +90,15 @@ class Evaluator(Evaluation):
         """`e` as a scalar, or as a vector where it moves along the axis."""
         if isinstance(e, Const):
             return literal(e.value, e.type)
-        key = (self.token, id(e), frame.number)
-        found = self.builder.recall(key)
-        if isinstance(found, Value):
-            return found
+        key, b = (id(e), frame.number), self.builder
+        found = self.known.get(key)
+        if found is not None and b.is_open(found.scope, found.depth):
+            return found.value
         result = self._value(e, frame)
-        depth = max(self.builder.depth_of(result), self._memo_depth())
-        self.builder.remember(depth, key, lambda: result)
+        depth = b.depth_of(result)
+        depth = max(depth, b.depth) if self.own else depth
+        self.known[key] = Known(result, depth, b.scopes[depth], e)
         return result
-
-    def _memo_depth(self) -> int:
-        return self.builder.depth if self.own else 0
 
     def _value(self, e: Expr, frame: Frame) -> Value:
         define = self.builder.define
@@ -210,7 +208,7 @@ class Evaluator(Evaluation):
         if self.streams is not None:
             self.streams.loads(self, buffer, lanes)
         if self.axis is not None and not self.exact and e.name != self.own:
-            ask_ahead(self.builder, buffer, lanes)
+            ask_ahead(self.builder, self.sources.ahead, buffer, lanes)
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
         at_least = max(at_least, self.builder.guard)
         safe = self.safe
@@ -231,9 +229,7 @@ class Evaluator(Evaluation):
         return (*lanes[:d], replace(lanes[d], vector=at), *lanes[d + 1 :])
 
     def _frame_of(self, stage: Stage, lanes: tuple[Lane, ...]) -> Frame:
-        inner = self.frame({f"{stage.name}:{d}": lane for d, lane in zip(stage.dims, lanes, strict=True)})
-        inner.env.update(zip(stage.dims, lanes, strict=True))
-        return inner
+        return self.frame_of(stage.name, stage.dims, lanes)
 
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:
         """The frame that the inlined stage of `e` is evaluated in."""

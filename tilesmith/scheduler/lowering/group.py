@@ -7,16 +7,16 @@ how far it has been produced and computes only what is new.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, box_hull, footprint, reads, settled_box, variables
-from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER, overlaps
 from tilesmith.scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
+from tilesmith.scheduler.ir.loop.computations import BlockedDim, Compute, DimRange
 from tilesmith.scheduler.ir.loop.program import (
     AssignIndex,
     Bind,
@@ -32,15 +32,13 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
 from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Placement, UpdateLoops, Vector, dim_of, inner
-from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.group_plan import Level
 from tilesmith.scheduler.lowering.interleaved_channels import expect_channels
-from tilesmith.scheduler.lowering.loop_nest import Nest, run, shares_loads, values_of
+from tilesmith.scheduler.lowering.loop_nest import shares_loads
 from tilesmith.scheduler.lowering.open_group import OpenGroup
 from tilesmith.scheduler.lowering.reductions import has_long_reduction
 from tilesmith.scheduler.lowering.rotating_windows import grid_start
-from tilesmith.scheduler.lowering.row_loops import joined_row
-from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
+from tilesmith.scheduler.lowering.row_loops import joined_row, unrolled_dims
 
 Boxes = dict[str, Box]
 SHARED_POINTS = 8
@@ -51,9 +49,10 @@ SIDE_BY_SIDE = 8
 
 @dataclass(slots=True)
 class GroupLowering(OpenGroup):
-    """Lowers one group; `sources.buffers` gets an entry for every member. `scratch` is the memory of a thread."""
+    """Lowers one group; `buffers` gets an entry for every member. `scratch` is the memory of a thread, `estimate` gives
+    an index at the estimates."""
 
-    halves: Mapping[str, Half] = field(kw_only=True)
+    estimate: Callable[[Index], int]
     scratch: list[Extents] = field(default_factory=list)
     _depends: dict[str, set[str]] = field(default_factory=dict)
     _values: dict[str, Index] = field(default_factory=dict)
@@ -78,11 +77,7 @@ class GroupLowering(OpenGroup):
             b.emit(layout)
             if bind_here:
                 b.emit(Bind(layout))
-                for extents in layout.buffers:
-                    b.declare(extents.buffer.pointer)
-        b.prefetch, b.rows_ahead = self.plan.group.prefetch, self.plan.rows_ahead()
         self._body(0, boxes, layout, {})
-        b.prefetch, b.rows_ahead = 0, {}
         if self.plan.group.stream and bind_here:
             b.emit(Fence())
         return tuple(self.scratch)
@@ -111,7 +106,7 @@ class GroupLowering(OpenGroup):
                     unit = d == buffer.unit
                     buffer.stride.append(const(1) if unit else sym(self.builder.fresh(f"{stage.name}_stride")))
                 buffer.extent = list(extents)
-                self.sources.buffers[stage.name, component] = buffer
+                self.buffers[stage.name, component] = buffer
                 self.scratch.append(Extents(buffer, order, tuple(extents[d] for d in order)))
 
     # boxes ------------------------------------------------------------
@@ -228,7 +223,7 @@ class GroupLowering(OpenGroup):
         if stage.name in self.plan.registers:
             return
         for component in range(len(stage.types)):
-            buffer = self.sources.buffers[stage.name, component]
+            buffer = self.buffers[stage.name, component]
             for d, (lo, _) in enumerate(box):
                 if buffer.ring[d] is None:
                     buffer.origin[d] = lo
@@ -246,25 +241,26 @@ class GroupLowering(OpenGroup):
                 v for v, dims in zip(stage.dims, self.plan.follows.get(stage.name, ()), strict=False) if along in dims
             }
             for a in accesses(stage):
-                buffer = self.sources.buffers.get((a.producer, 0))
+                buffer = self.buffers.get((a.producer, 0))
                 if buffer is None or a.producer in self.plan.members or not buffer.dims:
                     continue
                 if any(isinstance(e, Var) and e.name in moving for e in walk(a.access.indices[buffer.unit])):
                     return buffer.origin[buffer.unit]
         return self.plan.root[self.plan.output.name][self.plan.output.dims.index(along)][0]
 
-    def compute(self, stage: Stage, p: Placement, box: Box, sources: Sources | None = None) -> None:
-        buffers = tuple(self.sources.buffers[stage.name, c] for c in range(len(stage.types)))
+    def compute(self, stage: Stage, p: Placement, box: Box, inlined: Mapping[str, Stage] | None = None) -> None:
+        inlined = self.inlined if inlined is None else inlined
+        buffers = tuple(self.buffers[stage.name, c] for c in range(len(stage.types)))
         self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
         unroll = {} if p.vector is None else self._worth_unrolling(stage, p.vector.dim)
         order = (*unroll, *(d for d in order if d not in unroll))
         blocks = {} if p.vector is None else self._blocks(stage, p.vector.dim, unroll, self.plan.index(p.compute))
-        self._fill(sources or self.sources, stage, buffers, order, p.vector, unroll, blocks, p.updates, box)
+        self._fill(inlined, stage, buffers, order, p.vector, unroll, blocks, p.updates, box)
 
     def _fill(
         self,
-        sources: Sources,
+        inlined: Mapping[str, Stage],
         stage: Stage,
         buffers: tuple[Buffer, ...],
         order: tuple[str, ...],
@@ -275,16 +271,19 @@ class GroupLowering(OpenGroup):
         box: Box,
     ) -> None:
         """A box of a stage, or what is read of it: its values, then its updates."""
-        b = self.builder
-        past = (buffers[0], stage.dims) if self.plan.group.stream and stage is self.plan.output else None
-        half, lanes = self.halves.get(stage.name), {*unroll, *blocks, *(() if vector is None else (vector.dim,))}
-        half = None if half is None or lanes & {half.slow, half.fast} else half
-        body = values_of(b, stage, buffers)
-        for part in left_to_values(b, sources, stage, updates, box):
-            bounds = dict(zip(stage.dims, part, strict=True))
-            run(b, sources, Nest(stage.name, body, bounds, order, vector, unroll, blocks, past=past, half=half))
-        run_updates(
-            b, sources, stage, buffers, updates, box, {d: self.plan.expected(stage.name, d) for d in stage.dims}
+        self.builder.emit(
+            Compute(
+                stage.name,
+                buffers,
+                tuple(DimRange(d, *ends) for d, ends in zip(stage.dims, box, strict=True)),
+                order,
+                self.reads([stage], inlined),
+                vector,
+                unrolled_dims(unroll),
+                next((BlockedDim(d, points) for d, points in blocks.items()), None),
+                updates,
+                self.plan.group.stream and stage is self.plan.output,
+            )
         )
 
     def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
@@ -296,7 +295,7 @@ class GroupLowering(OpenGroup):
             expected = self.plan.expected(stage.name, d)
             if d == along or expected[1] < 2 or points * expected[1] > SHARED_POINTS:
                 continue
-            if shares_loads(stage, d, along, self.sources.inlined):
+            if shares_loads(stage, d, along, self.inlined):
                 found[d] = expected
                 points *= expected[1]
         return found
@@ -308,12 +307,12 @@ class GroupLowering(OpenGroup):
         what they load, or where windows of neighbours overlap."""
         if unroll:
             return {}
-        long = has_long_reduction(stage, self.sources.inlined)
+        long = has_long_reduction(stage, self.inlined)
         for d, span in zip(stage.dims, self.plan.spans[stage.name], strict=True):
             if d == along:
                 continue
             if long and self.plan.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE:
-                if shares_loads(stage, d, along, self.sources.inlined):
+                if shares_loads(stage, d, along, self.inlined):
                     return {d: SIDE_BY_SIDE}
             elif not long and overlaps(stage, d, along) and self._rows(span, at) >= ROWS_TOGETHER:
                 return {d: ROWS_TOGETHER}
@@ -323,7 +322,7 @@ class GroupLowering(OpenGroup):
         """How many points of a dim of that span an iteration of level `at` is expected to have, more or less."""
         if not span.known or span.var is None:
             return 1
-        return int(self.builder.expected(self.plan.points(span.var, at)) * span.rate)
+        return int(self.estimate(self.plan.points(span.var, at)) * span.rate)
 
     def _compute_output(self, n: int, box: Box) -> None:
         open_dims = [dim_of(v.name) for v in reversed(self.plan.levels[n:]) if v.name == inner(v.dim)]
@@ -331,7 +330,7 @@ class GroupLowering(OpenGroup):
         group, unroll = self.plan.group, self.plan.unrolled()
         blocks = {} if group.vector is None else self._blocks(self.plan.output, group.vector.dim, unroll, n - 1)
         self._fill(
-            self.sources, self.plan.output, self.output_buffers, order, group.vector, unroll, blocks, group.updates, box
+            self.inlined, self.plan.output, self.output_buffers, order, group.vector, unroll, blocks, group.updates, box
         )
 
     def _loop(self, n: int, level: Level, step: int, boxes: Boxes, layout: Scratch) -> None:
@@ -347,8 +346,6 @@ class GroupLowering(OpenGroup):
             here = b.declare(var)
             if parallel and layout.buffers:
                 b.emit(Bind(layout))
-                for extents in layout.buffers:
-                    b.declare(extents.buffer.pointer)
             loop = _OpenLoop(var)
             first = maximum(here, lo) if warm else here
             last = here if step == 1 else minimum(here + (step - 1), hi)

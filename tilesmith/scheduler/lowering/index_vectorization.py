@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Generic, NamedTuple, TypeVar
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
-from tilesmith.scheduler.ir.loop.builder import Builder, literal
+from tilesmith.scheduler.ir.loop.builder import Builder, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Binary,
@@ -24,7 +25,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Var,
 )
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
-from tilesmith.scheduler.ir.pipeline.value_bounds import interval
+from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, interval
 
 
 class NeedAlignment(Exception):
@@ -45,13 +46,15 @@ ANYWHERE = const(0)
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
-    would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope."""
+    would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope. With `splits`
+    the row may be written once for each remainder of an index (see `residue_splitting`)."""
 
     q: str
     align: int
     lanes: int
     depth: int
     start: Index = ANYWHERE
+    splits: bool = False
 
 
 @dataclass(slots=True)
@@ -60,7 +63,18 @@ class Frame:
 
     env: dict[str, Lane]
     number: int
-    substitution: dict[str, Expr] = field(default_factory=dict)
+
+
+T = TypeVar("T")
+
+
+class Known(NamedTuple, Generic[T]):
+    """What an expression is, as long as the scope is open where that is defined."""
+
+    value: T
+    depth: int
+    scope: Scope
+    of: Expr
 
 
 class Places(ABC):
@@ -76,6 +90,8 @@ class Places(ABC):
         self.exact = exact
         self.safe = False  # whether lanes may be where nothing is, which have any value
         self.constraints: list[Index] = []
+        self.known_lanes: dict[tuple[int, int], Known[Lane]] = {}
+        self.intervals: dict[int, Interval] = {}
         self._frames: dict[object, Frame] = {}
 
     @abstractmethod
@@ -84,17 +100,38 @@ class Places(ABC):
 
     def frame(self, env: Mapping[str, Lane]) -> Frame:
         """The frame with these variables; the same one for the same variables."""
-        key = tuple((n, lane.base, lane.pattern, lane.vector) for n, lane in env.items())
-        if key not in self._frames:
-            self._frames[key] = Frame(dict(env), len(self._frames))
-        return self._frames[key]
+        return self._frame((tuple(env), _key(env.values())), env)
 
     def extended(self, frame: Frame, name: str, lane: Lane) -> Frame:
         """`frame` with one more variable."""
-        return self.frame({**frame.env, name: lane})
+        key = (frame.number, name, lane.base, lane.pattern, lane.vector)
+        return self._frames.get(key) or self._frame(key, {**frame.env, name: lane})
+
+    def _frame(self, key: object, env: Mapping[str, Lane]) -> Frame:
+        found = self._frames.get(key)
+        if found is None:
+            found = self._frames[key] = Frame(dict(env), len(self._frames))
+        return found
+
+    def frame_of(self, stage: str, dims: tuple[str, ...], lanes: tuple[Lane, ...]) -> Frame:
+        """The frame of an inlined stage at `lanes`."""
+        key = (stage, _key(lanes))
+        return self._frames.get(key) or self._frame(key, dict(zip(dims, lanes, strict=True)))
 
     def lane(self, e: Expr, frame: Frame) -> Lane:
         """An integer expression as an index."""
+        if not isinstance(e, Binary | Call):
+            return self._lane(e, frame)
+        key, b = (id(e), frame.number), self.builder
+        known = self.known_lanes.get(key)
+        if known is not None and b.is_open(known.scope, known.depth):
+            return known.value
+        found = self._lane(e, frame)
+        depth = b.depth_of(found)
+        self.known_lanes[key] = Known(found, depth, b.scopes[depth], e)
+        return found
+
+    def _lane(self, e: Expr, frame: Frame) -> Lane:
         if e.type not in (INT32, INT64):
             return self._from_value(e, frame)
         match e:
@@ -124,16 +161,16 @@ class Places(ABC):
     def _may_wrap(self, e: Expr, *parts: Lane) -> bool:
         """Whether an index made of data wraps in its type. Places themselves do not."""
         data = self.builder.data
-        if not any(s in data for part in parts for s in part.base.symbols()):
+        if not data or all(data.isdisjoint(part.base.symbols()) for part in parts):
             return False
-        return not interval(e).bounded
+        return not interval(e, known=self.intervals).bounded
 
     def _from_value(self, e: Expr, frame: Frame) -> Lane:
         while isinstance(e, Cast) and not e.saturate and e.type.bits >= 32 and _is_short(e.operand.type):
             e = e.operand  # lanes need not be wider than what they are made of
         value = self.value(e, frame)
         if value.lanes > 1:
-            ends = interval(e).numeric
+            ends = interval(e, known=self.intervals).numeric
             most = None if ends is None or ends[0] < 0 else int(ends[1])
             value = value if _is_short(value.type) else self.convert(value, INT32)
             return Lane(const(0), None, value if most is None else self._unsigned(value), most=most)
@@ -173,13 +210,14 @@ class Places(ABC):
                     return self._split(e, a, b.base, frame)
         return self._from_value(e, frame)
 
-    @staticmethod
-    def _moved(e: Binary, a: Lane, b: Lane) -> Lane | None:
+    def _moved(self, e: Binary, a: Lane, b: Lane) -> Lane | None:
         """Data plus or minus what is the same in all lanes, which then moves the row: places that differ by it alone
         share one vector. As values of 32 bits both may wrap, as long as their sum does not."""
         if e.op == "+" and a.uniform:
             a, b = b, a
-        if e.op not in ("+", "-") or not b.uniform or e.type != INT32 or not interval(e).bounded:
+        if e.op not in ("+", "-") or not b.uniform or e.type != INT32:
+            return None
+        if not interval(e, known=self.intervals).bounded:
             return None
         return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most)
 
@@ -313,6 +351,11 @@ class Places(ABC):
         value = self.extreme_of("min", (value, literal(type_.max, t)), lanes)
         value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
         return define(ops.Truncate(value), type_, lanes)
+
+
+def _key(lanes: Iterable[Lane]) -> tuple[object, ...]:
+    """What tells equal lanes."""
+    return tuple([(lane.base, lane.pattern, lane.vector) for lane in lanes])
 
 
 def _is_run(lane: Lane) -> bool:

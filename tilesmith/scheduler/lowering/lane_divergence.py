@@ -51,7 +51,7 @@ def truths(ev: Places, condition: Expr, frame: Frame) -> tuple[bool, ...] | None
 
 
 def _ask(ev: Places, undecided: Index) -> None:
-    if ev.axis is not None:
+    if ev.axis is not None and ev.axis.splits:
         ask(ev.builder, undecided, ev.axis.depth)
 
 

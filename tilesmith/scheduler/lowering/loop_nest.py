@@ -11,8 +11,8 @@ from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, TooWide
-from tilesmith.scheduler.ir.loop.program import ClampedIndex, Ends, If, Let, Loop, PeelVectors
-from tilesmith.scheduler.ir.loop.values import Buffer, Lane
+from tilesmith.scheduler.ir.loop.program import ClampedIndex, If, Let, Loop, PeelVectors
+from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane
 from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Vector
@@ -39,6 +39,7 @@ class Nest:
 
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
+    `estimate` gives an index at the estimates.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Nest:
     once: bool = False
     past: tuple[Buffer, tuple[str, ...]] | None = None
     half: Half | None = None
+    estimate: Callable[[Index], int] = field(default=lambda _: 1)
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -131,20 +133,19 @@ def iterations(ends: Interval) -> Iterator[Lane]:
 
 
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
-    vector = nest.vector
+    vector, align = nest.vector, 1
     while True:
-        align = b.alignments.get((nest.name, vector), 1)
         mark = b.mark()
         try:
             _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
             return
         except NeedAlignment as need:
             b.rollback(mark)
-            b.alignments[nest.name, vector] = need.align
+            align = need.align
         except TooWide:
             b.rollback(mark)
             assert vector is not None
-            vector = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None
+            vector, align = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None, 1
         except NotUniformBound:
             b.rollback(mark)
             vector = None
@@ -175,7 +176,7 @@ def _nest(
         return
     dim, rest = dims[0], dims[1:]
     if vector is not None and vector.dim == dim:
-        by_remainder(b, lambda: _row(b, sources, nest, envs, rest, vector, align))
+        by_remainder(b, lambda splits: _row(b, sources, nest, envs, rest, vector, align, splits))
         return
 
     def opened_inside(opened: list[dict[str, Lane]]) -> None:
@@ -236,6 +237,7 @@ def _row(
     rest: tuple[str, ...],
     vector: Vector,
     align: int,
+    splits: bool,
 ) -> None:
     """The vectorised loop: a middle of whole vectors, the last one moved back to end with the middle (where a point
     may be computed twice), and scalars at both edges (also for rows shorter than a vector). Wide edges, where clamps
@@ -243,9 +245,10 @@ def _row(
     dim, lanes = vector.dim, vector.lanes
     lo, hi = nest.bounds[dim]
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
-    with b.scope() as body, b.granting() as given:
+    given: list[Index] = []
+    with b.scope(given=given) as body:
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
-        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align))
+        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), splits)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         evaluator = Evaluator(b, sources, axis, own=nest.own)
         past = _past(b, nest, envs, rest, sym(first).scaled(align))
@@ -277,12 +280,12 @@ def _row(
     seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
     b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
     skip = (sym(from_), sym(to))
-    wide = b.expected(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
-    if wide * MOST_OF_ROW < b.expected(hi - lo + 1) or nest.once or not evaluator.constraints:
+    wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
+    if wide * MOST_OF_ROW < nest.estimate(hi - lo + 1) or nest.once or not evaluator.constraints:
         _scalars(b, sources, nest, envs, rest, dim, skip)
         return
     with b.condition() as vectors:
-        made = _clamped(b, sources, nest, envs, rest, vector, skip)
+        made = _clamped(b, sources, nest, envs, rest, vector, skip, splits)
     with b.condition() as scalars:
         _scalars(b, sources, nest, envs, rest, dim, skip)
     if made:
@@ -333,6 +336,7 @@ def _clamped(
     rest: tuple[str, ...],
     vector: Vector,
     skip: Ends,
+    splits: bool,
 ) -> bool:
     """Both edges of a row that is at least a vector long, in vectors whose lanes clamp on their own. The last one ends
     with the row. False where they would be too wide."""
@@ -345,7 +349,7 @@ def _clamped(
         b.declare(most)
         with b.scope() as body:
             lane = Lane(b.declare(q), tuple(range(lanes)))
-            evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth), own=nest.own, exact=True)
+            evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth, splits=splits), own=nest.own, exact=True)
             _vector_body(b, evaluator, replace(nest, unroll={}), [{**env, dim: lane} for env in envs], rest)
     except TooWide:
         b.rollback(mark)

@@ -27,6 +27,7 @@ from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds, Scatter,
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
+from tilesmith.scheduler.lowering.prefetches import Ahead
 
 NEAR = 2048
 """What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
@@ -203,24 +204,24 @@ def store(
     b.emit(Scatter(buffer, row, scattered, value, within))
 
 
-def ask_ahead(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
+def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
     """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
     spans, once for neighbours, the nearest of which may lie half a line apart."""
     unit = lanes[buffer.unit] if lanes else Lane(const(0))
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
-    if not b.prefetch or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
+    if not ahead.distance or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
         return
     row, line = _row(b, buffer, lanes), max(WIDEST_VECTOR_BYTES // buffer.type.bytes, 1)
-    rows = b.rows_ahead.get(buffer.stage, {})
-    far = bool(rows) or b.prefetch > NEAR
+    rows = ahead.rows.get(buffer.stage, {})
+    far = bool(rows) or ahead.distance > NEAR
     side, place, step = _side_by_side(b, buffer, lanes, rows)
     for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
         shift = unit.base.const + first
         key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
-        at = unit.base + (first + b.prefetch // buffer.type.bytes)
-        soon = unit.base + (first + SOON // buffer.type.bytes) if far and b.asks_again else None
-        for d, ahead in rows.items():
-            at = at + buffer.stride[d].scaled(ahead)
+        at = unit.base + (first + ahead.distance // buffer.type.bytes)
+        soon = unit.base + (first + SOON // buffer.type.bytes) if far and ahead.again else None
+        for d, n in rows.items():
+            at = at + buffer.stride[d].scaled(n)
         asked = Prefetch(row, at, far, b.number((unit.base - unit.base.const, *side)), place, step)
         b.remember(b.depth, key, partial(_ask, b, asked, soon))
 

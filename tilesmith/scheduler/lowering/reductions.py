@@ -296,7 +296,8 @@ def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
     if ev.axis is None:
         return 1
     b, mark, noted, before = ev.builder, ev.builder.mark(), list(ev.constraints), ev.only_lanes
-    ev.only_lanes = True
+    ev.only_lanes, known = True, (ev.known, ev.known_lanes)
+    ev.known, ev.known_lanes = {}, {}
     try:
         with b.scope():
             point = frame
@@ -308,6 +309,7 @@ def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
             values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
     finally:
         ev.only_lanes = before
+        ev.known, ev.known_lanes = known
     b.rollback(mark)
     ev.constraints = noted
     return max(v.lanes for v in values)

@@ -25,9 +25,9 @@ class NeedRemainder(Exception):
 
 
 def ask(b: Builder, undecided: Index, depth: int) -> None:
-    """Raises NeedRemainder where `undecided` is made of a remainder that exists outside scope `depth`, and rows can
+    """Raises NeedRemainder where `undecided` is made of a remainder that exists outside scope `depth`, and rows may
     be written once for each."""
-    if not b.splitting or len(b.remainders) >= MOST_REMAINDERS or b.depth_of(undecided) >= depth:
+    if len(b.remainders) >= MOST_REMAINDERS or b.depth_of(undecided) >= depth:
         return
     atoms = [atom for atom, _ in undecided.terms]
     if atoms and all(map(_is_small, atoms)):
@@ -39,32 +39,24 @@ def _is_small(atom: Atom) -> bool:
     return atom.kind == "mod" and atom.args[1].is_const and 2 <= atom.args[1].const <= LARGEST_DIVISOR
 
 
-def by_remainder(b: Builder, emit: Callable[[], None]) -> None:
-    """Emits rows: once, or for each remainder that decides what they compute."""
-    mark, names, before = b.mark(), len(b.depths), b.splitting
-    b.splitting = True
+def by_remainder(b: Builder, emit: Callable[[bool], None]) -> None:
+    """Emits rows: once, or for each remainder that decides what they compute. `emit` is told whether it may ask for
+    one, by NeedRemainder."""
+    mark, names = b.mark(), len(b.depths)
     try:
-        emit()
+        emit(True)
         return
     except NeedRemainder as need:
         b.rollback(mark)
         wanted = need
-    finally:
-        b.splitting = before
     if set(wanted.of.symbols()).intersection(islice(b.depths, names, None)):
-        b.splitting = False  # the index is made of data that these rows have read: there is nothing to ask before them
-        emit()
-        b.splitting = before
+        emit(False)  # the index is made of data that these rows have read: there is nothing to ask before them
         return
     of = b.let(b.remainder(wanted.of, wanted.by), "remainder")
     otherwise: tuple[Statement, ...] = ()
     for r in reversed(range(wanted.by)):
-        with b.condition() as body:
-            b.remainders[wanted.of, wanted.by] = r
-            try:
-                by_remainder(b, emit)
-            finally:
-                del b.remainders[wanted.of, wanted.by]
+        with b.condition({(wanted.of, wanted.by): r}) as body:
+            by_remainder(b, emit)
         otherwise = (If((const(r) - of,), tuple(body), None, otherwise),) if r < wanted.by - 1 else tuple(body)
     for statement in otherwise:
         b.emit(statement)

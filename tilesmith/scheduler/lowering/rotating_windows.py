@@ -15,7 +15,7 @@ belongs to the row; all others are whole vectors, whether or not the row needs a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
@@ -111,8 +111,6 @@ def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
         except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
             b.rollback(mark)
             clamped = True
-        finally:
-            b.asks_again = False
 
 
 class _Fused:
@@ -124,7 +122,7 @@ class _Fused:
         self.align = align
         self.stages = {s.name: s for s in row.streams}
         names = {n: s for n, s in self.stages.items() if n not in row.rings}
-        self.sources = Sources({**sources.inlined, **names}, sources.buffers, sources.params)
+        self.sources = replace(sources, inlined={**sources.inlined, **names})
         self.lo, self.hi = row.box[row.dim]
         start = grid_start(self.lo, row.anchor - modulo(row.anchor, align), lanes)
         self.base = b.let(divide(start, align), f"{row.dim}_base").scaled(align)
@@ -133,14 +131,14 @@ class _Fused:
         self.reach: dict[str, tuple[int, int] | None] = {}
         self.roomy: frozenset[str] = frozenset()
         self.before = frozenset(b.depths)
+        self.given: list[Index] = []
 
     def run(self) -> None:
-        with self.b.granting() as given:
-            self._run(self._plan(), given)
+        self._run(self._plan())
 
-    def _run(self, constraints: list[tuple[int, Index]], given: list[Index]) -> None:
+    def _run(self, constraints: list[tuple[int, Index]]) -> None:
         """The loops of the row: whole vectors where `constraints` and `given` hold."""
-        b, lanes, granted = self.b, self.lanes, tuple(given)
+        b, lanes, granted = self.b, self.lanes, tuple(self.given)
         streams = self._ordered()
         for s in streams:
             for _ in range(s.history(lanes)):
@@ -189,7 +187,7 @@ class _Fused:
         vectors = Loop(k, whole, rest - 1, const(parts), body, comment="whole vectors")
         b.emit(PeeledLoop(at, k_first, k_last, (whole, rest), careful, (vectors,), "both ends of the row"))
         self._flush(k_last)
-        assert tuple(given) == granted
+        assert tuple(self.given) == granted
 
     # planning ------------------------------------------------------------------------------------------------------
 
@@ -210,7 +208,7 @@ class _Fused:
         b = self.b
         mark = b.mark()
         constraints: list[tuple[int, Index]] = []
-        with b.scope() as body:
+        with b.scope(given=self.given) as body:
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
             evaluator, lane, streams = self._evaluator(k, planning=True, safe=self.clamped)
@@ -234,7 +232,8 @@ class _Fused:
                     raise NotUniformBound
                 constraints.append((moving, c - sym(k).scaled(moving)))
             rows = {s.op.row for s in body if isinstance(s, Define) and isinstance(s.op, Load)}
-            b.asks_again = bool(self.row.rings) and len(rows) > FOLLOWED
+            again = bool(self.row.rings) and len(rows) > FOLLOWED
+            self.sources = replace(self.sources, ahead=replace(self.sources.ahead, again=again))
         b.rollback(mark)
         return constraints
 
@@ -300,7 +299,7 @@ class _Fused:
         b = self.b
         outside = b.depth
         cells = [list(s.previous) for s in streams]
-        with b.scope() as body:
+        with b.scope(given=self.given) as body:
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
             for s in streams:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.ir.index import Index, maximum
-from tilesmith.scheduler.ir.loop.program import If
+from tilesmith.scheduler.ir.loop.computations import DimRange, FusedRow, RowStage, UnrolledDim
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
-from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
-from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of, inner
 from tilesmith.scheduler.lowering.group_plan import Level
-from tilesmith.scheduler.lowering.loop_nest import written_out
 from tilesmith.scheduler.lowering.open_group import OpenGroup
-from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 
 
 def joined_row(g: OpenGroup, n: int, level: Level, boxes: Mapping[str, Box]) -> None:
@@ -25,8 +21,7 @@ def joined_row(g: OpenGroup, n: int, level: Level, boxes: Mapping[str, Box]) -> 
     moving = {s.name: d for s in here if (d := _moving_dim(g, s, level.dim)) is not None}
     registers = [s for s in here if s.name in g.plan.registers]
     stored = [s for s in here if s.name not in g.plan.registers]
-    inlined = {**g.sources.inlined, **{s.name: s for s in registers}}
-    sources = Sources(inlined, g.sources.buffers, g.sources.params)
+    inlined = {**g.inlined, **{s.name: s for s in registers}}
     rows = {s.name: _single_row(g, boxes[s.name], moving[s.name]) for s in stored if s.name in moving}
     rings = {
         name: (boxes[name], at)
@@ -36,61 +31,31 @@ def joined_row(g: OpenGroup, n: int, level: Level, boxes: Mapping[str, Box]) -> 
     if len(rings) < len(stored):
         rings = {}
         for stage in stored:
-            g.compute(stage, g.plan.members[stage.name], boxes[stage.name], sources)
+            g.compute(stage, g.plan.members[stage.name], boxes[stage.name], inlined)
     streams = [s for s in here if s.name in rings or (s.name in g.plan.registers and s.name in moving)]
     order = tuple(dim_of(v.name) for v in reversed(g.plan.levels[n:]) if v.name == inner(v.dim))
-    fused = RowLoop(
-        output=g.plan.output,
-        output_buffers=g.output_buffers,
-        order=(*order, *(d for d in g.plan.output.dims if d not in order)),
-        dim=level.dim,
-        lanes=level.step or 1,
-        box=dict(zip(g.plan.output.dims, boxes[g.plan.output.name], strict=True)),
-        streams=streams,
-        moving={s.name: moving[s.name] for s in streams},
-        rings=rings,
-        anchor=g.anchor,
-        stream=g.plan.group.stream,
-        room=g.plan.room,
+    box = boxes[g.plan.output.name]
+    g.builder.emit(
+        FusedRow(
+            g.plan.output.name,
+            g.output_buffers,
+            tuple(DimRange(d, *ends) for d, ends in zip(g.plan.output.dims, box, strict=True)),
+            (*order, *(d for d in g.plan.output.dims if d not in order)),
+            Vector(level.dim, level.step or 1),
+            tuple(RowStage(s.name, moving[s.name], *rings.get(s.name, ())) for s in streams),
+            g.reads([g.plan.output, *streams], inlined),
+            g.anchor,
+            g.plan.room,
+            unrolled_dims(g.plan.unrolled()),
+            tuple(g.warm),
+            g.plan.group.stream,
+        )
     )
-    _rows(g, sources, fused)
 
 
-def _rows(g: OpenGroup, sources: Sources, fused: RowLoop) -> None:
-    """The row with its output; in iterations that only fill windows, without."""
-    b = g.builder
-    waiting = [fused.box[d] for d in g.warm if d in fused.box and fused.box[d][0] != fused.box[d][1]]
-    if not waiting:
-        _output_row(g, sources, fused)
-        return
-    box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
-    # rows ahead of the first that is due are left behind
-    due = {name: (ring, tuple(_last_row(ring, fused.moving[name]))) for name, (ring, _) in fused.rings.items()}
-    with b.scope() as whole:
-        _output_row(g, sources, replace(fused, box=box, rings=due))
-    with b.scope() as filling:
-        if fused.rings:
-            fused_row(b, sources, replace(fused, box=box, emit_output=False))
-    b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
-
-
-def _output_row(g: OpenGroup, sources: Sources, fused: RowLoop) -> None:
-    """The row, its dims to unroll written out where they have the extents expected, else as loops."""
-    b = g.builder
-    known = written_out(fused.box, g.plan.unrolled())
-    if known is None:
-        fused_row(b, sources, fused)
-        return
-    fixed, asked = known
-    unrolled = replace(fused, box={**fused.box, **fixed}, unroll=frozenset(fixed))
-    if not asked:
-        fused_row(b, sources, unrolled)
-        return
-    with b.scope() as as_expected:
-        fused_row(b, sources, unrolled)
-    with b.scope() as otherwise:
-        fused_row(b, sources, fused)
-    b.emit(If(asked, tuple(as_expected), None, tuple(otherwise)))
+def unrolled_dims(unroll: Mapping[str, tuple[int | None, int]]) -> tuple[UnrolledDim, ...]:
+    """Dims to write out, with the (min, extent) that they are expected to have."""
+    return tuple(UnrolledDim(d, extent, start) for d, (start, extent) in unroll.items())
 
 
 def _moving_dim(g: OpenGroup, stage: Stage, dim: str) -> int | None:
@@ -106,10 +71,6 @@ def _fixed_margins(g: OpenGroup, boxes: Mapping[str, Box], name: str, d: int, di
     """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
     row = boxes[g.plan.output.name][g.plan.output.dims.index(dim)]
     return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
-
-
-def _last_row(box: Box, moving: int) -> list[Index]:
-    return [hi for d, (_, hi) in enumerate(box) if d != moving]
 
 
 def _single_row(g: OpenGroup, box: Box, moving: int) -> tuple[Index, ...] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, written_box
-from tilesmith.scheduler.ir.index import maximum, minimum
+from tilesmith.scheduler.ir.index import Index, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.program import Comment, If
@@ -30,10 +30,11 @@ def run_updates(
     buffers: tuple[Buffer, ...],
     schedules: tuple[UpdateLoops, ...],
     box: Box,
-    expected: Mapping[str, tuple[int, int]] | None = None,
+    expected: Mapping[str, tuple[int, int]],
+    estimate: Callable[[Index], int],
 ) -> None:
     """Emits the updates of `stage` on `box`, one after the other; without `schedules` as they are defined. `expected`
-    are the (min, extent) that the stage's dims are expected to have.
+    are the (min, extent) that the stage's dims are expected to have, `estimate` gives an index at the estimates.
 
     *Legal when* the values of `box` have been computed and `box` is settled: it holds everything that the updates
     write and read of the stage.
@@ -48,10 +49,11 @@ def run_updates(
             bounds,
             loops.loops,
             loops.vector,
-            _side_by_side(stage, update, loops, expected or {}),
+            _side_by_side(stage, update, loops, expected),
             parallel=loops.parallel,
             own=stage.name,
             once=True,
+            estimate=estimate,
         )
         run(b, sources, nest)
 

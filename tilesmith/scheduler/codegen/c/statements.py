@@ -14,8 +14,10 @@ from tilesmith.scheduler.codegen.c.nesting import Nesting
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.operations import expression
 from tilesmith.scheduler.codegen.c.types import Symbols, element
+from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.ir.index import Index, const, divide
 from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
@@ -174,6 +176,8 @@ class Statements:
                 return [f"ts_ask_ends({s.row} + {text(s.first)}, {s.row} + {text(s.last + 1)});"]
             case Prefetch():
                 return [f"__builtin_prefetch({s.row} + {text(s.index)}{', 0, 2' if s.far else ''});"]
+            case Compute() | FusedRow():
+                raise InternalError(f"a computation is not expanded: {type(s).__name__}")
             case _:
                 assert_never(s)
 

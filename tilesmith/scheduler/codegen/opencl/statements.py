@@ -13,6 +13,7 @@ from tilesmith.scheduler.codegen.opencl.work_items import ALONE, Shared
 from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.ir.index import divide
 from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
@@ -118,6 +119,8 @@ class Statements:
                 return []
             case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut():
                 raise InternalError(f"a kernel has a step of the host: {type(s).__name__}")
+            case Compute() | FusedRow():
+                raise InternalError(f"a computation is not expanded: {type(s).__name__}")
             case _:
                 assert_never(s)
 

@@ -75,11 +75,6 @@ class Axis(Atom):
         axis.extent, axis.origin, axis.serial = extent, origin, serial
         return axis
 
-    @property
-    def index(self) -> Index:
-        """The symbol as an index."""
-        return Index(0, ((self, 1),))
-
 
 def index_of(extent: Extent) -> Index:
     """A size or a number as an index."""

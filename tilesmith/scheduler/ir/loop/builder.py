@@ -4,7 +4,7 @@ exist: common subexpressions and loop invariants need no pass of their own."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
@@ -13,11 +13,10 @@ import numpy as np
 from tilesmith.platforms.base import VectorUnit
 from tilesmith.scheduler.ir.index import Index, modulo, sym
 from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
-from tilesmith.scheduler.ir.loop.program import Define, Let, RowPointer, Statement
-from tilesmith.scheduler.ir.loop.traversal import operands_of
+from tilesmith.scheduler.ir.loop.program import Allocate, Define, Let, RowPointer, Scratch, Statement
+from tilesmith.scheduler.ir.loop.traversal import defined, operands_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Operand, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
-from tilesmith.scheduler.ir.schedule.schedule import Vector
 
 WIDEST_VECTOR_BYTES = 64
 """Wider vectors are more than four registers of the smallest machines."""
@@ -36,9 +35,13 @@ class TooWide(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """The statements of a block, and the values computed there by what they are. A `conditional` one may not run."""
+    """The statements of a block, and the values computed there by what they are. A `conditional` one may not run. In
+    it indices divided by numbers have those `remainders`. Vectors in it rely on what they note in `given`: where one of
+    these is negative scalars run; None: nothing is granted."""
 
     conditional: bool = False
+    remainders: Mapping[tuple[Index, int], int] = field(default_factory=dict)
+    given: list[Index] | None = None
     statements: list[Statement] = field(default_factory=list)
     table: dict[object, object] = field(default_factory=dict)
 
@@ -61,16 +64,8 @@ class Builder:
         self.line_bytes = line_bytes
         self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * vectors.register_bytes)
         self.depths: dict[str, int] = {}
-        self.alignments: dict[tuple[str, Vector | None], int] = {}  # what a stage's vectors had to be aligned to
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
-        self.expected: Callable[[Index], int] = lambda _: 1  # an index at the estimates
         self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
-        self.splitting = False  # whether rows may be written once for each remainder of an index
-        self.remainders: dict[tuple[Index, int], int] = {}  # of an index by a divisor: what holds in the open scope
-        self.prefetch = 0  # how many bytes ahead along their rows vectors ask for what they read
-        self.asks_again = False  # and once more, when it comes from the second level of caches
-        self.rows_ahead: Mapping[str, Mapping[int, int]] = {}  # and how many rows in dims of what they read
-        self.given: list[Index] | None = None  # what vectors rely on: none may be negative; None: nothing is granted
         self.values: dict[str, Index] = {}  # of indices that have a name
         self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
@@ -106,19 +101,40 @@ class Builder:
         """Appends to the open scope."""
         self.scopes[-1].statements.append(statement)
 
+    @property
+    def remainders(self) -> Mapping[tuple[Index, int], int]:
+        """The remainders that indices have in the open scope."""
+        return self.scopes[-1].remainders
+
+    @property
+    def given(self) -> list[Index] | None:
+        """What vectors in the open scope rely on."""
+        return self.scopes[-1].given
+
     @contextmanager
-    def scope(self, conditional: bool = False) -> Iterator[list[Statement]]:
-        """A nested block; the caller wraps the list it gets into a loop when it is done."""
-        opened = Scope(conditional)
+    def scope(
+        self,
+        conditional: bool = False,
+        given: list[Index] | None = None,
+        remainders: Mapping[tuple[Index, int], int] | None = None,
+    ) -> Iterator[list[Statement]]:
+        """A nested block; the caller wraps the list it gets into a loop when it is done. What is granted around it is
+        granted in it, and the remainders that hold there hold here, but for those that are said anew."""
+        around = self.scopes[-1]
+        held = around.remainders if remainders is None else {**around.remainders, **remainders}
+        opened = Scope(conditional, held, around.given if given is None else given)
         self.scopes.append(opened)
         try:
             yield opened.statements
         finally:
             self.scopes.pop()
 
-    def condition(self) -> AbstractContextManager[list[Statement]]:
-        """The scope of a block that runs only where a condition holds: no load moves out of it."""
-        return self.scope(conditional=True)
+    def condition(
+        self, remainders: Mapping[tuple[Index, int], int] | None = None
+    ) -> AbstractContextManager[list[Statement]]:
+        """The scope of a block that runs only where a condition holds, such as that an index has a remainder: no load
+        moves out of it."""
+        return self.scope(conditional=True, remainders=remainders)
 
     @contextmanager
     def outside(self, depth: int) -> Iterator[None]:
@@ -130,15 +146,6 @@ class Builder:
             yield
         finally:
             self.scopes += inside
-
-    @contextmanager
-    def granting(self) -> Iterator[list[Index]]:
-        """Vectors built inside may rely on what they note in `given`: where it does not hold scalars run."""
-        outside, self.given = self.given, []
-        try:
-            yield self.given
-        finally:
-            self.given = outside
 
     def mark(self) -> Mark:
         """Remembers the state, for `rollback`."""
@@ -168,10 +175,11 @@ class Builder:
         depths = self.depths
         if isinstance(operand, Index):
             deepest = 0
-            for name in operand.symbols():
-                depth = depths.get(name, 0)
-                if depth > deepest:
-                    deepest = depth
+            for atom, _ in operand.terms:
+                for name in atom.symbols:
+                    depth = depths.get(name, 0)
+                    if depth > deepest:
+                        deepest = depth
             return deepest
         if isinstance(operand, Value):
             return depths.get(operand.name, 0)
@@ -187,6 +195,11 @@ class Builder:
         if found is _NOTHING:
             found = table[key] = make()
         return found
+
+    def is_open(self, scope: Scope, depth: int) -> bool:
+        """Whether `scope` is the one that is open at `depth`."""
+        scopes = self.scopes
+        return depth < len(scopes) and scopes[depth] is scope
 
     def recall(self, key: object) -> object | None:
         """The value that some open scope remembers for `key`."""
@@ -227,19 +240,38 @@ class Builder:
         size = max(type_.bytes, mask_bits // 8)
         if lanes > 1 and (lanes * size > self.widest or 2 * size > self.vectors.register_bytes):
             raise TooWide
-        depth = self.depth if pinned else max([at_least, *(self.depth_of(x) for x in operands_of(op))])
-
-        def make() -> Value:
-            result = Value(type_, lanes, self.fresh(hint), None, mask_bits)
-            self.depths[result.name] = depth
-            self.scopes[depth].statements.append(Define(result, op))
-            return result
-
         if pinned:
-            return make()
-        found = self.remember(depth, (op, type_, lanes), make)
+            return self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), self.depth)
+        depth = max([at_least, *map(self.depth_of, operands_of(op))])
+        key, table = (op, type_, lanes), self.scopes[depth].table
+        found = table.get(key)
+        if found is None:
+            found = table[key] = self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), depth)
         assert isinstance(found, Value)
         return found
+
+    def _defined(self, op: Operation, result: Value, depth: int) -> Value:
+        self.depths[result.name] = depth
+        self.scopes[depth].statements.append(Define(result, op))
+        return result
+
+    def replay(self, statement: Statement) -> None:
+        """Appends a statement that another builder has made, which has no blocks: what it names is found from here
+        on."""
+        if isinstance(statement, Let):
+            self.values[statement.name] = statement.value
+            self.remember(self.depth, ("let", statement.value), lambda: sym(statement.name))
+        for name in defined(statement):
+            if not isinstance(statement, Scratch | Allocate):  # strides and memory of the call are known everywhere
+                self.depths[name] = self.depth
+        self.emit(statement)
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """No fresh name is one of these."""
+        for name in names:
+            base, _, n = name.rpartition("_")
+            if n.isdigit():
+                self._counts[base] = max(self._counts.get(base, 0), int(n) + 1)
 
     def row(self, buffer: Buffer, offset: Index) -> Pointer:
         """The pointer to the row of `buffer` at `offset` elements."""
@@ -259,10 +291,10 @@ class Builder:
 
     def remainder(self, a: Index, divisor: Index | int) -> Index:
         """a % divisor: a number where it holds in the open scope."""
-        result = modulo(a, divisor)
-        if self.remainders and len(result.terms) == 1 and result.terms[0][0].kind == "mod":
+        result, remainders = modulo(a, divisor), self.remainders
+        if remainders and len(result.terms) == 1 and result.terms[0][0].kind == "mod":
             inner, by = result.terms[0][0].args
-            known = self.remainders.get((inner - inner.const, by.const)) if by.is_const else None
+            known = remainders.get((inner - inner.const, by.const)) if by.is_const else None
             if known is not None:
                 return Index((known + inner.const) % by.const)
         return result

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
@@ -177,6 +178,8 @@ class _Machine:
                 self.copy_out(s.output, s.source)
             case Comment() | Fence() | Prefetch() | PrefetchEnds() | OverflowGuard():
                 pass
+            case Compute() | FusedRow():
+                raise NotImplementedError(f"{type(s).__name__} is run after the pass 'rows' has expanded it")
             case _:
                 assert_never(s)
 

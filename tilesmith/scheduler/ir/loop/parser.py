@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import TypeVar, get_args
 
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
@@ -23,7 +23,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Scratch,
     Statement,
 )
-from tilesmith.scheduler.ir.loop.syntax import INFIX, SYNTAX, UNARY, Field, Literal, Part
+from tilesmith.scheduler.ir.loop.syntax import INFIX, PARTS, SYNTAX, UNARY, Field, Literal, Part
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType
 
@@ -118,6 +118,11 @@ class _Parser:
             "list[int | None]": lambda: list(self.many(self.ring)),
             "tuple[LaneOffset, ...]": lambda: self.many(lambda: self.formatted(LaneOffset)),
             "tuple[Extents, ...]": lambda: self.many(lambda: self.formatted(Extents)),
+            "texts": lambda: self.many(self.quoted),
+            "tuple[Buffer, ...]": lambda: self.many(self.buffer),
+            "tuple[Ends, ...]": lambda: self.many(self.ends),
+            **{part.__name__: partial(self.formatted, part) for part in PARTS},
+            **{f"tuple[{part.__name__}, ...]": partial(self.listed, part) for part in PARTS},
         }
 
     # tokens ------------------------------------------------------------
@@ -277,6 +282,9 @@ class _Parser:
         self.parts(SYNTAX[kind], found)
         make: Callable[..., T] = kind
         return make(**found)
+
+    def listed(self, kind: type[T]) -> tuple[T, ...]:
+        return self.many(lambda: self.formatted(kind))
 
     def parts(self, parts: tuple[Part, ...], found: dict[str, object]) -> None:
         for p in parts:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from tilesmith.scheduler.errors import NoBackend
 from tilesmith.scheduler.ir.index import Atom, Index
 from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Allocate,
     Body,
@@ -23,7 +24,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Statement,
     Stores,
 )
-from tilesmith.scheduler.ir.loop.syntax import FORMATS, UNARY, Field, Literal, Part, taken_apart
+from tilesmith.scheduler.ir.loop.syntax import FORMATS, PARTS, UNARY, Field, Literal, Part, taken_apart
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -80,6 +81,8 @@ def _buffers(s: Statement) -> Iterable[Buffer]:
             return (s.memory.buffer,)
         case CopyOut():
             return (s.output, s.source)
+        case Compute() | FusedRow():
+            return (*s.buffers, *s.reads.buffers)
         case _:
             return (s.buffer,) if isinstance(s, Stores) else ()
 
@@ -223,6 +226,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "name": str,
     "names": _list(str),
     "text": _text,
+    "texts": _list(_text),
     "int": str,
     "number": repr,
     "ScalarType": type_text,
@@ -235,6 +239,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "Extents": lambda m: _formatted(m),
     "ClampedIndex": lambda c: _formatted(c),
     "LaneOffset": lambda x: _formatted(x),
+    **{part.__name__: lambda x: _formatted(x) for part in PARTS},
     "int | None": lambda n: "none" if n is None else str(n),
     "conditions": _list(lambda x: f"{print_index(x)} >= 0"),
 }

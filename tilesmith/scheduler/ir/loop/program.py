@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.ops import Operation
-from tilesmith.scheduler.ir.loop.values import Buffer, LaneOffset, Pointer, Value
+from tilesmith.scheduler.ir.loop.values import Buffer, Ends, LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
-
-Ends: TypeAlias = tuple[Index, Index]
-"""The first and the last of a range."""
 
 # definitions ------------------------------------------------------------
 
@@ -330,6 +328,8 @@ Statement: TypeAlias = (
     | Allocate
     | Free
     | CopyOut
+    | Compute
+    | FusedRow
 )
 
 Body: TypeAlias = tuple[Statement, ...]

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeAlias, get_args
 
-from tilesmith.scheduler.ir.loop import ops, program, values
+from tilesmith.scheduler.ir.loop import computations, ops, program, values
+from tilesmith.scheduler.ir.schedule import schedule
 
 FORMATS: dict[type, str] = {
     # element by element
@@ -83,6 +84,19 @@ FORMATS: dict[type, str] = {
     program.Allocate: "allocate {memory}",
     program.Free: "free {buffer}",
     program.CopyOut: "copy_out {output} from {source}",
+    # computations that are not expanded yet
+    computations.Compute: "compute {stage:text} to({buffers}) box({box}) order({order:names}) [[vector {vector}]] "
+    "[[unroll({unroll})]] [[block {block}]] {stream?} [[updates({updates})]] {reads}",
+    computations.FusedRow: "fused_row {output:text} to({buffers}) box({box}) order({order:names}) vector {vector} "
+    "[[unroll({unroll})]] [[waiting({waiting:names})]] {stream?} anchor {anchor} room {room} stages({stages}) {reads}",
+    computations.DimRange: "{dim:name} {first} to {last}",
+    computations.UnrolledDim: "{dim:name} by {extent} [[from {start:int}]]",
+    computations.BlockedDim: "{dim:name} by {points}",
+    computations.RowStage: "{stage:text} moving {moving} [[ring({ring}) at({at})]]",
+    computations.RowsAhead: "{stage:text} dim {dim} by {rows}",
+    computations.Reads: "reads({buffers}) [[inlined({inlined:texts})]] [[prefetch {prefetch}]] [[ahead({ahead})]]",
+    schedule.Vector: "{dim:name} by {lanes}",
+    schedule.UpdateLoops: "({loops:names}) [[vector {vector}]] [[parallel {parallel}]]",
     # values
     values.LaneOffset: "{lane} origin {origin} stride {stride} [[ring {ring}]] [[within {within}]]",
     values.Buffer: "buffer {pointer} {stage:text} component {component} : {type} dims({dims:names}) unit {unit} "
@@ -94,6 +108,17 @@ FORMATS: dict[type, str] = {
     program.Parameter: "param {name:text} as {c_name:name} : {type} [[min {min:number}]] [[max {max:number}]]",
 }
 
+PARTS: tuple[type, ...] = (
+    computations.DimRange,
+    computations.UnrolledDim,
+    computations.BlockedDim,
+    computations.RowStage,
+    computations.RowsAhead,
+    computations.Reads,
+    schedule.Vector,
+    schedule.UpdateLoops,
+)
+"""Parts of computations, which have formats of their own."""
 UNARY: dict[str, ops.UnaryOperator] = {"inv": "~", "neg": "-", "not": "not"}
 """Words of the operators of one operand."""
 INFIX: dict[str, type[ops.Binary] | type[ops.Compare] | type[ops.Logical]] = {

@@ -9,6 +9,7 @@ from operator import attrgetter, is_
 from typing import Any, Generic, TypeAlias, TypeVar, cast, get_args, get_type_hints
 
 from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.computations import DimRange, Reads, RowStage
 from tilesmith.scheduler.ir.loop.ops import Operation
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
@@ -74,8 +75,12 @@ def _collect(x: object, found: list[Named]) -> None:
             found.append(x.pointer)
         case Extents():
             _collect(x.extents, found)
-        case ClampedIndex():
+        case ClampedIndex() | DimRange():
             _collect((x.first, x.last), found)
+        case RowStage():
+            _collect((x.ring, x.at), found)
+        case Reads():
+            _collect(x.buffers, found)
         case _:
             pass
 
@@ -303,7 +308,7 @@ _REGIONS = ("body", "middle", "otherwise")
 _DEFINED = ("result", "name", "target", "var")
 """Fields of what a statement defines."""
 _PLAIN = frozenset({Value, Index, Pointer})
-_HOLDERS = (*_PLAIN, Lane, LaneOffset, Buffer, Extents, ClampedIndex)
+_HOLDERS = (*_PLAIN, Lane, LaneOffset, Buffer, Extents, ClampedIndex, DimRange, RowStage, Reads)
 
 
 def _operand_reader(kind: type) -> Callable[[Any], Sequence[Named]]:

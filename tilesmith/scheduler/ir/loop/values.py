@@ -66,6 +66,9 @@ class LaneOffset:
     within: tuple[Index, Index] | None = None
 
 
+Ends: TypeAlias = tuple[Index, Index]
+"""The first and the last of a range."""
+
 Storage: TypeAlias = Literal["argument", "call", "thread"]
 
 

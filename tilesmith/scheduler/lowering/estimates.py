@@ -1,0 +1,67 @@
+"""Estimates: indices as numbers at the sizes that the document expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
+from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.program import Body, Let, Loop
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+
+
+@dataclass(slots=True)
+class Estimates:
+    """Indices as numbers: `symbols` have their estimates, what a Let defines has what that gives, loops with known
+    `ranges` are in the middle; the rest is 1."""
+
+    symbols: dict[str, int]
+    ranges: Mapping[str, tuple[Index, Index]] = field(default_factory=dict)
+    lets: dict[str, Index] = field(default_factory=dict)
+
+    def add(self, body: Body) -> None:
+        """Takes in the definitions of a block."""
+        for s in body:
+            if isinstance(s, Let):
+                self.lets[s.name] = s.value
+            elif isinstance(s, Loop):
+                self.add(s.body)
+
+    def value(self, x: Index) -> int:
+        """The number that `x` is."""
+        return x.value(self._look)
+
+    def range(self, bounds: tuple[Index, Index]) -> tuple[int, int]:
+        """(min, extent) of a range."""
+        lo, hi = (self.value(x) for x in bounds)
+        return lo, hi - lo + 1
+
+    def _look(self, name: str) -> int:
+        if name in self.symbols:
+            return self.symbols[name]
+        if name in self.ranges:
+            return sum(map(self.value, self.ranges[name])) // 2
+        if name not in self.lets:
+            return 1
+        found = self.symbols[name] = self.lets[name].value(self._look)
+        return found
+
+
+def estimated_symbols(written: Pipeline, pipeline: Pipeline) -> dict[str, int]:
+    """The symbols that a call gives, at the estimates: regions of outputs, as they were written, and of inputs; params
+    are their defaults."""
+    env: dict[str, int] = {}
+    by_dim: dict[str, tuple[int, int]] = {}
+    for name in written.outputs:
+        region = written.estimate(name)
+        for d, (lo, extent) in zip(written.stage(name).dims, region or (), strict=False):
+            env[bound_symbol(name, "min", d)], env[bound_symbol(name, "extent", d)] = lo, extent
+            by_dim[d] = (lo, extent)
+    for image in pipeline.inputs:
+        region = pipeline.estimate(image.name) or tuple(by_dim.get(d, (0, 1)) for d in image.dims)
+        for d, (lo, extent) in zip(image.dims, region, strict=True):
+            env[bound_symbol(image.name, "min", d)], env[bound_symbol(image.name, "extent", d)] = lo, extent
+    for p in pipeline.params:
+        env[param_symbol(p.name)] = int(p.default or 0)
+    return env

@@ -1,0 +1,19 @@
+"""Prefetches that a schedule asks for: how far ahead vectors ask for what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What vectors prefetch: `distance` bytes ahead along the rows that they read, 0 for nothing, by `rows` in dims of
+    what they read, and `again`, when it comes from the second level of caches."""
+
+    distance: int = 0
+    rows: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    again: bool = False
+
+
+NOTHING_AHEAD = Ahead()

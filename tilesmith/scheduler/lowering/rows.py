@@ -1,0 +1,181 @@
+"""The pass `rows`: computations become loops over vectors and points.
+
+It walks a program as it is, and builds it again: what computations define is hoisted to the outermost block where its
+operands exist, past the statements that it finds there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tilesmith.scheduler.analysis.bounds_inference import Box
+from tilesmith.scheduler.analysis.dead_points import Half, halves
+from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim
+from tilesmith.scheduler.ir.loop.program import AssignIndex, Body, If, Loop, MutableIndex, Statement
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.lowering.estimates import Estimates
+from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written_out
+from tilesmith.scheduler.lowering.prefetches import Ahead
+from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
+from tilesmith.scheduler.lowering.unit import LoweringUnit
+from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
+
+
+def with_rows(unit: LoweringUnit) -> LoweringUnit:
+    """*Before*: computations of boxes and rows in the loops of groups. *After*: every one is expanded."""
+    b = unit.builder()
+    stages = {s.name: s for s in unit.pipeline.stages}
+    rows = _Rows(b, stages, unit.params(), unit.boxes, unit.estimates(b), halves(unit.pipeline))
+    rows.block(unit.program.body)
+    return replace(unit, program=replace(unit.program, body=tuple(b.scopes[0].statements)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Expands into the open scope of a builder. `boxes` are those of the whole image."""
+
+    builder: Builder
+    stages: Mapping[str, Stage]
+    params: Mapping[str, str]
+    boxes: Mapping[str, Box]
+    estimates: Estimates
+    halves: Mapping[str, Half]
+
+    def block(self, body: Body) -> None:
+        """Appends a block. What a loop moves begins right before the loop, after what is hoisted out of it."""
+        begun: list[MutableIndex] = []
+        for s in body:
+            if isinstance(s, MutableIndex):
+                begun.append(s)
+            else:
+                self._statement(s, begun)
+
+    def _statement(self, s: Statement, begun: list[MutableIndex]) -> None:
+        b = self.builder
+        match s:
+            case Compute():
+                self._compute(s)
+            case FusedRow():
+                self._fused_row(s)
+            case Loop():
+                with b.scope() as inside:
+                    for name in (s.var, *(x.name for x in s.body if isinstance(x, AssignIndex))):
+                        b.declare(name)  # nothing that depends on what the loop moves may leave it
+                    self.block(s.body)
+                while begun:
+                    b.emit(begun.pop(0))
+                b.emit(replace(s, body=tuple(inside)))
+            case If():
+                with b.condition() as met:
+                    self.block(s.body)
+                with b.condition() as otherwise:
+                    self.block(s.otherwise)
+                b.emit(replace(s, body=tuple(met), otherwise=tuple(otherwise)))
+            case _:
+                b.replay(s)
+
+    def _sources(self, reads: Reads) -> Sources:
+        rows: dict[str, dict[int, int]] = {}
+        for x in reads.ahead:
+            rows.setdefault(x.stage, {})[x.dim] = x.rows
+        inlined = {name: self.stages[name] for name in reads.inlined}
+        buffers = {(buffer.stage, buffer.component): buffer for buffer in reads.buffers}
+        return Sources(inlined, buffers, self.params, Ahead(reads.prefetch, rows))
+
+    # boxes ------------------------------------------------------------
+
+    def _compute(self, s: Compute) -> None:
+        """A box of a stage, or what is read of it: its values, then its updates."""
+        b, stage, estimate, sources = self.builder, self.stages[s.stage], self.estimates.value, self._sources(s.reads)
+        unroll = _unroll(s.unroll)
+        blocks = {} if s.block is None else {s.block.dim: s.block.points}
+        nest = Nest(
+            stage.name,
+            values_of(b, stage, s.buffers),
+            {},
+            s.order,
+            s.vector,
+            unroll,
+            blocks,
+            past=(s.buffers[0], stage.dims) if s.stream else None,
+            half=self._half(s),
+            estimate=estimate,
+        )
+        box = tuple(x.ends for x in s.box)
+        for part in left_to_values(b, sources, stage, s.updates, box):
+            run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True))))
+        whole = zip(stage.dims, self.boxes[stage.name], strict=True)
+        expected = {d: self.estimates.range(ends) for d, ends in whole}
+        run_updates(b, sources, stage, s.buffers, s.updates, box, expected, estimate)
+
+    def _half(self, s: Compute) -> Half | None:
+        """The half of the box that is read, where loops run over both of its dims point by point."""
+        half = self.halves.get(s.stage)
+        apart = (
+            {x.dim for x in s.unroll} | ({s.block.dim} if s.block else set()) | ({s.vector.dim} if s.vector else set())
+        )
+        return None if half is None or apart & {half.slow, half.fast} else half
+
+    # rows ------------------------------------------------------------
+
+    def _fused_row(self, s: FusedRow) -> None:
+        """The row with its output; in iterations that only fill windows, without."""
+        b, sources = self.builder, self._sources(s.reads)
+        fused = RowLoop(
+            output=self.stages[s.output],
+            output_buffers=s.buffers,
+            order=s.order,
+            dim=s.vector.dim,
+            lanes=s.vector.lanes,
+            box={x.dim: x.ends for x in s.box},
+            streams=[self.stages[x.stage] for x in s.stages],
+            moving={x.stage: x.moving for x in s.stages},
+            rings={x.stage: (x.ring, x.at) for x in s.stages if x.ring},
+            anchor=s.anchor,
+            stream=s.stream,
+            room=s.room,
+        )
+        unroll = _unroll(s.unroll)
+        waiting = [fused.box[d] for d in s.waiting if d in fused.box and fused.box[d][0] != fused.box[d][1]]
+        if not waiting:
+            self._output_row(sources, fused, unroll)
+            return
+        box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
+        # rows ahead of the first that is due are left behind
+        due = {name: (ring, tuple(_last_row(ring, fused.moving[name]))) for name, (ring, _) in fused.rings.items()}
+        with b.scope() as whole:
+            self._output_row(sources, replace(fused, box=box, rings=due), unroll)
+        with b.scope() as filling:
+            if fused.rings:
+                fused_row(b, sources, replace(fused, box=box, emit_output=False))
+        b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
+
+    def _output_row(self, sources: Sources, fused: RowLoop, unroll: Mapping[str, tuple[int | None, int]]) -> None:
+        """The row, its dims to unroll written out where they have the extents expected, else as loops."""
+        b = self.builder
+        known = written_out(fused.box, unroll)
+        if known is None:
+            fused_row(b, sources, fused)
+            return
+        fixed, asked = known
+        unrolled = replace(fused, box={**fused.box, **fixed}, unroll=frozenset(fixed))
+        if not asked:
+            fused_row(b, sources, unrolled)
+            return
+        with b.scope() as as_expected:
+            fused_row(b, sources, unrolled)
+        with b.scope() as otherwise:
+            fused_row(b, sources, fused)
+        b.emit(If(asked, tuple(as_expected), None, tuple(otherwise)))
+
+
+def _unroll(dims: tuple[UnrolledDim, ...]) -> dict[str, tuple[int | None, int]]:
+    return {x.dim: (x.start, x.extent) for x in dims}
+
+
+def _last_row(box: Box, moving: int) -> list[Index]:
+    return [hi for d, (_, hi) in enumerate(box) if d != moving]

@@ -1,0 +1,58 @@
+"""The unit of lowering: what its passes take and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.bounds_inference import Box
+from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.printer import buffers_of
+from tilesmith.scheduler.ir.loop.program import Loop, Program
+from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
+
+
+@dataclass(frozen=True, slots=True)
+class LoweringUnit:
+    """A plan on its way to a loop program. `pipeline` is the plan's, with its channels laid out; `boxes` are the
+    regions of all images and stages that the outputs need, in the terms of the program's `bounds`."""
+
+    plan: Plan
+    platform: Platform
+    pipeline: Pipeline
+    program: Program
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+
+    def builder(self) -> Builder:
+        """A builder of the body, in which what comes before it is known; no fresh name is one of the program's."""
+        b = Builder(self.program.strict, self.platform.vector_unit, self.platform.line_bytes)
+        b.reserve(_names(self.program))
+        for s in (*self.program.derivation, *self.program.bounds):
+            b.replay(s)
+        b.scopes[0].statements.clear()
+        return b
+
+    def estimates(self, b: Builder) -> Estimates:
+        """The estimates of what bounds define, and of the loops that `b` builds."""
+        found = Estimates(estimated_symbols(self.plan.written, self.pipeline), b.ranges)
+        found.add(self.program.bounds)
+        return found
+
+    def params(self) -> dict[str, str]:
+        """The names of params in the program."""
+        return {p.name: p.c_name for p in (*self.program.params, *self.program.derived)}
+
+
+def _names(program: Program) -> Iterator[str]:
+    """Every name that a program has."""
+    yield from (a.c_name for a in program.arguments)
+    yield from (p.c_name for p in (*program.params, *program.derived))
+    yield from (b.pointer for b in buffers_of(program))
+    for s in walk((*program.derivation, *program.bounds, *program.body)):
+        yield from defined(s)
+        if isinstance(s, Loop):
+            yield from defined_inside(s)
