@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from tilesmith.scheduler.codegen.c.addresses import lane_index, offset
 from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled, strides
@@ -15,7 +15,7 @@ from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.operations import expression
 from tilesmith.scheduler.codegen.c.types import Symbols, element
 from tilesmith.scheduler.errors import InternalError
-from tilesmith.scheduler.ir.index import Index, const, divide
+from tilesmith.scheduler.ir.index import Index, Terms, const, divide
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
@@ -64,7 +64,7 @@ class Statements:
         self.operands = operands
         self.blocks = 0
         self.rows = 0  # that have numbers of their own
-        self.rows_known: list[RowPointer] = []  # in scope
+        self.rows_known: list[tuple[_Products, RowPointer]] = []  # in scope
         self.depth = 0  # of the block that is printed
         self.names: dict[str, str] = {}  # in scope, with their types
         self.outlined: list[str] = []  # lines of functions of their own
@@ -186,9 +186,11 @@ class Statements:
 
     def _row(self, s: RowPointer) -> str:
         """A pointer to a row, from that of a row nearby if there is one."""
-        near = ((row, apart(s.offset, row.offset)) for row in reversed(self.rows_known) if row.buffer is s.buffer)
-        found = next(((row.result, by) for row, by in near if by is not None), (s.buffer.pointer, s.offset))
-        self.rows_known.append(s)
+        own = _products(s.offset)
+        near = [row for products, row in reversed(self.rows_known) if row.buffer is s.buffer and products == own]
+        ways = ((row.result, apart(s.offset, row.offset)) for row in near)
+        found = next(((row, by) for row, by in ways if by is not None), (s.buffer.pointer, s.offset))
+        self.rows_known.append((own, s))
         return place(found[0], self.symbols.bare(found[1]))
 
     def _pointer(self, b: Buffer) -> str:
@@ -419,6 +421,14 @@ class Statements:
             f"                   from, extent, {n}, {size});",
             "}",
         ]
+
+
+_Products: TypeAlias = frozenset[tuple[frozenset[Terms], int]]
+
+
+def _products(x: Index) -> _Products:
+    """The products in a place, but for constants in them: places that `apart` tells apart have the same."""
+    return frozenset([(frozenset([arg.terms for arg in a.args]), c) for a, c in x.terms if a.kind == "mul"])
 
 
 def apart(a: Index, b: Index) -> Index | None:
