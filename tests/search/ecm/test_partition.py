@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from math import inf
+from random import Random
+from typing import Literal
 
 import pytest
 from support.machines import machine
@@ -15,7 +17,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS
-from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
+from tilesmith.scheduler.search.ecm.partition import Move, Partition, PartitionSearch
 from tilesmith.scheduler.search.taco2019.grouping import segments
 
 
@@ -75,3 +77,21 @@ def test_segments_have_every_stage_and_repeat_only_shared_ones(name: str) -> Non
         assert list(s.names) == sorted(s.names, key=order.__getitem__)
         assert s.shared == inlined.intersection(s.names)
         assert all(s.names.count(c) for n in s.names[:-1] if n not in inlined for c in facts.graph.consumers[n])
+
+
+@pytest.mark.parametrize("name", ["local_laplacian", "lens_blur", "camera_pipe"])
+def test_a_partition_that_is_moved_has_the_groups_that_it_would_have_from_the_start(name: str) -> None:
+    search, partition = search_of(pipelines.load(name))
+    stages, rng = search.facts.graph.stages, Random(name)
+    for _ in range(100):
+        stage = rng.choice(stages)
+        how: tuple[Literal["cut", "join", "inline"], ...] = (
+            ("join", "inline") if stage in partition.outputs else ("cut",)
+        )
+        if stage in search.forced:
+            continue
+        move, before = Move(rng.choice(how), stage), partition
+        partition = search.moved(before, move)
+        fresh = PartitionSearch(search.facts, search.planner)
+        assert partition == fresh.settled(move.of(before))
+        assert search.segments(partition) == fresh.segments(partition)

@@ -124,8 +124,11 @@ class Traffic:
                 if not members.is_local(producer):
                     self.outside.setdefault(producer, []).append((name, read))
                 else:
-                    least = min(compute, self.buffers[producer][0]) if producer in self.buffers else compute
-                    self.buffers[producer] = (least, counter.levels[producer].compute, self.array(producer, None))
+                    if producer not in self.buffers:
+                        made_at = counter.levels[producer].compute
+                        self.buffers[producer] = (compute, made_at, self.array(producer, None))
+                    least, made_at, array = self.buffers[producer]
+                    self.buffers[producer] = (min(compute, least), made_at, array)
                 most = self._bytes(name, read) if read.rough else None
                 self.read.setdefault(producer, []).append((compute, self.array(name, read), most))
 

@@ -74,6 +74,8 @@ class Line(NamedTuple):
 
     def window(self) -> int:
         """The most elements that one iteration touches."""
+        if self.k == 1:
+            return min(self.hi - self.lo + 1, self.most)
         return min((furthest(self.a, self.lo, self.k) + self.hi - self.lo) // self.k + 1, self.most)
 
     def mean_window(self) -> float:

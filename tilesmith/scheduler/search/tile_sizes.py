@@ -307,8 +307,8 @@ class Sizing:
         counts = self.counting.counts(shape, nest, False)
         fits = _fits(counts, self.platform) if self.constrained else True
         many = tuple(np.size(nest.axes[d].sizes) for d in self.axes.tiled)
-        total = np.broadcast_to(self.model.total(counts, self.platform), many)
-        return _Costed(nest, total, fits, counts)
+        total = self.model.total(counts, self.platform) if np.any(fits) else np.inf
+        return _Costed(nest, np.broadcast_to(total, many), fits, counts)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
 from tilesmith.scheduler.search.params import PARAMS
-from tilesmith.scheduler.search.taco2019.grouping import Segment, forced_outputs, is_special, segments
+from tilesmith.scheduler.search.taco2019.grouping import Segment, forced_outputs, is_special, places, segments
 from tilesmith.scheduler.search.taco2019.inlining import is_trivial_shared
 
 
@@ -80,7 +80,7 @@ class PartitionSearch:
             for move in (*self._inlinings(found), *self._moves(found)):
                 if self.planner.expired() or self.planner.planned > limit:
                     return found
-                moved, enough = self.settled(move.of(found)), least * PARAMS.pays
+                moved, enough = self.moved(found, move), least * PARAMS.pays
                 if moved != found and (cost := self.cost(moved, enough)) < enough:
                     found, least = moved, cost
             if found == before:
@@ -117,10 +117,29 @@ class PartitionSearch:
         """The groups of a partition, in the order that they run."""
         found = self.cuts.get(partition)
         if found is None:
-            stages = self.facts.graph.stages
-            found = segments(self.facts, stages, set(partition.outputs | self.forced), partition.inlined)
-            found = self.cuts[partition] = tuple(s for s in found if s.output not in partition.inlined)
+            found = self.cuts[partition] = self._cut(partition, self.facts.graph.stages)
         return found
+
+    def _cut(self, partition: Partition, names: Iterable[str]) -> tuple[Segment, ...]:
+        """The groups of these stages."""
+        found = segments(self.facts, names, partition.outputs | self.forced, partition.inlined)
+        return tuple(s for s in found if s.output not in partition.inlined)
+
+    def moved(self, partition: Partition, move: Move) -> Partition:
+        """The partition, which is settled, with this change, settled: the groups that have neither the stage nor a
+        reader of it are as they were."""
+        near = {move.stage, *self.facts.graph.consumers[move.stage]}
+        others, touched = [], set[str]()
+        for segment in self.segments(partition):
+            if near.isdisjoint(segment.names):
+                others.append(segment)
+            else:
+                touched.update(segment.names)
+        changed, place = move.of(partition), places(self.facts)
+        found = sorted([*others, *self._cut(changed, touched)], key=lambda s: place[s.output])
+        result = replace(changed, outputs=frozenset(s.output for s in found))
+        self.cuts.setdefault(result, tuple(found))
+        return result
 
     def plans(self, partition: Partition) -> tuple[tuple[GroupCandidate, ...], ...]:
         """The plans of every group, in the order that they run."""
@@ -131,7 +150,7 @@ class PartitionSearch:
         """The partition with all the outputs that it has, also those that no group could have alone."""
         return replace(partition, outputs=frozenset(s.output for s in self.segments(partition)))
 
-    def _inlinings(self, partition: Partition) -> list[_Move]:
+    def _inlinings(self, partition: Partition) -> list[Move]:
         """Outputs of groups that may be worth to be computed wherever they are read, those first that take the most
         memory."""
         stages, segments = self.facts.stages, self.segments(partition)
@@ -148,26 +167,26 @@ class PartitionSearch:
                 size >= least and again * _operations(stage) <= size * PARAMS.memory_trip_operations_per_byte
             ):
                 found.append((-size, name))
-        return [_Move("inline", name) for _, name in sorted(found)]
+        return [Move("inline", name) for _, name in sorted(found)]
 
-    def _moves(self, partition: Partition) -> Iterator[_Move]:
+    def _moves(self, partition: Partition) -> Iterator[Move]:
         """Steps away from a partition: from the outputs backwards a group joined to its readers, or a stage cut off
         that is computed again and again, or whose channels lie side by side then."""
         looked_up, matters = fours(self.facts), (1 - PARAMS.pays) * self.cost(partition)
         for segment in reversed(self.segments(partition)):
             name = segment.output
             if name not in self.forced:
-                yield _Move("join", name)
+                yield Move("join", name)
             if len(segment.names) == 1 or not isfinite(self.planner.cost(segment)):
                 continue
             again = self.planner.computed_again(segment, matters)
             for stage in dict.fromkeys((*again, *(n for n in segment.names[:-1] if n in looked_up))):
                 if not is_special(self.facts.stages[stage]):
-                    yield _Move("cut", stage)
+                    yield Move("cut", stage)
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class Move:
     """A change of a partition: the group of a stage joined to its readers, the stage inline in all of them, or cut
     off."""
 

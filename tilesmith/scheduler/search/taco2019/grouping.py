@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.features.fusion_group import members_of
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import is_trivial_shared
 from tilesmith.scheduler.search.taco2019.tiling import no_loop_to_tile, tile_group
@@ -328,14 +329,14 @@ def trivial_shared(facts: Facts, shared: set[str]) -> frozenset[str]:
 def segments(
     facts: Facts,
     names: Iterable[str],
-    outputs: set[str],
+    outputs: Collection[str],
     inlined: frozenset[str] = frozenset(),
 ) -> tuple[Segment, ...]:
     """The stages `names` as segments: one for every output, with the stages that only it reads. A stage that several
     segments read becomes an output too, unless it is one of `inlined`: that is in all of them, and inline
     there."""
     inside = {*names}
-    listed = [n for n in facts.graph.stages if n in inside]
+    listed = sorted(inside, key=places(facts).__getitem__)
     owners: dict[str, frozenset[str]] = {}
     for name in reversed(listed):
         owners[name] = frozenset((name,))
@@ -350,6 +351,12 @@ def segments(
     return tuple(
         Segment(o, tuple(found), inlined.intersection(found) if inlined else inlined) for o, found in members.items()
     )
+
+
+@once
+def places(facts: Facts) -> dict[str, int]:
+    """The places of the stages in topological order."""
+    return {name: n for n, name in enumerate(facts.graph.stages)}
 
 
 def depth_first(facts: Facts, segment: Segment) -> tuple[str, ...]:
