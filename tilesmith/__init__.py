@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tilesmith.app.client import AsyncClient, Client, ServiceError
     from tilesmith.platforms import Platform as Platform
     from tilesmith.platforms import load as platform
     from tilesmith.scheduler.compiler import Compiled, Options, generate
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
     from tilesmith.scheduler.pipelines import load as shipped_pipeline
 
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Compiled",
     "DocumentError",
     "Options",
     "Pipeline",
     "Platform",
     "ScheduleError",
+    "ServiceError",
     "StrategyRefused",
     "TilesmithError",
     "compile",
@@ -37,12 +41,15 @@ __all__ = [
 
 _COMPILER, _ERRORS = "tilesmith.scheduler.compiler", "tilesmith.scheduler.errors"
 _FOUND_IN = {
+    "AsyncClient": ("tilesmith.app.client", "AsyncClient"),
+    "Client": ("tilesmith.app.client", "Client"),
     "Compiled": (_COMPILER, "Compiled"),
     "DocumentError": (_ERRORS, "DocumentError"),
     "Options": (_COMPILER, "Options"),
     "Pipeline": ("tilesmith.scheduler.ir.pipeline.pipeline", "Pipeline"),
     "Platform": ("tilesmith.platforms", "Platform"),
     "ScheduleError": (_ERRORS, "ScheduleError"),
+    "ServiceError": ("tilesmith.app.client", "ServiceError"),
     "StrategyRefused": (_ERRORS, "StrategyRefused"),
     "TilesmithError": (_ERRORS, "TilesmithError"),
     "compile": (_COMPILER, "compile_pipeline"),

@@ -14,9 +14,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from tilesmith.scheduler.rewrites.expression_rules.decorator import rule as expression_rule
+from tilesmith.scheduler.rewrites.expression_rules.rule import ExpressionRule
 from tilesmith.scheduler.rewrites.refusal import Refusal
 from tilesmith.scheduler.strategies.catalog import load as shipped
 from tilesmith.scheduler.strategies.catalog import names as shipped_names
@@ -41,11 +44,11 @@ from tilesmith.scheduler.strategies.combinators import (
 from tilesmith.scheduler.strategies.document import StrategyDocument, from_document, load_text, to_yaml
 from tilesmith.scheduler.strategies.predicates import Predicate, where
 from tilesmith.scheduler.strategies.recorded import recorded
-from tilesmith.scheduler.strategies.registry import Example, Rule, rule
+from tilesmith.scheduler.strategies.registry import Example, Rule, Step, rule
 from tilesmith.scheduler.strategies.rules import names as rule_names
 from tilesmith.scheduler.strategies.rules import rule as rule_named
 from tilesmith.scheduler.strategies.state import State, begin
-from tilesmith.scheduler.strategies.steps.expressions import rule_of
+from tilesmith.scheduler.strategies.steps.expressions import NAMES, rule_of
 
 __all__ = [
     "Example", "Predicate", "Refusal", "Rule", "State", "Strategy", "StrategyDocument", "all_", "at", "begin", "best",
@@ -74,8 +77,27 @@ fail: Strategy = Fail()
 
 
 def strategy(name: str, *steps: Strategy, doc: str = "") -> StrategyDocument:
-    """A strategy with its name: for `Options(strategy=...)`."""
-    return StrategyDocument(name, seq(*steps), doc)
+    """A strategy with its name: for `Options(strategy=...)`. Rules over expressions of its own are a part of it.
+    Raises ValueError for two of one name."""
+    made = seq(*steps)
+    rules = tuple(dict.fromkeys(_own_rules(made)))
+    twice = [r.name for n, r in enumerate(rules) if r.name in (before.name for before in rules[:n])]
+    if twice:
+        raise ValueError(f"there are two rules '{twice[0]}' in it")
+    return StrategyDocument(name, made, doc, rules)
+
+
+def _own_rules(part: Any) -> Iterator[ExpressionRule]:
+    """The rules over expressions in a part of a strategy that are not those of the library."""
+    if isinstance(part, Step):
+        if part.rule.expression is not None and part.rule.name not in NAMES:
+            yield part.rule.expression
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from _own_rules(inner)
+    elif is_dataclass(part):
+        for f in fields(part):
+            yield from _own_rules(getattr(part, f.name))
 
 
 def rewriting(found: Any) -> Strategy:

@@ -72,4 +72,5 @@ def test_one_rule_is_told_whole(name: str) -> None:
     told = tilesmith("rules", name)
     assert told.startswith(f"{name}  [")
     assert "example:" in told
+    assert f"under --strict: {'as it is' if name == 'tile' else 'refused where floats'}" in told
     assert "did you mean" in tilesmith("rules", name + "s", status=2)

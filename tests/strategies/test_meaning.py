@@ -103,13 +103,37 @@ def test_a_schedule_alone_says_the_same_where_no_expression_was_rewritten(seed: 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", ["7x3", "64x64", "shifted"])
 @pytest.mark.parametrize("name", catalog.names())
-@pytest.mark.parametrize("pipeline", ["harris", "blur", "unsharp", "sobel", "gaussian3x3"])
+@pytest.mark.parametrize("pipeline", ["bilateral_grid", "harris", "blur", "unsharp", "sobel", "gaussian3x3"])
 def test_shipped_strategies_compute_what_the_pipeline_says(pipeline: str, name: str, size: str) -> None:
     made = compile_pipeline(loaded(pipeline), here(), Options(strategy=catalog.load(name)))
     p = problem(pipeline, size)
     status, got = call(build(made.source), made.source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0
     assert_right(got, p.expected, p.within)
+
+
+@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("pipeline", ["bilateral_grid", "camera_pipe", "interpolate"])
+def test_shipped_strategies_fit_pipelines_with_updates_and_pyramids(pipeline: str, name: str) -> None:
+    made = catalog.load(name).strategy(begin(loaded(pipeline), here()))
+    assert isinstance(made, State), str(made)
+    check(made.plan)
+
+
+@pytest.mark.parametrize("name", ["cbuf", "cbuf+rrot"])
+def test_those_of_the_paper_say_that_a_pipeline_has_no_rows(name: str) -> None:
+    line = pipelines.load(
+        {
+            "format": 1,
+            "name": "line",
+            "inputs": [{"name": "f", "type": "float32", "dims": ["x"]}],
+            "stages": [{"name": "g", "dims": ["x"], "value": "f(x) + f(x + 1)"}],
+            "outputs": ["g"],
+            "estimates": {"g": [[0, 1000]]},
+        }
+    )
+    refused = catalog.load(name).strategy(begin(line, here()))
+    assert str(refused) == "tile at g: it has no dim 'y'; dims: x"
 
 
 def test_the_strategies_of_the_paper_make_its_schedules_of_harris() -> None:

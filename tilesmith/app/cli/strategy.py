@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tilesmith.scheduler.strategies.document import StrategyDocument
     from tilesmith.scheduler.strategies.registry import Rule
 
+STRICT = {
+    "exact": "as it is",
+    "rounding": "refused where floats would be computed in another order",
+    "approximate": "refused",
+}
+
 
 def load(name: str) -> StrategyDocument:
     """The strategy of --strategy: a shipped name, or a JSON or YAML file. Raises UsageError, BadDocument."""
@@ -91,6 +97,7 @@ def _in_words(r: Rule, whole: bool) -> str:
     if whole:
         takes = ", ".join(name if f.is_required() else f"{name}?" for name, f in r.parameters.model_fields.items())
         lines += ["", f"takes: {takes or 'nothing'}"] + ([f"where: {r.conditions}"] if r.conditions else [])
+        lines += [f"under --strict: {STRICT[r.exactness]}"]
         lines += ["example:", *(f"    {line}" for line in _example(r))]
     return "\n".join(lines)
 

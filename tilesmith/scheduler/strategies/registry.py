@@ -19,6 +19,7 @@ from tilesmith.scheduler.errors import DocumentError, IllegalSchedule, Problem
 from tilesmith.scheduler.frontends.document.diagnostics import pointer
 from tilesmith.scheduler.frontends.document.names import close_to
 from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.rewrites.expression_rules.rule import ExpressionRule
 from tilesmith.scheduler.rewrites.refusal import Refusal
 from tilesmith.scheduler.strategies.applied import changed
 from tilesmith.scheduler.strategies.state import State
@@ -39,7 +40,8 @@ class Example:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule by its name: a `summary`, the `drawing` and the `conditions` for people; whether it keeps values, where it
-    fits, an example, its parameters, and the function itself."""
+    fits, an example, its parameters, and the function itself. `expression` is the rule over expressions that it makes,
+    where it is one."""
 
     name: str
     summary: str
@@ -50,6 +52,7 @@ class Rule:
     example: Example
     parameters: type[BaseModel] = field(compare=False)
     function: Callable[..., State | str] = field(compare=False)
+    expression: ExpressionRule | None = None
 
     def __call__(self, **arguments: object) -> Step:
         """The step of this rule with these arguments; raises DocumentError for such as it does not take."""

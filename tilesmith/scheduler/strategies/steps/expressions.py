@@ -13,6 +13,7 @@ from tilesmith.scheduler.rewrites.expression_rules.application import Rule as Ex
 from tilesmith.scheduler.rewrites.expression_rules.application import apply, matches
 from tilesmith.scheduler.rewrites.expression_rules.application import normalize as normalized
 from tilesmith.scheduler.rewrites.expression_rules.places import Place
+from tilesmith.scheduler.rewrites.expression_rules.rule import ExpressionRule as Written
 from tilesmith.scheduler.rewrites.expression_rules.rule import RuleText
 from tilesmith.scheduler.rewrites.passes import NORMALIZATION
 from tilesmith.scheduler.rewrites.refusal import Refusal
@@ -75,7 +76,8 @@ def rule_of(found: ExpressionRule, text: RuleText) -> Rule:
     drawing = f"{text.match}  ->  {text.result}"
     summary = "An expression as another one."
     made = Example(example, "")
-    return Rule(text.name, summary, drawing, conditions, text.exact, "stage", made, Parameters, function)
+    own = found if isinstance(found, Written) else None
+    return Rule(text.name, summary, drawing, conditions, text.exact, "stage", made, Parameters, function, own)
 
 
 def _first(found: ExpressionRule, state: State, stage: str) -> Place | None:
