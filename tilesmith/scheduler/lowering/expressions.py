@@ -95,8 +95,7 @@ class Evaluator(Evaluation):
         if found is not None and b.is_open(found.scope, found.depth):
             return found.value
         result = self._value(e, frame)
-        depth = b.depth_of(result)
-        depth = max(depth, b.depth) if self.own else depth
+        depth = b.depth if self.own else b.depths.get(result.name, 0)
         self.known[key] = Known(result, depth, b.scopes[depth], e)
         return result
 

@@ -127,7 +127,7 @@ class Places(ABC):
         if known is not None and b.is_open(known.scope, known.depth):
             return known.value
         found = self._lane(e, frame)
-        depth = b.depth_of(found)
+        depth = b.depth_of(found) if found.vector is not None or b.data else 0  # what is no data is no definition
         self.known_lanes[key] = Known(found, depth, b.scopes[depth], e)
         return found
 

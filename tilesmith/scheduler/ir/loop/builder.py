@@ -173,6 +173,8 @@ class Builder:
     def depth_of(self, operand: Operand | str) -> int:
         """The outermost depth at which `operand` exists."""
         depths = self.depths
+        if isinstance(operand, Value):
+            return depths.get(operand.name, 0)
         if isinstance(operand, Index):
             deepest = 0
             for atom, _ in operand.terms:
@@ -181,11 +183,9 @@ class Builder:
                     if depth > deepest:
                         deepest = depth
             return deepest
-        if isinstance(operand, Value):
-            return depths.get(operand.name, 0)
         if isinstance(operand, str):
             return depths.get(operand, 0)
-        inside = 0 if operand.vector is None else self.depth_of(operand.vector)
+        inside = 0 if operand.vector is None else depths.get(operand.vector.name, 0)
         return max(inside, self.depth_of(operand.base))
 
     def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
@@ -242,7 +242,11 @@ class Builder:
             raise TooWide
         if pinned:
             return self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), self.depth)
-        depth = max([at_least, *map(self.depth_of, operands_of(op))])
+        depth, depths = at_least, self.depths
+        for x in operands_of(op):
+            inside = depths.get(x.name, 0) if isinstance(x, Value) else self.depth_of(x)
+            if inside > depth:
+                depth = inside
         key, table = (op, type_, lanes), self.scopes[depth].table
         found = table.get(key)
         if found is None:
