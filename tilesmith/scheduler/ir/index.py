@@ -63,8 +63,8 @@ def _distinct(names: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 class _Interned(dict[object, "ref[Atom]"]):
-    """Atoms, symbols by their names, others by what they are made of. Dead ones are looked for when there are twice as many as the last time: being told of each
-    death takes longer."""
+    """Atoms, symbols by their names, others by what they are made of. Dead ones are looked for when there are twice as
+    many as the last time: being told of each death takes longer."""
 
     most = 1024
 

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
-from tilesmith.scheduler.ir.loop.builder import Builder, Scope, literal
+from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Binary,
@@ -28,7 +28,7 @@ from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, interval
 
 
-class NeedAlignment(Exception):
+class NeedAlignment(Misfit):
     """The vector must start at multiples of `align` for an index to be the same shape in every vector."""
 
     def __init__(self, align: int) -> None:
@@ -36,7 +36,7 @@ class NeedAlignment(Exception):
         self.align = align
 
 
-class NotUniformBound(Exception):
+class NotUniformBound(Misfit):
     """A clamp in the vectorised dim depends on an inner loop: the row cannot be cut into edges and middle."""
 
 

@@ -15,7 +15,7 @@ from tilesmith.scheduler.ir.index import Index, modulo, sym
 from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
 from tilesmith.scheduler.ir.loop.program import Allocate, Define, Let, RowPointer, Scratch, Statement
 from tilesmith.scheduler.ir.loop.traversal import defined, operands_of
-from tilesmith.scheduler.ir.loop.values import Buffer, Operand, Pointer, Value
+from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Operand, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
 
 WIDEST_VECTOR_BYTES = 64
@@ -28,7 +28,11 @@ _NOTHING = object()
 OF_64_BYTES = VectorUnit(64, 64, True)
 
 
-class TooWide(Exception):
+class Misfit(Exception):
+    """What is being built does not fit; it may in another way: see `Builder.attempt`."""
+
+
+class TooWide(Misfit):
     """A value of the vector is wider than compilers handle well, or no register has two of its elements: fewer lanes
     are needed, or none."""
 
@@ -65,7 +69,7 @@ class Builder:
         self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * vectors.register_bytes)
         self.depths: dict[str, int] = {}
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
-        self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
+        self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
         self.values: dict[str, Index] = {}  # of indices that have a name
         self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
@@ -147,12 +151,29 @@ class Builder:
         finally:
             self.scopes += inside
 
-    def mark(self) -> Mark:
-        """Remembers the state, for `rollback`."""
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What is built inside is forgotten where a Misfit ends it."""
+        before = self._mark()
+        try:
+            yield
+        except Misfit:
+            self._rollback(before)
+            raise
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """What is built inside is forgotten."""
+        before = self._mark()
+        try:
+            yield
+        finally:
+            self._rollback(before)
+
+    def _mark(self) -> Mark:
         return Mark(self.depth, tuple((len(s.statements), len(s.table)) for s in self.scopes))
 
-    def rollback(self, mark: Mark) -> None:
-        """Forgets everything since `mark`."""
+    def _rollback(self, mark: Mark) -> None:
         del self.scopes[mark.depth + 1 :]
         for scope, (statements, entries) in zip(self.scopes, mark.sizes, strict=True):
             del scope.statements[statements:]
@@ -165,9 +186,12 @@ class Builder:
         """The number of elements of a type in a register."""
         return self.vectors.register_bytes // type_.bytes
 
-    def declare(self, name: str, depth: int | None = None) -> Index:
-        """The symbol `name`, defined in the open scope (or at `depth`)."""
+    def declare(self, name: str, depth: int | None = None, ends: Ends | None = None) -> Index:
+        """The symbol `name`, defined in the open scope (or at `depth`); of a loop's variable `ends` are the first value
+        and the last."""
         self.depths[name] = self.depth if depth is None else depth
+        if ends is not None:
+            self.ranges[name] = ends
         return sym(name)
 
     def depth_of(self, operand: Operand | str) -> int:
