@@ -111,21 +111,57 @@ def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> N
     assert not inside
 
 
-def test_rollback_forgets_values_and_statements() -> None:
+def test_a_trial_forgets_values_and_statements() -> None:
     b = Builder()
     kept = b.define(FromIndex(sym("n")), INT32)
     with b.scope() as body:
         i = b.declare("i")
-        mark = b.mark()
-        lost = b.define(Binary("+", kept, ONE), INT32)
-        b.define(FromIndex(i), INT32)
-        b.let(sym("n").scaled(2), "twice")
-        b.rollback(mark)
+        with b.trial():
+            lost = b.define(Binary("+", kept, ONE), INT32)
+            b.define(FromIndex(i), INT32)
+            b.let(sym("n").scaled(2), "twice")
         assert body == []
     assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept]
     again = b.define(Binary("+", kept, ONE), INT32)
     assert again != lost, "names are not used twice"
     assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept, again]
+
+
+def test_an_attempt_is_forgotten_where_it_does_not_fit_and_kept_where_it_does() -> None:
+    b = Builder()
+    with b.attempt():
+        kept = b.define(FromIndex(sym("n")), INT32)
+
+    def too_wide() -> None:
+        with b.attempt(), b.scope():
+            b.define(FromIndex(sym("m")), INT32)
+            b.define(Unary("-", ONE), FLOAT64, lanes=64)
+
+    with pytest.raises(TooWide):
+        too_wide()
+    assert [s.result for s in b.scopes[0].statements if isinstance(s, Define)] == [kept]
+    assert b.depth == 0
+
+
+def test_what_another_builder_has_made_is_found_and_its_names_are_taken() -> None:
+    b = Builder()
+    twice = sym("n").scaled(2)
+    b.reserve(["x_3", "x_1", "_cursor"])
+    b.replay(Let("twice_0", twice))
+    assert b.let(twice, "again") == sym("twice_0")
+    assert (b.fresh("x"), b.fresh("x"), b.fresh("y")) == ("x_4", "x_5", "y_0")
+
+
+def test_grants_and_remainders_hold_inside_and_no_longer() -> None:
+    b = Builder()
+    y, given = sym("y"), [sym("g")]
+    with b.scope(given=given), b.condition({(y, 2): 1}), b.scope():
+        assert b.given is given
+        assert b.remainder(y + 2, 2) == const(1)
+        with b.condition({(y, 3): 0}):
+            assert (b.remainder(y, 3), b.remainder(y, 2)) == (const(0), const(1))
+    assert b.given is None
+    assert not b.remainder(y, 2).is_const
 
 
 def test_simple_indices_need_no_name() -> None:

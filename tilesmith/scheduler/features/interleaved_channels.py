@@ -24,7 +24,13 @@ def pixels(pipeline: Pipeline, regions: Mapping[str, Region]) -> frozenset[str]:
     """The stages of `pipeline` that can lie so, at the estimates; no outputs of it, whose layout is the caller's."""
     those = {s.name for s in pipeline.stages if s.name in regions and _has_planes(s)}
     those = {name for name in those - {*pipeline.outputs} if regions[name][-1][1] in CHANNELS}
-    return frozenset(those.intersection(n for s in pipeline.stages for n in _looked_up(s))) if those else frozenset()
+    return planes_looked_up(pipeline) & those if those else frozenset()
+
+
+def planes_looked_up(pipeline: Pipeline) -> frozenset[str]:
+    """The stages that have planes, however many, and are looked up at places that data says."""
+    planes = {s.name for s in pipeline.stages if _has_planes(s)}
+    return frozenset(n for s in pipeline.stages for n in _looked_up(s) if n in planes) if planes else frozenset()
 
 
 @once

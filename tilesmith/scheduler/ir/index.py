@@ -30,20 +30,21 @@ class Atom:
     symbols: tuple[str, ...]
 
     def __new__(cls, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> Atom:
-        key = name if kind == "sym" else f"{kind}({','.join([a.key for a in args])})"
-        reference = _ATOMS.get(key)
+        reference = _ATOMS.get(name if kind == "sym" else (kind, args))
         found = None if reference is None else reference()
-        return cls._interned(key, kind, args) if found is None else found
+        return cls._interned(name, kind, args) if found is None else found
 
     @classmethod
-    def _interned(cls, key: str, kind: AtomKind, args: tuple[Index, ...]) -> Atom:
+    def _interned(cls, name: str, kind: AtomKind, args: tuple[Index, ...]) -> Atom:
+        key = name if kind == "sym" else (kind, args)
         with _INTERNING:
             reference = _ATOMS.get(key)
             found = None if reference is None else reference()
             if found is None:
                 found = super().__new__(cls)
-                found.kind, found.args, found.key = kind, args, key
-                found.symbols = (key,) if kind == "sym" else _distinct([a.symbols() for a in args])
+                found.kind, found.args = kind, args
+                found.key = name if kind == "sym" else f"{kind}({','.join([a.key for a in args])})"
+                found.symbols = (name,) if kind == "sym" else _distinct([a.symbols() for a in args])
                 found.index = Index(0, ((found, 1),))
                 if len(_ATOMS) >= _ATOMS.most:
                     _ATOMS.purge()
@@ -61,9 +62,9 @@ def _distinct(names: list[tuple[str, ...]]) -> tuple[str, ...]:
     return names[0] if len(names) == 1 else tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
-class _Interned(dict[str, "ref[Atom]"]):
-    """Atoms by their keys. Dead ones are looked for when there are twice as many as the last time: being told of each
-    death takes longer."""
+class _Interned(dict[object, "ref[Atom]"]):
+    """Atoms, symbols by their names, others by what they are made of. Dead ones are looked for when there are twice as
+    many as the last time: being told of each death takes longer."""
 
     most = 1024
 

@@ -9,9 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
-from tilesmith.scheduler.features.interleaved_channels import pixels
+from tilesmith.scheduler.features.interleaved_channels import pixels, planes_looked_up
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule
+from tilesmith.scheduler.lowering.unit import LoweringUnit
+
+
+def with_layout(unit: LoweringUnit) -> LoweringUnit:
+    """*Before*: the plan's pipeline. *After*: it with its channels laid out."""
+    return replace(unit, pipeline=laid_out(unit.pipeline, unit.plan.schedule))
 
 
 def laid_out(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
@@ -20,8 +26,9 @@ def laid_out(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     together."""
     together = {g.output: g for g in schedule.groups if g.unroll and g.vector is not None}
     found = {s.name: s for s in pipeline.stages if s.name in together and _whole(s, together[s.name])}
-    regions = estimates(pipeline).regions if found else {}
-    names = pixels(pipeline, regions) if found else frozenset()
+    if not found or planes_looked_up(pipeline).isdisjoint(found):
+        return pipeline
+    names = pixels(pipeline, estimates(pipeline).regions)
     moved = {n: replace(s, storage=(s.dims[-1], *s.dims[:-1])) for n, s in found.items() if n in names}
     return replace(pipeline, stages=tuple(moved.get(s.name, s) for s in pipeline.stages)) if moved else pipeline
 

@@ -34,7 +34,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
-from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Known, Places
+from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
 from tilesmith.scheduler.lowering.reductions import reduced
@@ -92,12 +92,11 @@ class Evaluator(Evaluation):
             return literal(e.value, e.type)
         key, b = (id(e), frame.number), self.builder
         found = self.known.get(key)
-        if found is not None and b.is_open(found.scope, found.depth):
-            return found.value
+        if found is not None and b.is_open(found[1], found[2]):
+            return found[0]
         result = self._value(e, frame)
-        depth = b.depth_of(result)
-        depth = max(depth, b.depth) if self.own else depth
-        self.known[key] = Known(result, depth, b.scopes[depth], e)
+        depth = b.depth if self.own else b.depths.get(result.name, 0)
+        self.known[key] = (result, b.scopes[depth], depth, e)
         return result
 
     def _value(self, e: Expr, frame: Frame) -> Value:
@@ -190,7 +189,7 @@ class Evaluator(Evaluation):
         return self.op(ops.Select(uniform, inside, self.value(e.if_false, frame)), e)
 
     def _access(self, e: Access, frame: Frame) -> Value:
-        lanes = tuple(self.lane(i, frame) for i in e.indices)
+        lanes = tuple([self.lane(i, frame) for i in e.indices])
         stage = self.sources.inlined.get(e.name)
         if self.streams is not None and e.name in self.streams.dims:
             found = self.streams.read(e.name, e.component, lanes)

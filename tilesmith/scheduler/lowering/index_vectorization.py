@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Generic, NamedTuple, TypeVar
+from typing import TypeAlias, TypeVar
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
-from tilesmith.scheduler.ir.loop.builder import Builder, Scope, literal
+from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Binary,
@@ -28,7 +28,7 @@ from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, interval
 
 
-class NeedAlignment(Exception):
+class NeedAlignment(Misfit):
     """The vector must start at multiples of `align` for an index to be the same shape in every vector."""
 
     def __init__(self, align: int) -> None:
@@ -36,7 +36,7 @@ class NeedAlignment(Exception):
         self.align = align
 
 
-class NotUniformBound(Exception):
+class NotUniformBound(Misfit):
     """A clamp in the vectorised dim depends on an inner loop: the row cannot be cut into edges and middle."""
 
 
@@ -68,13 +68,9 @@ class Frame:
 T = TypeVar("T")
 
 
-class Known(NamedTuple, Generic[T]):
-    """What an expression is, as long as the scope is open where that is defined."""
-
-    value: T
-    depth: int
-    scope: Scope
-    of: Expr
+Known: TypeAlias = tuple[T, Scope, int, Expr]
+"""What an expression is, as long as the scope is open where that is defined, at a depth; and the expression, so that no
+other has its identity."""
 
 
 class Places(ABC):
@@ -124,11 +120,11 @@ class Places(ABC):
             return self._lane(e, frame)
         key, b = (id(e), frame.number), self.builder
         known = self.known_lanes.get(key)
-        if known is not None and b.is_open(known.scope, known.depth):
-            return known.value
+        if known is not None and b.is_open(known[1], known[2]):
+            return known[0]
         found = self._lane(e, frame)
-        depth = b.depth_of(found)
-        self.known_lanes[key] = Known(found, depth, b.scopes[depth], e)
+        depth = b.depth_of(found) if found.vector is not None or b.data else 0  # what is no data is no definition
+        self.known_lanes[key] = (found, b.scopes[depth], depth, e)
         return found
 
     def _lane(self, e: Expr, frame: Frame) -> Lane:

@@ -135,19 +135,16 @@ def iterations(ends: Interval) -> Iterator[Lane]:
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
     vector, align = nest.vector, 1
     while True:
-        mark = b.mark()
         try:
-            _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
+            with b.attempt():
+                _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
             return
         except NeedAlignment as need:
-            b.rollback(mark)
             align = need.align
         except TooWide:
-            b.rollback(mark)
             assert vector is not None
             vector, align = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None, 1
         except NotUniformBound:
-            b.rollback(mark)
             vector = None
 
 
@@ -223,8 +220,7 @@ def _loop(
 ) -> None:
     with b.scope() as body:
         var = b.fresh(dim)
-        b.ranges[var] = (lo, hi - (size - 1))
-        at = b.declare(var)
+        at = b.declare(var, ends=(lo, hi - (size - 1)))
         inside([{**env, dim: Lane(at + k)} for k in range(size) for env in envs])
     b.emit(Loop(var, lo, hi, const(size), tuple(body), parallel=parallel))
 
@@ -342,17 +338,17 @@ def _clamped(
     with the row. False where they would be too wide."""
     dim, lanes = vector.dim, vector.lanes
     lo, hi = nest.bounds[dim]
-    mark = b.mark()
     try:
-        most, var, q = (b.fresh(f"{dim}_{part}") for part in ("most", "edge", "at"))
-        b.emit(Let(most, hi - (lanes - 1)))
-        b.declare(most)
-        with b.scope() as body:
-            lane = Lane(b.declare(q), tuple(range(lanes)))
-            evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth, splits=splits), own=nest.own, exact=True)
-            _vector_body(b, evaluator, replace(nest, unroll={}), [{**env, dim: lane} for env in envs], rest)
+        with b.attempt():
+            most, var, q = (b.fresh(f"{dim}_{part}") for part in ("most", "edge", "at"))
+            b.emit(Let(most, hi - (lanes - 1)))
+            b.declare(most)
+            with b.scope() as body:
+                lane = Lane(b.declare(q), tuple(range(lanes)))
+                axis = Axis(q, 1, lanes, b.depth, splits=splits)
+                evaluator = Evaluator(b, sources, axis, own=nest.own, exact=True)
+                _vector_body(b, evaluator, replace(nest, unroll={}), [{**env, dim: lane} for env in envs], rest)
     except TooWide:
-        b.rollback(mark)
         return False
     b.emit(Loop(var, lo, hi, const(lanes), tuple(body), skip=skip, seen=ClampedIndex(q, None, sym(most))))
     return True

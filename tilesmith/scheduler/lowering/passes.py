@@ -7,7 +7,7 @@ from tilesmith.scheduler.ir.loop.program import Program
 from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering.bounds import with_bounds
-from tilesmith.scheduler.lowering.channel_layout import laid_out
+from tilesmith.scheduler.lowering.channel_layout import with_layout
 from tilesmith.scheduler.lowering.loops import with_loops
 from tilesmith.scheduler.lowering.rows import with_rows
 from tilesmith.scheduler.lowering.unit import LoweringUnit
@@ -15,8 +15,14 @@ from tilesmith.scheduler.lowering.unit import LoweringUnit
 LOWERING = PassPipeline(
     (
         Pass(
+            "layout",
+            "a plan, and a program without arguments; storage of stages as they have it",
+            "channels of stages that are looked up lie side by side where vectors compute all of them",
+            with_layout,
+        ),
+        Pass(
             "bounds",
-            "a plan, and a program without arguments",
+            "a program without arguments",
             "arguments, and the regions that the outputs need with the checks of them; no body",
             with_bounds,
         ),
@@ -43,7 +49,7 @@ def lower(plan: Plan, platform: Platform, observer: Observer | None = None) -> P
 
 def begun(plan: Plan, platform: Platform) -> LoweringUnit:
     """The unit that the first pass is given: a program without anything in it."""
-    pipeline = laid_out(plan.pipeline, plan.schedule)
+    pipeline = plan.pipeline
     program = Program(
         name=pipeline.name,
         doc=pipeline.doc,

@@ -215,8 +215,7 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
         lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
         with b.scope() as body:
             var = b.fresh(r.name)
-            b.ranges[var] = (lo, lo + extent - 1)
-            at = Lane(b.declare(var))
+            at = Lane(b.declare(var, ends=(lo, lo + extent - 1)))
             nest(n + 1, [(e, ev.extended(f, r.name, at)) for e, f in jobs])
         b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
 
@@ -295,23 +294,21 @@ def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
     """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
     if ev.axis is None:
         return 1
-    b, mark, noted, before = ev.builder, ev.builder.mark(), list(ev.constraints), ev.only_lanes
+    b, noted, before = ev.builder, list(ev.constraints), ev.only_lanes
     ev.only_lanes, known = True, (ev.known, ev.known_lanes)
     ev.known, ev.known_lanes = {}, {}
     try:
-        with b.scope():
+        with b.trial(), b.scope():
             point = frame
             for r in e.domain:
                 lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
                 var = b.fresh(r.name)
-                b.ranges[var] = (lo, lo + extent - 1)
-                point = ev.extended(point, r.name, Lane(b.declare(var)))
+                point = ev.extended(point, r.name, Lane(b.declare(var, ends=(lo, lo + extent - 1))))
             values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
     finally:
         ev.only_lanes = before
         ev.known, ev.known_lanes = known
-    b.rollback(mark)
-    ev.constraints = noted
+        ev.constraints = noted
     return max(v.lanes for v in values)
 
 

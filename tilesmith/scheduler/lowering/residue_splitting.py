@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from tilesmith.scheduler.ir.index import Atom, Index, const
-from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.builder import Builder, Misfit
 from tilesmith.scheduler.ir.loop.program import If, Statement
 
 LARGEST_DIVISOR = 4
@@ -15,7 +15,7 @@ MOST_REMAINDERS = 2
 """Rows are written once for each remainder of at most so many indices."""
 
 
-class NeedRemainder(Exception):
+class NeedRemainder(Misfit):
     """The computation depends on the remainder of `of` by `by`."""
 
     def __init__(self, of: Index, by: int) -> None:
@@ -42,12 +42,12 @@ def _is_small(atom: Atom) -> bool:
 def by_remainder(b: Builder, emit: Callable[[bool], None]) -> None:
     """Emits rows: once, or for each remainder that decides what they compute. `emit` is told whether it may ask for
     one, by NeedRemainder."""
-    mark, names = b.mark(), len(b.depths)
+    names = len(b.depths)
     try:
-        emit(True)
+        with b.attempt():
+            emit(True)
         return
     except NeedRemainder as need:
-        b.rollback(mark)
         wanted = need
     if set(wanted.of.symbols()).intersection(islice(b.depths, names, None)):
         emit(False)  # the index is made of data that these rows have read: there is nothing to ask before them

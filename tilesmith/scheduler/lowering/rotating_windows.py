@@ -98,18 +98,15 @@ def fused_row(b: Builder, sources: Sources, row: RowLoop) -> None:
     output where it is read by a plain shift (other reads compute it where they stand)."""
     lanes, align, clamped = row.lanes, 1, False
     while True:
-        mark = b.mark()
         try:
-            _Fused(b, sources, row, lanes, align, clamped).run()
+            with b.attempt():
+                _Fused(b, sources, row, lanes, align, clamped).run()
             return
         except NeedAlignment as need:
-            b.rollback(mark)
             align = need.align
         except TooWide:
-            b.rollback(mark)
             lanes, align = lanes // 2, 1
         except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
-            b.rollback(mark)
             clamped = True
 
 
@@ -206,9 +203,8 @@ class _Fused:
         """Finds the streams, their leads, and which iterations are whole vectors: those with
         coefficient * k + rest >= 0 for all (coefficient, rest)."""
         b = self.b
-        mark = b.mark()
         constraints: list[tuple[int, Index]] = []
-        with b.scope(given=self.given) as body:
+        with b.trial(), b.scope(given=self.given) as body:
             k = b.fresh(f"{self.row.dim}k")
             b.declare(k)
             evaluator, lane, streams = self._evaluator(k, planning=True, safe=self.clamped)
@@ -234,7 +230,6 @@ class _Fused:
             rows = {s.op.row for s in body if isinstance(s, Define) and isinstance(s.op, Load)}
             again = bool(self.row.rings) and len(rows) > FOLLOWED
             self.sources = replace(self.sources, ahead=replace(self.sources.ahead, again=again))
-        b.rollback(mark)
         return constraints
 
     def _inside(self, s: Stream, at: Index) -> list[Index]:
@@ -408,8 +403,7 @@ class _Fused:
                 else:
                     with self.b.scope() as body:
                         var = self.b.fresh(dim)
-                        self.b.ranges[var] = (lo, hi)
-                        nest(rest, {**env, dim: Lane(self.b.declare(var))})
+                        nest(rest, {**env, dim: Lane(self.b.declare(var, ends=(lo, hi)))})
                         flush()
                     self.b.emit(Loop(var, lo, hi, const(1), tuple(body)))
                 return

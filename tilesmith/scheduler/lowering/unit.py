@@ -18,8 +18,9 @@ from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
 
 @dataclass(frozen=True, slots=True)
 class LoweringUnit:
-    """A plan on its way to a loop program. `pipeline` is the plan's, with its channels laid out; `boxes` are the
-    regions of all images and stages that the outputs need, in the terms of the program's `bounds`."""
+    """A plan on its way to a loop program. `pipeline` is the plan's, from the pass `layout` on with its channels laid
+    out; `boxes` are the regions of all images and stages that the outputs need, in the terms of the program's
+    `bounds`."""
 
     plan: Plan
     platform: Platform

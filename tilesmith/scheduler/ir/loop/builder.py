@@ -15,7 +15,7 @@ from tilesmith.scheduler.ir.index import Index, modulo, sym
 from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
 from tilesmith.scheduler.ir.loop.program import Allocate, Define, Let, RowPointer, Scratch, Statement
 from tilesmith.scheduler.ir.loop.traversal import defined, operands_of
-from tilesmith.scheduler.ir.loop.values import Buffer, Operand, Pointer, Value
+from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Operand, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
 
 WIDEST_VECTOR_BYTES = 64
@@ -28,7 +28,11 @@ _NOTHING = object()
 OF_64_BYTES = VectorUnit(64, 64, True)
 
 
-class TooWide(Exception):
+class Misfit(Exception):
+    """What is being built does not fit; it may in another way: see `Builder.attempt`."""
+
+
+class TooWide(Misfit):
     """A value of the vector is wider than compilers handle well, or no register has two of its elements: fewer lanes
     are needed, or none."""
 
@@ -65,7 +69,7 @@ class Builder:
         self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * vectors.register_bytes)
         self.depths: dict[str, int] = {}
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
-        self.ranges: dict[str, tuple[Index, Index]] = {}  # of loops' variables: the first value and the last
+        self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
         self.values: dict[str, Index] = {}  # of indices that have a name
         self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
@@ -147,12 +151,29 @@ class Builder:
         finally:
             self.scopes += inside
 
-    def mark(self) -> Mark:
-        """Remembers the state, for `rollback`."""
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What is built inside is forgotten where a Misfit ends it."""
+        before = self._mark()
+        try:
+            yield
+        except Misfit:
+            self._rollback(before)
+            raise
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """What is built inside is forgotten."""
+        before = self._mark()
+        try:
+            yield
+        finally:
+            self._rollback(before)
+
+    def _mark(self) -> Mark:
         return Mark(self.depth, tuple((len(s.statements), len(s.table)) for s in self.scopes))
 
-    def rollback(self, mark: Mark) -> None:
-        """Forgets everything since `mark`."""
+    def _rollback(self, mark: Mark) -> None:
         del self.scopes[mark.depth + 1 :]
         for scope, (statements, entries) in zip(self.scopes, mark.sizes, strict=True):
             del scope.statements[statements:]
@@ -165,14 +186,19 @@ class Builder:
         """The number of elements of a type in a register."""
         return self.vectors.register_bytes // type_.bytes
 
-    def declare(self, name: str, depth: int | None = None) -> Index:
-        """The symbol `name`, defined in the open scope (or at `depth`)."""
+    def declare(self, name: str, depth: int | None = None, ends: Ends | None = None) -> Index:
+        """The symbol `name`, defined in the open scope (or at `depth`); of a loop's variable `ends` are the first value
+        and the last."""
         self.depths[name] = self.depth if depth is None else depth
+        if ends is not None:
+            self.ranges[name] = ends
         return sym(name)
 
     def depth_of(self, operand: Operand | str) -> int:
         """The outermost depth at which `operand` exists."""
         depths = self.depths
+        if isinstance(operand, Value):
+            return depths.get(operand.name, 0)
         if isinstance(operand, Index):
             deepest = 0
             for atom, _ in operand.terms:
@@ -181,11 +207,9 @@ class Builder:
                     if depth > deepest:
                         deepest = depth
             return deepest
-        if isinstance(operand, Value):
-            return depths.get(operand.name, 0)
         if isinstance(operand, str):
             return depths.get(operand, 0)
-        inside = 0 if operand.vector is None else self.depth_of(operand.vector)
+        inside = 0 if operand.vector is None else depths.get(operand.vector.name, 0)
         return max(inside, self.depth_of(operand.base))
 
     def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
@@ -242,7 +266,11 @@ class Builder:
             raise TooWide
         if pinned:
             return self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), self.depth)
-        depth = max([at_least, *map(self.depth_of, operands_of(op))])
+        depth, depths = at_least, self.depths
+        for x in operands_of(op):
+            inside = depths.get(x.name, 0) if isinstance(x, Value) else self.depth_of(x)
+            if inside > depth:
+                depth = inside
         key, table = (op, type_, lanes), self.scopes[depth].table
         found = table.get(key)
         if found is None:
