@@ -83,6 +83,7 @@ def test_segments_have_every_stage_and_repeat_only_shared_ones(name: str) -> Non
 def test_a_partition_that_is_moved_has_the_groups_that_it_would_have_from_the_start(name: str) -> None:
     search, partition = search_of(pipelines.load(name))
     stages, rng = search.facts.graph.stages, Random(name)
+    from_the_start = PartitionSearch(search.facts, search.planner, cuts=dict(search.cuts))
     for _ in range(100):
         stage = rng.choice(stages)
         how: tuple[Literal["cut", "join", "inline"], ...] = (
@@ -92,6 +93,6 @@ def test_a_partition_that_is_moved_has_the_groups_that_it_would_have_from_the_st
             continue
         move, before = Move(rng.choice(how), stage), partition
         partition = search.moved(before, move)
-        fresh = PartitionSearch(search.facts, search.planner)
-        assert partition == fresh.settled(move.of(before))
-        assert search.segments(partition) == fresh.segments(partition)
+        assert partition == from_the_start.settled(move.of(before))
+        assert search.segments(partition) == from_the_start.segments(partition)
+        assert search.cuts == from_the_start.cuts

@@ -126,20 +126,25 @@ class PartitionSearch:
         return tuple(s for s in found if s.output not in partition.inlined)
 
     def moved(self, partition: Partition, move: Move) -> Partition:
-        """The partition, which is settled, with this change, settled: the groups that have neither the stage nor a
-        reader of it are as they were."""
-        near = {move.stage, *self.facts.graph.consumers[move.stage]}
+        """The partition, which is settled, with this change, settled."""
+        changed = move.of(partition)
+        if changed not in self.cuts:
+            self.cuts[changed] = self._cut_anew(partition, changed, move.stage)
+        result = self.settled(changed)
+        self.cuts.setdefault(result, self.cuts[changed])
+        return result
+
+    def _cut_anew(self, partition: Partition, changed: Partition, stage: str) -> tuple[Segment, ...]:
+        """The groups of the partition as it is `changed`: those that have neither the stage nor a reader of it are as
+        they were."""
+        near, place = {stage, *self.facts.graph.consumers[stage]}, places(self.facts)
         others, touched = [], set[str]()
         for segment in self.segments(partition):
             if near.isdisjoint(segment.names):
                 others.append(segment)
             else:
                 touched.update(segment.names)
-        changed, place = move.of(partition), places(self.facts)
-        found = sorted([*others, *self._cut(changed, touched)], key=lambda s: place[s.output])
-        result = replace(changed, outputs=frozenset(s.output for s in found))
-        self.cuts.setdefault(result, tuple(found))
-        return result
+        return tuple(sorted([*others, *self._cut(changed, touched)], key=lambda s: place[s.output]))
 
     def plans(self, partition: Partition) -> tuple[tuple[GroupCandidate, ...], ...]:
         """The plans of every group, in the order that they run."""
