@@ -10,6 +10,8 @@ from support.lowered import group, pipeline
 from support.machines import machine
 
 from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.codegen.registry import backend_for
+from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.ir.loop.computations import Computation
 from tilesmith.scheduler.ir.loop.parser import parse_program
 from tilesmith.scheduler.ir.loop.printer import print_body, print_program
@@ -118,3 +120,8 @@ def test_an_observer_sees_the_program_that_each_pass_leaves() -> None:
     assert [name for name, _ in seen] == ["layout", "bounds", "loops", "rows"]
     assert all(isinstance(unit, Program) for _, unit in seen)
     assert seen[-1][1] == program
+
+
+def test_a_backend_is_given_no_computation() -> None:
+    with pytest.raises(InternalError, match="a computation is not expanded: FusedRow"):
+        backend_for(machine(), None).emit(shipped("blur").program, machine())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
+from typing import Self
 
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -32,12 +34,19 @@ class Evaluation(Places):
     the rest; `known` has the values of expressions, by their identity and the number of the frame. With `only_lanes`
     what is evaluated is thrown away, and its loops need no bodies."""
 
-    def __init__(self, builder: Builder, sources: Sources, axis: Axis | None, exact: bool) -> None:
-        super().__init__(builder, axis, exact)
+    def __init__(self, builder: Builder, sources: Sources, axis: Axis | None, exact: bool, safe: bool) -> None:
+        super().__init__(builder, axis, exact, safe)
         self.sources = sources
         self.token = object()
         self.known: dict[tuple[int, int], Known[Value]] = {}
         self.only_lanes = False
+
+    def sizing(self) -> Self:
+        """An evaluation in the same places, of which nothing but the lanes of values is of interest."""
+        other = copy(self)
+        other.known, other.known_lanes, other.constraints = {}, {}, list(self.constraints)
+        other.only_lanes = True
+        return other
 
     @abstractmethod
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:

@@ -62,7 +62,8 @@ class Evaluator(Evaluation):
     dropped and noted in `constraints` instead (each must be >= 0 where the vector code runs).
     `own` is a stage whose memory is being updated: its loads are neither shared nor moved. `streams` are stages in
     registers. With `exact` clamps stay as they are, lane by lane; with `safe` loads stay inside their buffers
-    whatever the lane.
+    whatever the lane, but those of stages that are `roomy`: their memory has all lanes that are neighbours. `moved` is
+    how far the vector is moved to the left, where it goes past the caches.
     """
 
     def __init__(
@@ -74,14 +75,15 @@ class Evaluator(Evaluation):
         streams: Streams | None = None,
         exact: bool = False,
         safe: bool = False,
+        roomy: frozenset[str] = frozenset(),
+        moved: Index | None = None,
     ) -> None:
-        super().__init__(builder, sources, axis, exact)
-        self.safe = safe
-        self.roomy: frozenset[str] = frozenset()  # stages whose memory has all lanes that are neighbours
+        super().__init__(builder, sources, axis, exact, safe)
+        self.roomy = roomy
         self.own = own
         self.streams = streams
         self.base_depth = builder.depth if axis is None else axis.depth - 1
-        self.moved: Index | None = None  # how far the vector is moved to the left, where it goes past the caches
+        self.moved = moved
         self._inlined = 0
 
     # values ------------------------------------------------------------

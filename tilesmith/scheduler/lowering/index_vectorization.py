@@ -77,14 +77,15 @@ class Places(ABC):
     """Indices in the open scope of a builder, made of an expression's variables, or of its values.
 
     With an `axis` they may differ from lane to lane; clamps along it are dropped and noted in `constraints` instead
-    (each must be >= 0 where the vector code runs). With `exact` clamps stay as they are.
+    (each must be >= 0 where the vector code runs). With `exact` clamps stay as they are; with `safe` lanes
+    may be where nothing is, which have any value.
     """
 
-    def __init__(self, builder: Builder, axis: Axis | None, exact: bool) -> None:
+    def __init__(self, builder: Builder, axis: Axis | None, exact: bool, safe: bool = False) -> None:
         self.builder = builder
         self.axis = axis
         self.exact = exact
-        self.safe = False  # whether lanes may be where nothing is, which have any value
+        self.safe = safe
         self.constraints: list[Index] = []
         self.known_lanes: dict[tuple[int, int], Known[Lane]] = {}
         self.intervals: dict[int, Interval] = {}

@@ -246,9 +246,9 @@ def _row(
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
         axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), splits)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
-        evaluator = Evaluator(b, sources, axis, own=nest.own)
         past = _past(b, nest, envs, rest, sym(first).scaled(align))
-        evaluator.moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
+        moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
+        evaluator = Evaluator(b, sources, axis, own=nest.own, moved=moved)
         b.declare(counter)
         _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
     start, end = lo, hi + 1

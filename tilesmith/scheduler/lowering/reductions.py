@@ -294,21 +294,14 @@ def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
     """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
     if ev.axis is None:
         return 1
-    b, noted, before = ev.builder, list(ev.constraints), ev.only_lanes
-    ev.only_lanes, known = True, (ev.known, ev.known_lanes)
-    ev.known, ev.known_lanes = {}, {}
-    try:
-        with b.trial(), b.scope():
-            point = frame
-            for r in e.domain:
-                lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
-                var = b.fresh(r.name)
-                point = ev.extended(point, r.name, Lane(b.declare(var, ends=(lo, lo + extent - 1))))
-            values = [ev.value(e.body, point)] + ([] if e.where is None else [ev.value(e.where, point)])
-    finally:
-        ev.only_lanes = before
-        ev.known, ev.known_lanes = known
-        ev.constraints = noted
+    b, sizing = ev.builder, ev.sizing()
+    with b.trial(), b.scope():
+        point = frame
+        for r in e.domain:
+            lo, extent = sizing.lane(r.lo, frame).base, sizing.lane(r.extent, frame).base
+            var = b.fresh(r.name)
+            point = sizing.extended(point, r.name, Lane(b.declare(var, ends=(lo, lo + extent - 1))))
+        values = [sizing.value(e.body, point)] + ([] if e.where is None else [sizing.value(e.where, point)])
     return max(v.lanes for v in values)
 
 

@@ -195,8 +195,7 @@ class _Fused:
         rings = {name: at for name, (_, at) in self.row.rings.items()}
         streams = Streams(self.row.moving, self.stages, rings, base, self.lanes, planning, b, self.before, self.planned)
         streams.reach, streams.part = self.reach, part
-        evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, safe=safe)
-        evaluator.roomy = self.roomy
+        evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, safe=safe, roomy=self.roomy)
         return evaluator, Lane(base, tuple(range(self.lanes))), streams
 
     def _plan(self) -> list[tuple[int, Index]]:
