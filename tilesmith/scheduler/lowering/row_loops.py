@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.ir.index import Index, maximum
-from tilesmith.scheduler.ir.loop.program import If
+from tilesmith.scheduler.ir.loop.program import Apart, If
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -89,8 +89,8 @@ def _output_row(g: OpenGroup, sources: Sources, fused: RowLoop) -> None:
     with b.scope() as as_expected:
         fused_row(b, sources, unrolled)
     with b.scope() as otherwise:
-        fused_row(b, sources, fused)
-    b.emit(If(asked, tuple(as_expected), None, tuple(otherwise)))
+        fused_row(b, sources, replace(fused, seldom=True))
+    b.emit(If(asked, tuple(as_expected), None, (Apart(tuple(otherwise), seldom=True),)))
 
 
 def _moving_dim(g: OpenGroup, stage: Stage, dim: str) -> int | None:

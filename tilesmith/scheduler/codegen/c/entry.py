@@ -123,9 +123,15 @@ def known_names(program: Program) -> dict[str, str]:
 
 
 def used_lines(lines: list[str]) -> list[str]:
-    """The lines but for definitions of facts of images that nothing follows up."""
+    """The lines but for definitions of facts of images, and of the ends of what vectors cover, that nothing follows
+    up."""
     words = Counter(_WORDS.findall("\n".join(lines)))
-    return [line for line in lines if (m := _FACT.match(line)) is None or words[m.group(1)] > 1]
+
+    def is_used(line: str) -> bool:
+        found = _FACT.match(line) or _COVERED.match(line)
+        return found is None or any(words[name] > 1 for name in found.groups())
+
+    return list(filter(is_used, lines))
 
 
 _WORDS = re.compile(r"\w+")
@@ -133,6 +139,8 @@ _WORDS = re.compile(r"\w+")
 
 _FACT = re.compile(r"    const (?:int64_t|\w+ \*restrict const) (\w+) = \w+(?:->|\.)\w+(?:\[\d\])?;$")
 """A fact of an image, by a name of its own."""
+_COVERED = re.compile(r" *const int64_t (\w+) = [^,;]*\w+, (\w+) = [^,;]* \+ \d+;$")
+"""The ends of what vectors cover (see `codegen.c.control.peeled`)."""
 
 
 class Entry:

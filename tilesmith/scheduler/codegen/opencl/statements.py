@@ -15,6 +15,7 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     Assign,
     AssignIndex,
     Bind,
@@ -103,7 +104,7 @@ class Statements:
                 return self._bind(s)
             case Fence() | Prefetch() | PrefetchEnds():
                 return []
-            case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut():
+            case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut() | Apart():
                 raise InternalError(f"a kernel has a step of the host: {type(s).__name__}")
             case _:
                 assert_never(s)

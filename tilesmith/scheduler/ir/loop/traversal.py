@@ -13,6 +13,7 @@ from tilesmith.scheduler.ir.loop.ops import Operation
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     Assign,
     AssignIndex,
     Bind,
@@ -183,7 +184,7 @@ def assigned(s: Statement) -> str | None:
 def regions(s: Statement) -> tuple[Body, ...]:
     """The blocks inside of a statement."""
     match s:
-        case Loop():
+        case Loop() | Apart():
             return (s.body,)
         case PeeledLoop():
             return (s.body, s.middle)
@@ -196,7 +197,7 @@ def regions(s: Statement) -> tuple[Body, ...]:
 def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with its blocks changed."""
     match s:
-        case Loop():
+        case Loop() | Apart():
             return replace(s, body=change(s.body))
         case PeeledLoop():
             return replace(s, body=change(s.body), middle=change(s.middle))
