@@ -57,7 +57,6 @@ void tilesmith_blur_release(void);
 #else
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
 #define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
-#pragma GCC optimize("no-tree-vectorize") /* what is worth vectors has them */
 #endif
 #ifdef _OPENMP
 #include <omp.h>
