@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
 from tilesmith.scheduler.ir.loop.program import (
     Allocate,
+    Apart,
     AssignIndex,
     Bind,
     Body,
@@ -66,6 +67,8 @@ def _block(statements: Body, env: dict[str, int], run: Executed) -> None:
                 env[s.from_], env[s.to] = env[s.first], env[s.last] + s.lanes
             case Loop():
                 _loop(s, env, run)
+            case Apart():
+                _block(s.body, env, run)
             case If():
                 assert s.condition is None
                 taken = all(x.value(env) >= 0 for x in s.nonnegative)

@@ -84,6 +84,7 @@ def run(body: str, n: int = 8) -> list[int]:
             "middle { store 7:i32 to @f_data at p[6] store 7:i32 to @f_data at p[3] }",
             [7, 4, 0, 7, 0, 0, 9, 10],
         ),
+        ("apart seldom { store 1:i32 to @f_data at p[3] } apart { store 2:i32 to @f_data at p[4] }", [1, 2] + 6 * [0]),
         (
             "peeled x = 3 to 4 skip 5 to 5 { store 1:i32 to @f_data at p[x] } "
             "middle { store 2:i32 to @f_data at p[4] }",

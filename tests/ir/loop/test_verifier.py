@@ -89,6 +89,7 @@ WRONG = [
     ("for i = 0 to 3 step 0 {}", "a step is a positive number"),
     ("let i = 0 peeled i = 0 to 3 skip 1 to 2 {} middle {}", "'i' is defined already"),
     ("peeled i = 0 to 3 skip 1 to 2 {} middle { let j = 0 } let k = j", "'j' is not defined here"),
+    ("apart { let i = 0 } let k = i", "'i' is not defined here"),
     ("if () and 3:i32 {}", "a condition is one bool"),
     ("store 1.0:f32 to @t_0 at t_0[0]", "'t_0' is not defined here"),
     ("for i = 0 to 3 step 1 parallel { for j = 0 to 3 step 1 parallel {} }", "a parallel loop stands in another"),

@@ -10,6 +10,7 @@ from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum,
 from tilesmith.scheduler.ir.loop.ops import Copy, Load, Shuffle
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
+    Apart,
     Assign,
     Body,
     ClampedIndex,
@@ -109,7 +110,7 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
         match s:
             case Store() | Scatter() | StreamAligned() | StreamLine():
                 stores[s.buffer.pointer] += 1
-            case Loop() | PeeledLoop() | If():
+            case Loop() | PeeledLoop() | Apart() | If():
                 blocks += 1
             case Define(op=Load(row=row, at=at)) if s.result.lanes > 1 and row in rows:
                 kind = Value(s.result.type, s.result.lanes, mask_bits=s.result.mask_bits)

@@ -11,7 +11,8 @@ from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, TooWide
-from tilesmith.scheduler.ir.loop.program import ClampedIndex, If, Let, Loop, PeelVectors
+from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors
+from tilesmith.scheduler.ir.loop.traversal import walk as statements_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane
 from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -26,6 +27,9 @@ from tilesmith.scheduler.lowering.residue_splitting import by_remainder
 MOST_OF_ROW = 8
 """Edges are wide that are expected to be one part in so many of a row."""
 
+WORTH_A_CALL = 20
+"""Statements of the scalars of a row from which on calls take little of the time that they do."""
+
 Body = Callable[[Evaluator, Sequence[Mapping[str, Lane]]], None]
 """Emits what is done at a point, or at a vector of them: the evaluator of the open scope, and the loops' variables;
 several of these where points are computed side by side."""
@@ -37,6 +41,7 @@ class Nest:
     loop run by threads, and the loops to unroll with the (min, extent) that they are expected to have. Of a loop of
     `blocks` so many iterations are computed side by side. `name` is the stage's.
 
+    `whole`, if it is a list, notes the lanes of rows that vectors cover where these fit: no scalars are emitted.
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     `estimate` gives an index at the estimates.
@@ -55,6 +60,7 @@ class Nest:
     past: tuple[Buffer, tuple[str, ...]] | None = None
     half: Half | None = None
     estimate: Callable[[Index], int] = field(default=lambda _: 1)
+    whole: list[int] | None = None
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -98,11 +104,21 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
     if not asked:
         _tried(b, sources, unrolled_nest)
         return
-    with b.condition() as unrolled:
-        _tried(b, sources, unrolled_nest)
-    with b.condition() as otherwise:
-        _tried(b, sources, looped)
-    b.emit(If(asked, tuple(unrolled), None, tuple(otherwise)))
+    whole: list[int] = []
+    with b.condition() as vectors:  # the whole of rows that are at least a vector long
+        with b.condition() as unrolled:
+            _tried(b, sources, replace(unrolled_nest, whole=whole))
+        with b.condition() as otherwise:
+            _tried(b, sources, replace(looped, whole=whole))
+        seldom = (Apart(tuple(otherwise), seldom=True),) if nest.vector else tuple(otherwise)
+        b.emit(If(asked, tuple(unrolled), None, seldom))
+    if not whole or nest.vector is None:
+        b.scopes[-1].statements.extend(vectors)
+        return
+    with b.condition() as scalars:
+        _tried(b, sources, replace(looped, vector=None))
+    lo, hi = nest.bounds[nest.vector.dim]
+    b.emit(If((hi - lo - (max(whole) - 1),), tuple(vectors), None, (Apart(tuple(scalars), seldom=True),)))
 
 
 def written_out(
@@ -133,8 +149,10 @@ def iterations(ends: Interval) -> Iterator[Lane]:
 
 
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
-    vector, align = nest.vector, 1
+    vector, align, noted = nest.vector, 1, len(nest.whole or ())
     while True:
+        if nest.whole is not None:
+            del nest.whole[noted:]  # of an attempt that failed
         try:
             with b.attempt():
                 _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
@@ -277,15 +295,25 @@ def _row(
     b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
     skip = (sym(from_), sym(to))
     wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
+    left = hi - lo + sym(from_) - sym(to)
+    if nest.whole is not None and not (evaluator.constraints or nest.once or given) and align == 1 and past is None:
+        nest.whole.append(lanes)
+        return
     if wide * MOST_OF_ROW < nest.estimate(hi - lo + 1) or nest.once or not evaluator.constraints:
-        _scalars(b, sources, nest, envs, rest, dim, skip)
+        with b.condition() as scalars:
+            _scalars(b, sources, nest, envs, rest, dim, skip)
+        seldom = not (evaluator.constraints or nest.once)
+        if sum(1 for _ in statements_of(tuple(scalars))) >= WORTH_A_CALL:
+            b.emit(If((left,), (Apart(tuple(scalars), seldom),)))
+        else:
+            b.scopes[-1].statements.extend(scalars)
         return
     with b.condition() as vectors:
         made = _clamped(b, sources, nest, envs, rest, vector, skip, splits)
     with b.condition() as scalars:
         _scalars(b, sources, nest, envs, rest, dim, skip)
     if made:
-        b.emit(If((hi - lo - (lanes - 1),), tuple(vectors), None, tuple(scalars)))
+        b.emit(If((hi - lo - (lanes - 1),), (Apart(tuple(vectors)),), None, (Apart(tuple(scalars), seldom=True),)))
     else:
         b.scopes[-1].statements.extend(scalars)
 

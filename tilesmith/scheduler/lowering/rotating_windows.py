@@ -51,7 +51,7 @@ class RowLoop:
     """What a fused row computes: the output on the points of `box` (its vectorised dim is the loop), after the
     stages of `streams`; those of `rings` are stored as well, in the row that is given. Vectors start at `anchor` and
     whole vectors from there; rows of rings have `room` for so many elements more at both ends. Dims of `unroll`
-    have constant bounds, and are written out."""
+    have constant bounds, and are written out. A row that is computed `seldom` has no loop of whole vectors."""
 
     output: Stage
     output_buffers: tuple[Buffer, ...]
@@ -67,6 +67,7 @@ class RowLoop:
     unroll: frozenset[str] = frozenset()
     stream: bool = False
     room: int = 0
+    seldom: bool = False
 
 
 @dataclass(slots=True)
@@ -180,9 +181,12 @@ class _Fused:
                 w.apart = const(0) if w is first else b.let(modulo(w.into_line + whole, w.line), "apart")
         rest = b.let(rest, f"{self.row.dim}_rest")
         at, careful = self._iteration(streams, safe=True)
-        k, body = self._iteration(streams, safe=False, parts=parts)
-        vectors = Loop(k, whole, rest - 1, const(parts), body, comment="whole vectors")
-        b.emit(PeeledLoop(at, k_first, k_last, (whole, rest), careful, (vectors,), "both ends of the row"))
+        if self.row.seldom:
+            b.emit(Loop(at, k_first, k_last, const(1), careful, comment="vectors of a row, with care"))
+        else:
+            k, body = self._iteration(streams, safe=False, parts=parts)
+            vectors = Loop(k, whole, rest - 1, const(parts), body, comment="whole vectors")
+            b.emit(PeeledLoop(at, k_first, k_last, (whole, rest), careful, (vectors,), "both ends of the row"))
         self._flush(k_last)
         assert tuple(self.given) == granted
 

@@ -14,7 +14,7 @@ from tilesmith.scheduler.analysis.dead_points import Half, halves
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim
-from tilesmith.scheduler.ir.loop.program import AssignIndex, Body, If, Loop, MutableIndex, Statement
+from tilesmith.scheduler.ir.loop.program import Apart, AssignIndex, Body, If, Loop, MutableIndex, Statement
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -169,8 +169,8 @@ class _Rows:
         with b.scope() as as_expected:
             fused_row(b, sources, unrolled)
         with b.scope() as otherwise:
-            fused_row(b, sources, fused)
-        b.emit(If(asked, tuple(as_expected), None, tuple(otherwise)))
+            fused_row(b, sources, replace(fused, seldom=True))
+        b.emit(If(asked, tuple(as_expected), None, (Apart(tuple(otherwise), seldom=True),)))
 
 
 def _unroll(dims: tuple[UnrolledDim, ...]) -> dict[str, tuple[int | None, int]]:

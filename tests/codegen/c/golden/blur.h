@@ -56,7 +56,7 @@ void tilesmith_blur_release(void);
 #define SMALL static __attribute__((noinline, minsize, unused))
 #else
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
-#define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize", "no-tree-slp-vectorize"), unused))
+#define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
 #endif
 #ifdef _OPENMP
 #include <omp.h>

@@ -122,14 +122,18 @@ def known_names(program: Program) -> dict[str, str]:
 
 
 def used_lines(lines: list[str]) -> list[str]:
-    """The lines but for definitions of facts of images that nothing follows up."""
-    facts = {line: m.group(1) for line in lines if (m := _FACT.match(line)) is not None}
-    named = words("\n".join([line for line in lines if line not in facts]))
-    return [line for line in lines if line not in facts or facts[line] in named]
+    """The lines but for definitions of facts of images, and of the ends of what vectors cover, that nothing follows
+    up."""
+    matched = ((line, _FACT.match(line) or _COVERED.match(line)) for line in lines)
+    optional = {line: m.groups() for line, m in matched if m is not None}
+    named = words("\n".join([line for line in lines if line not in optional]))
+    return [line for line in lines if line not in optional or not named.isdisjoint(optional[line])]
 
 
 _FACT = re.compile(r"    const (?:int64_t|\w+ \*restrict const) (\w+) = \w+(?:->|\.)\w+(?:\[\d\])?;$")
 """A fact of an image, by a name of its own."""
+_COVERED = re.compile(r" *const int64_t (\w+) = [^,;]*\w+, (\w+) = [^,;]* \+ \d+;$")
+"""The ends of what vectors cover (see `codegen.c.control.peeled`)."""
 
 
 class Entry:

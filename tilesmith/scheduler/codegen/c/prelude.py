@@ -44,7 +44,7 @@ INCLUDES = """\
 #define SMALL static __attribute__((noinline, minsize, unused))
 #else
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
-#define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize", "no-tree-slp-vectorize"), unused))
+#define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
 #endif
 #ifdef _OPENMP
 #include <omp.h>

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 from typing import TypeAlias, assert_never
@@ -13,6 +12,7 @@ from tilesmith.scheduler.codegen.c.lane_gathers import place
 from tilesmith.scheduler.codegen.c.nesting import Nesting
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.operations import expression
+from tilesmith.scheduler.codegen.c.outlining import WORTH_A_CALL, captured, renamed, struct
 from tilesmith.scheduler.codegen.c.types import Symbols, element
 from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.ir.index import Index, Terms, const, divide
@@ -21,6 +21,7 @@ from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     Assign,
     AssignIndex,
     Bind,
@@ -51,9 +52,6 @@ from tilesmith.scheduler.ir.loop.program import (
 from tilesmith.scheduler.ir.loop.traversal import assigned, defined, defined_inside, used, walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
-
-WORTH_A_CALL = 40
-"""Statements of the ends of a row from which on calls take little of the time that the row does."""
 
 
 class Statements:
@@ -114,7 +112,7 @@ class Statements:
         pad = "    " * indent
         lines += nesting.flush()
         for number, found in numbered.items():
-            lines = _renamed(lines, found, f"w{number}.")
+            lines = renamed(lines, found, f"w{number}.")
         return [pad + line if line else line for line in lines]
 
     def _lines(self, s: Statement, indent: int) -> list[str]:
@@ -131,6 +129,8 @@ class Statements:
                 return [f"int64_t {s.name} = {bare(s.value)};"]
             case AssignIndex():
                 return [f"{s.name} = {bare(s.value)};"]
+            case Apart():
+                return self._apart(s)
             case Define() | PeeledLoop():
                 raise AssertionError("a block prints them")
             case Accumulator():
@@ -211,6 +211,10 @@ class Statements:
             case Allocate():
                 strides = [name for name in defined(s) if name != s.memory.buffer.pointer]
                 return {**dict.fromkeys(strides, "int64_t"), s.memory.buffer.pointer: self._pointer(s.memory.buffer)}
+            case Scratch():
+                scratch = self._scratch[s.name]
+                places = [f"{m.buffer.pointer}_at" for m in s.buffers]
+                return {scratch: "char *", **dict.fromkeys([f"{scratch}_bytes", *places, *defined(s)], "int64_t")}
             case _:
                 return dict.fromkeys(defined(s), "int64_t")
 
@@ -313,11 +317,11 @@ class Statements:
         bare, n = self.symbols.bare, self.functions
         self.functions += 1
         kind = "SMALL" if sum(1 for _ in walk(s.body)) >= WORTH_A_CALL else "INLINE"
-        body, given = self._apart(s, windows)
-        body = _renamed(body, windows, f"w{n}.")
+        body, given = self._function(s.body, 2, {s.var: "int64_t"}, windows)
+        body = renamed(body, windows, f"w{n}.")
         kept = [f"struct windows{n} w;"] if windows else []
-        self.outlined += _struct(f"windows{n}", windows) if windows else []
-        self.outlined += _struct(f"row_ends{n}", given, kept)
+        self.outlined += struct(f"windows{n}", windows) if windows else []
+        self.outlined += struct(f"row_ends{n}", given, kept)
         self.outlined += [
             f"{kind} void row_ends{n}(int64_t {s.var}, int64_t {s.var}_end, struct row_ends{n} *own) {{",
             *([f"    struct windows{n} w{n} = own->w;"] if windows else []),
@@ -342,17 +346,29 @@ class Statements:
             *([f"w{n} = {own}.w;"] if not later.isdisjoint(windows) else []),
         ]
 
-    def _apart(self, s: PeeledLoop, windows: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """The lines of a body that is a function of its own, and what they read, with types, by `own`."""
+    def _apart(self, s: Apart) -> list[str]:
+        """A block that is a function; what it reads is in a struct."""
+        if any(isinstance(x, Scratch | Allocate | Free | CopyOut | OverflowGuard) for x in walk(s.body)):
+            return ["{", *self._inner(s.body), "}"]  # it is about the call
+        n = self.functions
+        self.functions += 1
+        body, given = self._function(s.body, 1, {}, ())
+        name, kind = (f"seldom{n}", "SELDOM") if s.seldom else (f"part{n}", "SMALL")
+        self.outlined += [*struct(name, given), f"{kind} void {name}(const struct {name} *own) {{", *body, "}", ""]
+        return [f"{name}(&(struct {name}){{{', '.join(given)}}});"]
+
+    def _function(
+        self, body: Body, indent: int, more: Mapping[str, str], but: Iterable[str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """The lines of a block that is a function of its own, which declares `more`, and the names that it reads by
+        `own`, all `but` some, with their types."""
         outside, kept, self.operands.kept = self.names, self.operands.kept, {}
         depth, self.depth = self.depth, 0
-        self.names = {**outside, s.var: "int64_t"}
-        body = self.block(s.body, 2)
+        self.names = {**outside, **more}
+        lines = self.block(body, indent)
         self.names, self.depth, self.operands.kept = outside, depth, kept
-        words = set(_WORD.findall("\n".join(body)))
-        given = {name: t for name, t in outside.items() if name in words and name not in windows}
-        given = {name: t for t in dict.fromkeys(given.values()) for name in given if given[name] == t}
-        return _renamed(body, given, "own->"), given
+        given = captured(lines, outside, but)
+        return renamed(lines, given, "own->"), given
 
     def _windows(self, s: PeeledLoop, block: Body) -> dict[str, str]:
         """The registers of a block that the body of one of its loops changes, with their types: all begin as 0."""
@@ -445,25 +461,6 @@ def apart(a: Index, b: Index) -> Index | None:
                 total = rest + shared.scaled(times * (x.const - y.const))
                 break
     return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
-
-
-_WORD = re.compile(r"\w+")
-
-
-def _struct(name: str, fields: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
-    """A struct of fields with their types, a line a type."""
-    lines = []
-    for c_type in dict.fromkeys(fields.values()):
-        star = "*" * c_type.endswith("*")
-        names = ", ".join(star + field for field, t in fields.items() if t == c_type)
-        lines.append(f"    {c_type.removesuffix(' *')} {names};")
-    return [f"struct {name} {{", *lines, *(f"    {line}" for line in others), "};"]
-
-
-def _renamed(lines: list[str], names: Iterable[str], by: str) -> list[str]:
-    """The lines with `by` ahead of those names."""
-    found = re.compile(rf"\b({'|'.join(names)})\b")
-    return [found.sub(rf"{by}\1", line) for line in lines] if names else lines
 
 
 def _exponentials(body: Body) -> Iterator[Value]:

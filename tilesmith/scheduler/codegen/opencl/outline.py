@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     AssignIndex,
     Bind,
     Body,
@@ -35,7 +36,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Statement,
     Store,
 )
-from tilesmith.scheduler.ir.loop.traversal import assigned, defined, defined_inside, regions, used, walk
+from tilesmith.scheduler.ir.loop.traversal import assigned, defined, defined_inside, regions, used, walk, with_regions
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 
 Simple: TypeAlias = Let | MutableIndex | AssignIndex | PeelVectors | OverflowGuard | Scratch | Allocate | Free
@@ -84,7 +85,12 @@ class Kernel:
 
 def outlined(body: Body) -> tuple[Host, ...]:
     """The steps of the host for the body of a program."""
-    return _Outliner(body).run()
+    return _Outliner(_joined(body)).run()
+
+
+def _joined(body: Body) -> Body:
+    """The body with blocks that may stand apart in their places: kernels are functions enough."""
+    return tuple(x for s in body for x in (_joined(s.body) if isinstance(s, Apart) else (with_regions(s, _joined),)))
 
 
 @dataclass(slots=True)

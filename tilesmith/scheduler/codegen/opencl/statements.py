@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     Assign,
     AssignIndex,
     Bind,
@@ -117,7 +118,7 @@ class Statements:
                 return self._bind(s)
             case Fence() | Prefetch() | PrefetchEnds():
                 return []
-            case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut():
+            case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut() | Apart():
                 raise InternalError(f"a kernel has a step of the host: {type(s).__name__}")
             case Compute() | FusedRow():
                 raise InternalError(f"a computation is not expanded: {type(s).__name__}")

@@ -21,6 +21,7 @@ from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     Assign,
     AssignIndex,
     Bind,
@@ -159,6 +160,8 @@ class _Machine:
                 self.loop(s)
             case PeeledLoop():
                 self.peeled(s)
+            case Apart():
+                self.block(s.body)
             case If():
                 holds = all(self.at(x) >= 0 for x in s.nonnegative)
                 holds = holds and (s.condition is None or bool(self.value(s.condition, 1)))

@@ -235,6 +235,15 @@ class PeeledLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """A block that takes little of the time: a backend may make it a function of its own. `seldom`: most calls do
+    without it."""
+
+    body: Body
+    seldom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
@@ -321,6 +330,7 @@ Statement: TypeAlias = (
     | PeelVectors
     | Loop
     | PeeledLoop
+    | Apart
     | If
     | Comment
     | Scratch

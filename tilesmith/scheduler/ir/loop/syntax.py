@@ -74,6 +74,7 @@ FORMATS: dict[type, str] = {
     program.Loop: "for {var} = {lo} to {hi} step {step} {parallel?} [[skip {skip}]] [[seen {seen}]] "
     "[[// {comment:text}]] {body}",
     program.PeeledLoop: "peeled {var} = {lo} to {hi} skip {skip} [[// {comment:text}]] {body} middle {middle}",
+    program.Apart: "apart {seldom?} {body}",
     program.If: "if ({nonnegative:conditions}) [[and {condition}]] {body} [[else {otherwise}]]",
     program.Comment: "// {text:text}",
     program.ClampedIndex: "{name} [[from {first}]] [[to {last}]]",

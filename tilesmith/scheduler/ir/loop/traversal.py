@@ -14,6 +14,7 @@ from tilesmith.scheduler.ir.loop.ops import Operation
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
+    Apart,
     Assign,
     AssignIndex,
     Bind,
@@ -37,7 +38,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
 DEFINITIONS = (Define, RowPointer, Let, MutableIndex, Accumulator, PeelVectors)
 """Statements that have no effect but the names that they define."""
 
-NESTING = (Loop, PeeledLoop, If)
+NESTING = (Loop, PeeledLoop, Apart, If)
 """Statements that have blocks inside."""
 
 
@@ -185,7 +186,7 @@ def assigned(s: Statement) -> str | None:
 def regions(s: Statement) -> tuple[Body, ...]:
     """The blocks inside of a statement."""
     match s:
-        case Loop():
+        case Loop() | Apart():
             return (s.body,)
         case PeeledLoop():
             return (s.body, s.middle)
@@ -197,7 +198,7 @@ def regions(s: Statement) -> tuple[Body, ...]:
 
 def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with its blocks changed; itself where none is another."""
-    if isinstance(s, Loop):
+    if isinstance(s, Loop | Apart):
         body = change(s.body)
         return s if body is s.body else replace(s, body=body)
     if isinstance(s, PeeledLoop):

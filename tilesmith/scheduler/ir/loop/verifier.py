@@ -174,7 +174,7 @@ def _meaning(s: Statement, name: str) -> Meaning:
 def _opened(s: Statement, scope: _Scope, place: str) -> _Scope:
     """The scope of a block of `s`."""
     inside = scope.inside(s)
-    if isinstance(s, If):
+    if not defined_inside(s):
         return inside
     parallel = isinstance(s, Loop) and s.parallel
     if isinstance(s, Loop) and parallel:
