@@ -10,6 +10,7 @@ from support.machines import machine
 from support.planar import planar
 from support.small_pipelines import chain, pyramid
 
+from tilesmith import platforms
 from tilesmith.cost_models import Ecm
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
@@ -225,3 +226,12 @@ def test_a_transposition_has_tiles_in_both_dims(size: int) -> None:
     sizes = {tile.dim: tile.size for tile in group.tiles}
     assert sizes["x"] in range(1, 65)
     assert sizes["y"] in range(1, size)
+
+
+def test_where_work_items_share_a_row_no_window_rotates_in_registers() -> None:
+    device = platforms.get("nvidia-a100")
+    assert device.work_items > 1
+    found = autoschedule(pipelines.load("harris"), device, SearchOptions("default")).schedule
+    assert not any(p.storage == "registers" for g in found.groups for p in g.placements)
+    mine = autoschedule(pipelines.load("harris"), machine(), SearchOptions("default")).schedule
+    assert any(p.storage == "registers" for g in mine.groups for p in g.placements)

@@ -107,6 +107,8 @@ def fuse_rows(
     output = definitions[members.output]
     if not order.vectorised or output.updates or order.least != order.innermost:
         return None
+    if platform.work_items > 1:  # they share the points of a row, and registers that rotate are one work-item's
+        return None
     facts = members.facts.stages[members.output]
     if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
         return None
