@@ -197,13 +197,14 @@ def stencil() -> Pipeline:
 
 
 def loops(assembly: str) -> list[set[str]]:
-    """The instructions of every loop that is one block, from its label to the jump back: what the edges of rows need
-    has branches."""
+    """The instructions of every loop without branches, from its label to the jump back: what the edges of rows need
+    has some."""
     found = []
-    for label, body in re.findall(r"^(\.L\w+):[^\n]*\n((?:[ \t].*\n)*)", assembly, re.MULTILINE):
-        block, jump, _ = body.partition(f"\t{label}\n") if f"\t{label}\n" in body else body.partition(f" {label}\n")
-        if jump:
-            found.append(set(re.findall(r"^\t([a-z]\w*)\s", block, re.MULTILINE)))
+    for m in re.finditer(r"^(\.L\w+):", assembly, re.MULTILINE):
+        inside = re.match(r"(?:[^\n]*\n(?!\t(?:b|bl|b\.?\w\w|[ct]bn?z)\s))*[^\n]*\n", assembly[m.end() :])
+        back = assembly[m.end() + inside.end() :].split("\n", 1)[0] if inside else ""
+        if inside and re.search(rf"\s{re.escape(m.group(1))}$", back):
+            found.append(set(re.findall(r"^\t([a-z]\w*)\s", inside.group(), re.MULTILINE)))
     return found
 
 

@@ -21,7 +21,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.document import from_document, to_document
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.legality.verifier import check
-from tilesmith.scheduler.lowering import row_loops
+from tilesmith.scheduler.lowering import row_loops, rows
 from tilesmith.scheduler.lowering.expressions import Sources
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.rewrites.passes import rewrite
@@ -207,7 +207,7 @@ def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.Monkey
     def apart(*_: object) -> None:
         pytest.fail("a ring is computed apart")
 
-    monkeypatch.setattr(row_loops, "fused_row", counted)
+    monkeypatch.setattr(rows, "fused_row", counted)
     found = row_loops._single_row
     monkeypatch.setattr(row_loops, "_single_row", lambda *a: found(*a) or apart())
     for c in autoschedule(pipeline, machine(), SearchOptions("default", top=4)).candidates:

@@ -29,14 +29,7 @@ enum {
 #endif
 """
 
-INCLUDES = """\
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+KINDS_OF_FUNCTIONS = """\
 #define INLINE static inline __attribute__((unused))
 #define SELDOM static __attribute__((noinline, cold, unused))
 #ifdef __clang__ /* what takes little of the time: ONCE a call, or SMALL rather than fast */
@@ -46,6 +39,20 @@ INCLUDES = """\
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
 #define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
 #endif
+"""
+
+INCLUDES = (
+    """\
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+"""
+    + KINDS_OF_FUNCTIONS
+    + """\
 #ifdef _OPENMP
 #include <omp.h>
 #define PRAGMA(text) _Pragma(#text)
@@ -61,6 +68,7 @@ INCLUDES = """\
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 """
+)
 
 _RUNTIME = """\
 INLINE int64_t ts_min(int64_t a, int64_t b) { return a < b ? a : b; }

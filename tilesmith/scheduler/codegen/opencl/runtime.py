@@ -3,6 +3,8 @@ device, the program and its kernels, made once; buffers, launches and errors of 
 
 from __future__ import annotations
 
+from tilesmith.scheduler.codegen.c.prelude import KINDS_OF_FUNCTIONS
+
 STATUS = """\
 #ifndef TILESMITH_OPENCL
 #define TILESMITH_OPENCL
@@ -13,7 +15,8 @@ enum {
 #endif
 """
 
-INCLUDES = """\
+INCLUDES = (
+    """\
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -27,11 +30,14 @@ INCLUDES = """\
 #endif
 #define PARALLEL(n)
 #define THREADS 1
-#define INLINE static inline __attribute__((unused))
+"""
+    + KINDS_OF_FUNCTIONS
+    + """\
 /* A comparison that a document makes may be decided already. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 """
+)
 
 FUNCTIONS = """\
 /* The part of OpenCL 1.2 that is used here. */
