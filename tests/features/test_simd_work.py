@@ -13,9 +13,9 @@ from support.small_pipelines import E, F, blur, c, clamp, harris, pipeline, stag
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.work import Chain, Work
 from tilesmith.platforms import catalog
+from tilesmith.platforms.base import LINE_BYTES
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
-from tilesmith.scheduler.features import cache_traffic
 from tilesmith.scheduler.features.dependence_chains import FLOAT, LOAD, QUOTIENT
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import effective, members_of
@@ -43,10 +43,15 @@ TILES = ({"x": 4, "y": 3}, {"x": 5, "y": 7}, {"x": 20, "y": 4})
 
 
 def group(
-    of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int], lanes: int
+    of: Pipeline,
+    loops: tuple[str, ...],
+    levels: dict[str, Levels],
+    tiles: dict[str, int],
+    lanes: int,
+    line_bytes: int = LINE_BYTES,
 ) -> GroupCounts:
-    """The counts of the pipeline as one group, along x."""
-    facts = gather(normalise(of))
+    """The counts of the pipeline as one group, along x. With lines of a byte rows end where their elements do."""
+    facts = gather(normalise(of), line_bytes=line_bytes)
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
     output = facts.stages[members.output]
@@ -56,10 +61,15 @@ def group(
 
 
 def works(
-    of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], tiles: dict[str, int], lanes: int
+    of: Pipeline,
+    loops: tuple[str, ...],
+    levels: dict[str, Levels],
+    tiles: dict[str, int],
+    lanes: int,
+    line_bytes: int = LINE_BYTES,
 ) -> dict[str, Work]:
     """The work of every stage."""
-    return {s.stage: s.work for s in group(of, loops, levels, tiles, lanes).stages if s.work is not None}
+    return {s.stage: s.work for s in group(of, loops, levels, tiles, lanes, line_bytes).stages if s.work is not None}
 
 
 def boxes(extents: dict[str, int], tiles: dict[str, int]) -> list[dict[str, range]]:
@@ -93,15 +103,12 @@ def test_rows_and_vectors_of_a_sliding_blur(tiles: dict[str, int], lanes: int) -
 
 @pytest.mark.parametrize("loops", ORDERS, ids=" ".join)
 @pytest.mark.parametrize("tiles", TILES, ids=str)
-def test_what_a_stencil_loads_at_every_level(
-    loops: tuple[str, ...], tiles: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_stencil_loads_at_every_level(loops: tuple[str, ...], tiles: dict[str, int]) -> None:
     """Loaded are the boxes that each execution of the loops inside a level reads."""
-    monkeypatch.setattr(cache_traffic, "LINE", 1)
     extents = {"x": 20, "y": 13}
     reads = [F("input")(x + a, y + b) for a in (-1, 0, 1) for b in (0, 2)]
     of = pipeline("stencil", [stage("out", "xy", total(reads))], {"out": (20, 13)})
-    (work,) = works(of, loops, {}, tiles, 1).values()
+    (work,) = works(of, loops, {}, tiles, 1, line_bytes=1).values()
     first = loops.index("x.inner") + 1
     expected = []
     for level in range(first, len(loops) + 1):
@@ -138,9 +145,8 @@ def test_a_row_that_reads_two_rows_far_apart_loads_two() -> None:
         assert work.loaded[2] >= (64 + 60) * row
 
 
-def test_a_ring_is_the_same_memory_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_traffic, "LINE", 1)
-    found = works(blur(20, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, {"x": 10, "y": 13}, 1)
+def test_a_ring_is_the_same_memory_again_and_again() -> None:
+    found = works(blur(20, 13), ORDERS[0], {"blur_x": Levels(1, 2)}, {"x": 10, "y": 13}, 1, line_bytes=1)
     ring = 3 * 10 * 4
     assert found["blur_x"].stored[-3:] == (2 * ring, ring, ring)  # inside x.outer, inside y.outer, the whole
     assert found["blur_y"].loaded[-1] == ring
@@ -225,10 +231,9 @@ def scan_and_reader() -> Pipeline:
     return load(document)
 
 
-def test_rows_that_read_a_scan_touch_what_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_traffic, "LINE", 1)
+def test_rows_that_read_a_scan_touch_what_they_read() -> None:
     of = scan_and_reader()
-    facts = gather(normalise(of))
+    facts = gather(normalise(of), line_bytes=1)
     members = members_of(facts, "out", facts.graph.stages)
     axes = {"x": axis("x", 64, [64]), "y": axis("y", 97, [97])}
     running = Running({"scan": Run("x", 8), "out": Run("x", 8)}, stream=True)
@@ -392,13 +397,12 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
     assert found == [inf, 64 * 4, inf]
 
 
-def test_an_iteration_touches_what_is_new_and_what_is_read_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_iteration_touches_what_is_new_and_what_is_read_for_that() -> None:
     """Not all 32 rows of `low` that a row of the output is made of."""
-    monkeypatch.setattr(cache_traffic, "LINE", 1)
     high = stage("high", "xy", F("low")(x, y - 1) + F("low")(x, y + 1))
     out = stage("out", "xy", F("high")(x, y + 30) + F("low")(x, y))
     of = pipeline("lag", [stage("low", "xy", F("input")(x, y) * 2), high, out], {"out": (256, 64)})
-    counts = group(of, ORDERS[0], {"low": Levels(1, 2), "high": Levels(1, 2)}, {"x": 256, "y": 64}, 8)
+    counts = group(of, ORDERS[0], {"low": Levels(1, 2), "high": Levels(1, 2)}, {"x": 256, "y": 64}, 8, line_bytes=1)
     rows = {"input": 1, "low": 3, "high": 1, "out": 1}
     assert counts.work is not None
     assert counts.work.working[1] == sum(rows.values()) * 256 * 4
@@ -582,3 +586,9 @@ def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -
     assert dict(of_out.before.operations)["f32"].divide == 1
     assert dict(of_out.operations)["f32"].divide == 0
     assert [t.times for t in of_out.loads] == [pytest.approx(63 / 64)]
+
+
+def test_places_that_data_says_are_lines_of_the_platform() -> None:
+    of = table(NEAR, "xy", [[0, 64], [0, 32]])
+    short, long = (works(of, ORDERS[0], {}, {"x": 64, "y": 32}, 8, line)["out"].looked_up for line in (64, 128))
+    assert (short[0], long[0]) == (64 * 32 * 64, 64 * 32 * 128)

@@ -194,6 +194,10 @@ def check_sources(sources: tuple[tuple[str, str], ...], known: set[str]) -> None
             )
 
 
+LINE_BYTES = 64
+"""Bytes of a line of memory where no platform is asked."""
+
+
 def nearest(word: str, known: set[str]) -> str | None:
     """The hint of an unknown word: the known one that is most like it."""
     close = get_close_matches(word[:80], sorted(known), n=1)

@@ -21,9 +21,6 @@ from tilesmith.scheduler.features.loop_nest import Axis, Line, Nest
 from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts
 from tilesmith.scheduler.ir.memo import once
 
-LINE = 64
-"""Bytes of a line of memory: the same on all platforms of today."""
-
 POINT, TILE, WHOLE = range(3)
 """Extents of a loop nest in one dim of the output: both loops of the dim are outside of it; the intra-tile one is
 inside; both are."""
@@ -265,10 +262,10 @@ def _find_shape(members: Members, name: str, array: str, read: Read | None) -> _
         before = producer.storage[: producer.storage.index(run)]
         small = size * prod(_together(spans[d]) for d in before)
         if spans[run].known and spans[run].var is not None:
-            along, pad = spans[run].var, pad_bytes(small) / small
+            along, pad = spans[run].var, pad_bytes(small, members.facts.line_bytes) / small
         else:  # whole rows, or one element of them
             row = small * (spans[run].extent(1) if spans[run].known else producer.extent(run))
-            rest *= (row + pad_bytes(size)) / row
+            rest *= (row + pad_bytes(size, members.facts.line_bytes)) / row
     windows = {dim: float(prod(line.window() for line in here)) for dim, here in lines.items()}
     return _Shape(lines, windows, rest, along, pad)
 
@@ -286,6 +283,6 @@ def _run(stage: StageFacts) -> str | None:
     return stage.storage[-1] if stage.storage else None
 
 
-def pad_bytes(size: int) -> float:
+def pad_bytes(size: int, line_bytes: int) -> float:
     """Bytes that a row of elements of `size` has more on average, by whole lines."""
-    return float(max(0, LINE - size))
+    return float(max(0, line_bytes - size))

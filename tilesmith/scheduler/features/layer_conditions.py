@@ -7,7 +7,7 @@ from functools import reduce
 from itertools import accumulate
 
 from tilesmith.cost_models.amounts import Amount, largest, smallest
-from tilesmith.scheduler.features.cache_traffic import LINE, Traffic, pad_bytes
+from tilesmith.scheduler.features.cache_traffic import Traffic, pad_bytes
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
@@ -94,7 +94,7 @@ class Layers:
         own = self._own_row(name, run, reads, points, rows) if apart and not facts.updates else None
         arrays = [(self.traffic.array(name, r), part) for r, part in from_memory]
         output = self.traffic.array(name, None)
-        stages = counter.members.facts.stages
+        stages, line = counter.members.facts.stages, counter.members.facts.line_bytes
         everything: Amount | None = None
         if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in reads):
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
@@ -102,7 +102,7 @@ class Layers:
         loaded: list[Amount] = []
         stored: list[Amount] = []
         if own is not None:
-            steps = sum(r.points * _step_bytes(stages[r.producer], r, run.row) for r in reads)
+            steps = sum(r.points * _step_bytes(stages[r.producer], r, run.row, line) for r in reads)
             loaded.append(smallest(own[1], points * steps))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
@@ -123,7 +123,7 @@ class Layers:
         found = [(r, part) for r, part in self.of_reads(name) if r.looked_up and r.producer not in self.registers]
         if not found:
             return (), 0.0
-        lines = points * (sum(r.points * part for r, part in found) * LINE)
+        lines = points * (sum(r.points * part for r, part in found) * self.counter.members.facts.line_bytes)
         arrays = [(self.traffic.array(name, r), part) for r, part in found]
         states = range(level, len(self.counter.nest.loops) + 1)
         moved = (sum((array.moved(at) * part for array, part in arrays), 0.0) for at in states)
@@ -137,7 +137,7 @@ class Layers:
         facts = self.counter.members.facts
         stage = facts.stages[name]
         length = largest(1.0, points / largest(rows, 1.0))
-        out = length * bytes_apart(stage, run.row)
+        out = length * bytes_apart(stage, run.row, facts.line_bytes)
         loaded: Amount = 0.0
         for read in reads:
             producer = facts.stages[read.producer]
@@ -151,22 +151,22 @@ class Layers:
                 else:
                     windows *= span.extent(1)
             windows = min(windows, max(1.0, read.points))
-            size = _step_bytes(producer, read, run.row)
-            loaded = loaded + windows * (elements * size + pad_bytes(size))
+            size = _step_bytes(producer, read, run.row, facts.line_bytes)
+            loaded = loaded + windows * (elements * size + pad_bytes(size, facts.line_bytes))
         return loaded + out, rows * loaded, rows * out
 
 
-def _step_bytes(producer: StageFacts, read: Read, row: str | None) -> int:
+def _step_bytes(producer: StageFacts, read: Read, row: str | None, line_bytes: int) -> int:
     """Bytes of a producer that a step along the row of its reader touches, of one of those that it reads there."""
     if row is not None:
         for dim, span in zip(producer.dims, read.roughly, strict=True):
             if span.var == row and span.known:
-                return bytes_apart(producer, dim)
+                return bytes_apart(producer, dim, line_bytes)
     return producer.bytes_per_point
 
 
-def bytes_apart(stage: StageFacts, dim: str | None) -> int:
+def bytes_apart(stage: StageFacts, dim: str | None, line_bytes: int) -> int:
     """Bytes that a step along a dim of a stage touches: an element, or a line of its own where rows lie between."""
     size = stage.bytes_per_point
     near = dim is None or stage.apart.get(dim, 1) <= SMALL_EXTENT
-    return size if near else max(size, LINE)
+    return size if near else max(size, line_bytes)

@@ -12,7 +12,7 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.work import Before, Chain, GroupWork, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features import l1_transfers
-from tilesmith.scheduler.features.cache_traffic import LINE, POINT, WHOLE, Traffic, state
+from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
 from tilesmith.scheduler.features.column_walks import columns
 from tilesmith.scheduler.features.dependence_chains import chain
 from tilesmith.scheduler.features.execution_mode import Run, Running
@@ -225,8 +225,9 @@ class WorkCounter:
         caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others. Those of a
         tile do not, but of outputs of the pipeline, whose rows may begin anywhere, by short vectors."""
         size = facts.bytes_per_point
-        short = run.lanes * size < LINE
-        if run.row is None or facts.extent(facts.storage[0]) * size % LINE == 0:
+        line = self.counter.members.facts.line_bytes
+        short = run.lanes * size < line
+        if run.row is None or facts.extent(facts.storage[0]) * size % line == 0:
             return 0.0
         if short and facts.name in self.counter.members.facts.graph.outputs:
             return rows
@@ -308,7 +309,7 @@ class WorkCounter:
             if members.is_local(read.producer) or not along:
                 continue
             size = members.facts.stages[read.producer].bytes_per_point
-            lines = max(1.0, run.lanes * float(abs(along[0].rate)) * size / LINE)
+            lines = max(1.0, run.lanes * float(abs(along[0].rate)) * size / members.facts.line_bytes)
             rows = read.points / (1 + sum(float(s.width) for s in along))
             for s in read.roughly:
                 if s.known and s.var is not None and s.var == around:
@@ -348,7 +349,7 @@ class WorkCounter:
         own buffers do, or is asked for ahead."""
         members = self.counter.members
         facts = members.facts.stages[name]
-        if run.row is not None and bytes_apart(facts, run.row) > facts.bytes_per_point:
+        if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
             return facts.bytes_per_point  # down a column each is in another row
         if name != members.output and all(members.is_local(r.producer) for r in self.counter.reads[name].reads):
             return inf

@@ -8,7 +8,7 @@ from functools import partial
 
 from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS, PART
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum, modulo, multiply
-from tilesmith.scheduler.ir.loop.builder import WIDEST_VECTOR_BYTES, Builder
+from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import (
     Broadcast,
     CarriedElements,
@@ -211,7 +211,7 @@ def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...])
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
     if not ahead.distance or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
         return
-    row, line = _row(b, buffer, lanes), max(WIDEST_VECTOR_BYTES // buffer.type.bytes, 1)
+    row, line = _row(b, buffer, lanes), max(b.line_bytes // buffer.type.bytes, 1)
     rows = ahead.rows.get(buffer.stage, {})
     far = bool(rows) or ahead.distance > NEAR
     side, place, step = _side_by_side(b, buffer, lanes, rows)

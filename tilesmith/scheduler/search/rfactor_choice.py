@@ -51,7 +51,7 @@ def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
     strips = frozenset(f.partial for f in chosen.factors if not f.interleaved)
     partial = frozenset(f.partial for f in chosen.factors)
     plan = with_factors(plan, tuple(chosen.factors))
-    return Factored(plan, gather(plan.pipeline, partial, strips))
+    return Factored(plan, gather(plan.pipeline, partial, strips, line_bytes=facts.line_bytes))
 
 
 def _is_candidate(stage: StageFacts) -> bool:

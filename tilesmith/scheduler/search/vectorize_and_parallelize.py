@@ -233,7 +233,8 @@ def root_schedule(
     pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
 ) -> Schedule:
     """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
-    return roots(gather(normalise(pipeline, strict)), platform, method, strict, degraded)
+    facts = gather(normalise(pipeline, strict), line_bytes=platform.line_bytes)
+    return roots(facts, platform, method, strict, degraded)
 
 
 def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:
