@@ -28,7 +28,7 @@ MOST_OF_ROW = 8
 """Edges are wide that are expected to be one part in so many of a row."""
 
 WORTH_A_CALL = 20
-"""Statements of the scalars of a row from which on calls take little of the time that they do."""
+"""Statements of the scalars of rows shorter than a vector from which on they stand apart."""
 
 Body = Callable[[Evaluator, Sequence[Mapping[str, Lane]]], None]
 """Emits what is done at a point, or at a vector of them: the evaluator of the open scope, and the loops' variables;
@@ -302,9 +302,9 @@ def _row(
     if wide * MOST_OF_ROW < nest.estimate(hi - lo + 1) or nest.once or not evaluator.constraints:
         with b.condition() as scalars:
             _scalars(b, sources, nest, envs, rest, dim, skip)
-        seldom = not (evaluator.constraints or nest.once)
-        if sum(1 for _ in statements_of(tuple(scalars))) >= WORTH_A_CALL:
-            b.emit(If((left,), (Apart(tuple(scalars), seldom),)))
+        shorter = not (evaluator.constraints or nest.once)  # only rows that are have points left
+        if shorter and sum(1 for _ in statements_of(tuple(scalars))) >= WORTH_A_CALL:
+            b.emit(If((left,), (Apart(tuple(scalars), seldom=True),)))
         else:
             b.scopes[-1].statements.extend(scalars)
         return
