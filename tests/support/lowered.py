@@ -30,8 +30,9 @@ def pipeline(value: str, *stages: tuple[str, str], type: str = "float32", dims: 
     return loaded(*listed, type=type)
 
 
-def loaded(*stages: dict[str, object], type: str = "float32") -> Pipeline:
-    """The pipeline of input `f` and these stages, the last of which is the output, all over the same dims."""
+def loaded(*stages: dict[str, object], type: str = "float32", extents: tuple[int, ...] | None = None) -> Pipeline:
+    """The pipeline of input `f` and these stages, the last of which is the output, all over the same dims; of 64 points
+    in each of them, or of `extents`."""
     last = stages[-1]
     dims = list(last["dims"])
     return load(
@@ -41,7 +42,7 @@ def loaded(*stages: dict[str, object], type: str = "float32") -> Pipeline:
             "inputs": [{"name": "f", "type": type, "dims": dims}],
             "stages": list(stages),
             "outputs": [last["name"]],
-            "estimates": {last["name"]: [[0, 64]] * len(dims)},
+            "estimates": {last["name"]: [[0, n] for n in extents or (64,) * len(dims)]},
         }
     )
 
