@@ -181,7 +181,14 @@ VALUES = {
 def test_rows_with_clamps_are_right(value: str) -> None:
     p = pipeline(value, dims=("x", "y"))
     size = {"f": ((-30, 90), (-8, 30))}
-    regions = ((0, 1), (0, 1)), ((0, 24), (0, 6)), ((-9, 5), (1, 2)), ((-9, 41), (-2, 4)), ((18, 30), (0, 1))
+    regions = (
+        ((0, 1), (0, 1)),
+        ((0, 24), (0, 6)),
+        ((-9, 5), (1, 2)),
+        ((-9, 41), (-2, 4)),
+        ((18, 30), (0, 1)),
+        ((1, 21), (0, 1)),
+    )
     assert_lowered_right(p, [group("x.inner y.inner")], *regions, sizes=size)
 
 
