@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from support.lowered import evaluated, pipeline
+from support.lowered_values import assert_evaluated_right
 
 
 def test_two_products_are_one_operation() -> None:
@@ -72,3 +75,45 @@ def test_scalars_are_multiplied_one_by_one() -> None:
 %t_2 = %t_0 + %t_1 : i32
 """.strip().splitlines()
     )
+
+
+EXTREMES = {
+    "int8": np.array([-128, 127, 0, 1, -1, 77, -77, 5, 99, -128, -128, 127], np.int8),
+    "uint8": np.array([255, 0, 1, 254, 128, 127, 3, 9, 200, 255, 255, 17], np.uint8),
+    "int16": np.array([-32768, -32768, 32767, -1, 0, 1, 999, -999, -32768, 32767, 12, 5], np.int16),
+}
+SUMS = {
+    "two by numbers": "int32(f(x)) * 3 + int32(f(x + 1)) * -5",
+    "two by vectors": "int32(f(x)) * int32(f(x + 1)) + int32(f(x + 2)) * int32(f(x + 3))",
+    "squares, which wrap in pairs": "int32(f(x)) * int32(f(x)) + int32(f(x + 1)) * int32(f(x + 1))",
+    "a number and a vector": "int32(f(x)) * 7 + int32(f(x + 2)) * int32(f(x + 3))",
+    "an odd one out": "int32(f(x)) * 3 + int32(f(x + 1)) * 5 + int32(f(x + 2)) * 7",
+    "an odd one with a number": "int32(f(x)) * 3 + int32(f(x + 1)) * 5 + int32(f(x + 2)) * 7 + 100",
+    "terms that are no products": "int32(f(x)) * 3 + int32(f(x + 1)) * 5 + int32(f(x + 3)) + x",
+    "taken off": "int32(f(x)) * 3 - int32(f(x + 1)) * 5 + int32(f(x + 2)) * 2",
+}
+
+
+@pytest.mark.parametrize("type_", EXTREMES)
+@pytest.mark.parametrize("value", SUMS.values(), ids=SUMS)
+def test_sums_are_what_they_were(value: str, type_: str) -> None:
+    assert_evaluated_right(pipeline(value, type=type_), EXTREMES[type_])
+
+
+@pytest.mark.parametrize("name", [n for n in SUMS if n not in ("two by vectors", "taken off")])
+def test_bytes_are_multiplied_in_pairs(name: str) -> None:
+    assert "dot_pairs" in evaluated(pipeline(SUMS[name], type="uint8")).text()
+
+
+def test_an_odd_number_of_products_has_a_number_for_partner() -> None:
+    """The number 100 is 1 times 100, which makes four products of three."""
+    text = evaluated(pipeline(SUMS["an odd one with a number"], type="uint8")).text()
+    assert text.count("dot_pairs") == 2
+    assert text.count(": i32x8") == 3
+
+
+@pytest.mark.parametrize("type_", ["uint16", "int32"])
+def test_what_has_more_than_16_bits_with_its_sign_is_multiplied_as_it_is(type_: str) -> None:
+    p = pipeline("int32(f(x)) * 3 + int32(f(x + 1)) * 5", type=type_)
+    assert "dot_pairs" not in evaluated(p).text()
+    assert_evaluated_right(p, np.array([65535] * 9).astype(type_))

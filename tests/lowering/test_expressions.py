@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from support.lowered import evaluated, pipeline
+import numpy as np
+import pytest
+from support.lowered import LANES, Lowered, evaluated, pipeline
+from support.lowered_values import assert_evaluated_right
+
+from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.ir.loop.program import Define
 
 
 def test_a_vector_loads_neighbours_once() -> None:
@@ -72,3 +78,77 @@ row f_0 = @f + mul(f_stride_y, y)
 %t_4 = select %t_3, %f_1, %t_2 : f32x8
 """.strip().splitlines()
     )
+
+
+NUMBERS = np.linspace(-3.0, 3.0, 24, dtype=np.float32)
+WHOLE = np.array([-128, 127, 0, 1, -1, 5, -5, 100, -100, 77, -77, 3, 2, -2, 60, -128, 127, 9], np.int8)
+VALUES = {
+    "a power below 0": ("f(x) ** -3", NUMBERS),
+    "to the power of 0": ("f(x) ** 0", NUMBERS),
+    "a clamp of values": ("clamp(f(x), -1.0, f(x + 1))", NUMBERS),
+    "a clamp with ends the wrong way round": ("clamp(f(x), 2.0, -2.0)", NUMBERS),
+    "a choice by values": ("select(f(x) > f(x + 1), f(x), f(x + 2) * 2)", NUMBERS),
+    "a choice by a condition of no value": ("select(x > 5 or not x == 3, f(x), f(x + 1))", NUMBERS),
+    "a mux": ("mux(x, f(x), f(x + 1), f(x + 2))", NUMBERS),
+    "a mux by data, beyond its choices": ("mux(int32(f(x)), f(x), f(x + 1), -f(x + 2))", NUMBERS),
+    "logic": ("select((f(x) > 0 and f(x + 1) < 1) or not f(x + 2) > 0, 1.0, 2.0)", NUMBERS),
+    "wrapped": ("f(x) * f(x + 1) + f(x + 2)", WHOLE),
+    "saturated": ("sat_uint8(f(x))", WHOLE),
+    "floored": ("f(x) // 3 + f(x) % 3", WHOLE),
+    "the least of many": ("min(f(x), f(x + 1), f(x + 2), 7)", WHOLE),
+    "shifted": ("(int32(f(x)) << 3) >> 1", WHOLE),
+    "where it is": ("float32(x) * 0.5 + f(x)", NUMBERS),
+}
+
+
+@pytest.mark.parametrize("lanes", [1, 2, LANES])
+@pytest.mark.parametrize(("value", "image"), VALUES.values(), ids=VALUES)
+def test_values_at_points_and_in_vectors(value: str, image: np.ndarray, lanes: int) -> None:
+    for at in (0, 3):
+        assert_evaluated_right(pipeline(value, type=image.dtype.name), image, at, lanes=lanes)
+
+
+def test_a_constant_boundary_is_not_asked_for_inside() -> None:
+    """The vector relies on it being inside, and says so."""
+    lowered = evaluated(pipeline("select(x - 2 >= 0 and x - 2 <= 20, f(x - 2), 9.0)"))
+    assert lowered.text() == "%f_0 = load f[x - 2] : f32x8"
+    assert lowered.required() == ["-1*x+15", "1*x+-2"]
+
+
+def test_exact_boundaries_are_asked_for_lane_by_lane() -> None:
+    p = pipeline("select(x - 2 >= 0 and x - 2 <= 3, f(x), 9.0)")
+    assert "select" in evaluated(p, exact=True).text()
+    assert_evaluated_right(p, NUMBERS, exact=True)
+
+
+def test_a_choice_of_one_condition_is_no_boundary() -> None:
+    p = pipeline("select(x >= 2, f(x), 9.0)")
+    assert evaluated(p).required() == []
+    assert_evaluated_right(p, NUMBERS)
+
+
+def test_a_condition_that_no_row_moves_is_asked_once() -> None:
+    p = pipeline("select(y >= 3 and x >= 0, f(x, y), 1.0)", dims=("x", "y"))
+    assert evaluated(p).text().splitlines()[:2] == ["%x_0 = from_index y : i32", "%t_0 = %x_0 >= 3:i32 : b8"]
+    assert "select %t_0, %f_1, 1.0:f32 : f32x8" in evaluated(p).text()
+
+
+def test_stages_inlined_without_end_are_refused() -> None:
+    """Each doubles the places of the one before it: the thirteenth is read at 8192."""
+    stages = [(f"s{n}", f"s{n - 1}(x) + s{n - 1}(x + {2**n})" if n else "f(x) * 2") for n in range(13)]
+    p = pipeline("s12(x) + s12(x + 8192)", *stages)
+    with pytest.raises(IllegalSchedule, match="would be computed inline at more than 4000 places"):
+        evaluated(p)
+
+
+def test_what_is_known_is_forgotten_with_the_block_that_has_it() -> None:
+    """An expression that a block has computed is computed anew outside of it."""
+    lowered = Lowered(pipeline("f(x) * 2"))
+    ev, value = lowered.evaluator, lowered.stages["out"].values[0]
+    with lowered.builder.condition() as inside:
+        first = ev.value(value, lowered.frame)
+        assert ev.value(value, lowered.frame) is first
+    assert any(isinstance(s, Define) for s in inside)
+    second = ev.value(value, lowered.frame)
+    assert second != first
+    assert [s.result for s in lowered.inside if isinstance(s, Define)][-1] == second

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from support.lowered import evaluated, pipeline
+import numpy as np
+import pytest
+from support.lowered import LANES, evaluated, index, pipeline, row
+from support.lowered_values import assert_evaluated_right
+
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.loop.values import Lane
+from tilesmith.scheduler.lowering.index_vectorization import NeedAlignment, NotUniformBound
 
 
 def test_clamps_are_dropped_and_noted() -> None:
@@ -55,3 +62,114 @@ row f_2 = @f + mul(f_stride_y, y + 1)
 %f_3 = gather f_2[<0; %f_1> origin 0 stride 1] : u8x8
 """.strip().splitlines()
     )
+
+
+SHAPES = [
+    (1, "x + 3", lambda x, y: x + 3),
+    (1, "7 - 2 * x", lambda x, y: 7 - 2 * x),
+    (1, "-x + y", lambda x, y: y - x),
+    (1, "x * 4 // 4", lambda x, y: x),
+    (1, "(4 * x + 6 + 8 * y) // 4", lambda x, y: (4 * x + 6 + 8 * y) // 4),
+    (1, "(2 * x - 3) % 2", lambda x, y: 1),
+    (2, "x // 2", lambda x, y: x // 2),
+    (2, "(x - 3) // 2", lambda x, y: (x - 3) // 2),
+    (2, "(x + 1) % 2", lambda x, y: (x + 1) % 2),
+    (2, "2 * (x // 2) + 1 - x % 2", lambda x, y: 2 * (x // 2) + 1 - x % 2),
+    (4, "(x - 1) // 4 + (x + 5) % 4", lambda x, y: (x - 1) // 4 + (x + 5) % 4),
+    (8, "x // 8", lambda x, y: x // 8),
+    (8, "max(x, x - 3)", lambda x, y: x),
+]
+
+
+@pytest.mark.parametrize(("align", "text", "value"), SHAPES, ids=[s[1] for s in SHAPES])
+def test_every_lane_is_where_the_index_says(align: int, text: str, value) -> None:
+    ev, frame = row(align)
+    found = ev.lane(index(text), frame)
+    assert found.vector is None
+    for q in (-3, 0, 5):
+        for y in (-2, 1):
+            first = found.base.value({"q": q, "y": y})
+            lanes = [first + p for p in found.pattern or (0,) * LANES]
+            assert lanes == [value(align * q + n, y) for n in range(LANES)]
+
+
+@pytest.mark.parametrize(
+    ("align", "text", "need"), [(1, "x // 2", 2), (1, "x % 4", 4), (2, "(x + 1) // 8", 8), (1, "(6 * x) // 4", 2)]
+)
+def test_vectors_have_to_begin_where_an_index_has_one_shape(align: int, text: str, need: int) -> None:
+    ev, frame = row(align)
+    with pytest.raises(NeedAlignment) as asked:
+        ev.lane(index(text), frame)
+    assert asked.value.align == need
+    ev, frame = row(need)
+    assert ev.lane(index(text), frame).vector is None
+
+
+@pytest.mark.parametrize("text", ["x // 3", "x % 16", "(x + y) // 2"])
+def test_what_no_alignment_helps_is_data(text: str) -> None:
+    ev, frame = row()
+    assert ev.lane(index(text), frame).vector is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("clamp(x, 0, 9)", 0, 9 - 7),
+        ("min(x + 2, 20)", None, 20 - 2 - 7),
+        ("max(3, 2 * x)", 2, None),
+        ("clamp(9 - x, 0, 9)", 0, 2),
+    ],
+)
+def test_what_is_noted_holds_where_no_clamp_is_active(text: str, least: int | None, most: int | None) -> None:
+    """`least` and `most` are the first and the last vector of which no lane is clamped."""
+    ev, frame = row()
+    ev.lane(index(text), frame)
+    inside = [q for q in range(-30, 30) if all(c.value({"q": q}) >= 0 for c in ev.constraints)]
+    assert inside == list(range(-30 if least is None else least, 30 if most is None else most + 1))
+
+
+def test_the_same_is_noted_once() -> None:
+    ev, frame = row()
+    for text in ("clamp(x, 0, 9)", "clamp(x, 0, 9) + 1"):
+        ev.lane(index(text), frame)
+    assert len(ev.constraints) == 2
+
+
+def test_a_clamp_by_an_inner_loop_cuts_no_row() -> None:
+    ev, frame = row()
+    with ev.builder.scope():
+        inner = ev.builder.declare("j")
+        with pytest.raises(NotUniformBound):
+            ev.lane(index("min(x, y)"), ev.extended(frame, "y", Lane(inner)))
+
+
+def test_of_an_inner_loop_with_known_ends_the_worse_end_counts() -> None:
+    ev, frame = row()
+    with ev.builder.scope():
+        inner = ev.builder.declare("j", ends=(const(10), const(12)))
+        ev.lane(index("min(x, y)"), ev.extended(frame, "y", Lane(inner)))
+    assert [c.value({"q": 0}) for c in ev.constraints] == [10 - 7]
+
+
+def test_a_uniform_clamp_that_is_never_active_is_no_index() -> None:
+    ev, frame = row()
+    inner = ev.builder.declare("j", ends=(const(1), const(8)))
+    at = ev.extended(frame, "y", Lane(inner))
+    assert ev.lane(index("clamp(y, 0, 8)"), at).base == inner
+    assert ev.lane(index("clamp(y, 2, 8)"), at).base != inner
+
+
+def test_frames_of_the_same_variables_are_one() -> None:
+    ev, frame = row()
+    assert ev.frame(dict(frame.env)) is frame
+    assert ev.extended(frame, "k", Lane(const(1))) is ev.extended(frame, "k", Lane(const(1)))
+    assert ev.extended(frame, "k", Lane(const(1))).number != ev.extended(frame, "k", Lane(const(2))).number
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("value", ["f(clamp(x - 2, 0, 30))", "f(abs(x - 4))", "f(x * x % 7)", "f(31 - x)", "f(x // 3)"])
+def test_elements_are_those_of_the_index(value: str, exact: bool) -> None:
+    """Vectors in the middle of the row; exact ones, at its ends as well."""
+    image = np.arange(100, 132, dtype=np.int16)
+    for at in (0, 24, 31 - LANES) if exact else (4, 11):
+        assert_evaluated_right(pipeline(value, type="int16"), image, at, exact=exact)

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from support.lowered import evaluated, pipeline
+import numpy as np
+import pytest
+from support.lowered import buffer, evaluated, pipeline
+from support.lowered_values import execute_body
+
+from tilesmith.platforms.base import VectorUnit
+from tilesmith.scheduler.ir.index import const, sym
+from tilesmith.scheduler.ir.loop.builder import OF_64_BYTES, Builder, Scope
+from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
+from tilesmith.scheduler.ir.loop.ops import Load, Lookup
+from tilesmith.scheduler.ir.loop.program import Define, Prefetch, Statement
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT32, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.lowering.memory import ask_ahead, load, store, streams
+from tilesmith.scheduler.lowering.prefetches import Ahead
 
 
 def test_every_other_element_is_picked_of_two_vectors() -> None:
@@ -74,3 +88,198 @@ def test_safe_loads_stay_inside_the_buffer() -> None:
 %f_0 = clamped_load f[x + 1] from 0 to f_x - 1 : f32x8
 """.strip().splitlines()
     )
+
+
+IMAGE = np.arange(1, 1 + 7 * 40, dtype=np.float32).reshape(7, 40)
+X, Y = sym("x"), sym("y")
+
+
+def planes(type_: ScalarType = FLOAT32, ring: int | None = None, name: str = "f", columns: bool = False) -> Buffer:
+    """Memory over x and y, with a ring of so many rows if any; or with columns that are dense."""
+    memory = buffer(name, type_, ("x", "y"))
+    memory.ring[1] = ring
+    if columns:
+        memory.unit, memory.stride = 1, [sym(f"{name}_stride_x"), const(1)]
+    return memory
+
+
+def open_row(vectors: VectorUnit = OF_64_BYTES) -> Builder:
+    b = Builder(vectors=vectors)
+    b.declare("x")
+    b.declare("y")
+    b.scopes.append(Scope())
+    return b
+
+
+def data(b: Builder, lanes: np.ndarray, type_: ScalarType = INT32) -> tuple[Value, Buffer]:
+    """A vector of indices that memory holds."""
+    memory = buffer("at", type_)
+    return b.define(Load(memory.pointer, const(0)), type_, len(lanes)), memory
+
+
+def statements(b: Builder) -> list[Statement]:
+    return [s for scope in b.scopes for s in scope.statements]
+
+
+def loaded(
+    lanes: tuple[Lane, ...], x: int = 2, y: int = 3, safe: bool = False, ring: int | None = None, columns: bool = False
+) -> list[float]:
+    """The elements at `lanes`, with x and y there."""
+    b, memory = open_row(), planes(ring=ring, columns=columns)
+    value = load(b, memory, lanes, FLOAT32, False, 0, safe)
+    out = buffer("out", FLOAT32)
+    store(b, out, (Lane(const(0), tuple(range(value.lanes)) if value.lanes > 1 else None),), value)
+    result, elements = np.zeros(value.lanes, np.float32), IMAGE.T.copy().T if columns else IMAGE
+    execute_body(statements(b), [(memory, elements), (out, result)], x=x, y=y)
+    return result.tolist()
+
+
+PATTERNS = [
+    tuple(range(8)),
+    (3, 3, 3, 3, 3, 3, 3, 3),
+    (0, 0, 1, 1, 2, 2, 3, 3),
+    (7, 6, 5, 4, 3, 2, 1, 0),
+    (0, 2, 4, 6, 8, 10, 12, 14),
+    (0, 3, 6, 9, 12, 15, 18, 21),
+    (5, 1, 0, 30, 2, 2, 9, 4),
+    (0, 1),
+    (1, 0),
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_pattern_along_a_row_has_its_elements(pattern: tuple[int, ...]) -> None:
+    assert loaded((Lane(X + 1, pattern), Lane(Y))) == [IMAGE[3, 3 + p] for p in pattern]
+    assert loaded((Lane(X + 1, pattern), Lane(Y)), safe=True) == [IMAGE[3, 3 + p] for p in pattern]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS[:6])
+@pytest.mark.parametrize("x", [-9, -3, 36, 50])
+def test_safe_lanes_beyond_the_buffer_have_some_element_of_it(pattern: tuple[int, ...], x: int) -> None:
+    """Those inside have their own."""
+    found = loaded((Lane(X, pattern), Lane(Y)), x=x, safe=True)
+    for lane, p in zip(found, pattern, strict=True):
+        assert lane in IMAGE[3]
+        assert not 0 <= x + p < 40 or lane == IMAGE[3, x + p]
+
+
+def test_what_is_not_safe_is_noticed_beyond_the_buffer() -> None:
+    with pytest.raises(MemoryFault):
+        loaded((Lane(X, tuple(range(8))), Lane(const(6))), x=36)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_lanes_may_move_in_any_dim(columns: bool) -> None:
+    down = (0, 1, 2, 3)
+    assert loaded((Lane(X), Lane(Y, down)), columns=columns) == IMAGE[3:7, 2].tolist()
+    assert loaded((Lane(X, (4, 3, 2, 1)), Lane(Y, down)), columns=columns) == [IMAGE[3 + n, 6 - n] for n in range(4)]
+    assert loaded((Lane(X), Lane(Y)), columns=columns) == [IMAGE[3, 2]]
+
+
+def test_rings_have_rows_by_their_remainder() -> None:
+    assert loaded((Lane(X, tuple(range(4))), Lane(Y + 3)), ring=4) == IMAGE[(3 + 3) % 4, 2:6].tolist()
+    assert loaded((Lane(X), Lane(Y, (0, 1, 2, 3))), ring=4) == [IMAGE[(3 + n) % 4, 2] for n in range(4)]
+
+
+@pytest.mark.parametrize("safe", [False, True])
+def test_lanes_that_data_says(safe: bool) -> None:
+    at = np.array([5, 0, 39, 7, 7, 1, 12, 3], np.int32)
+    b, memory = open_row(), planes()
+    places, told = data(b, at)
+    value = load(b, memory, (Lane(const(0), None, places), Lane(Y)), FLOAT32, False, 0, safe)
+    out, result = buffer("out", FLOAT32), np.zeros(8, np.float32)
+    store(b, out, (Lane(const(0), tuple(range(8))),), value)
+    execute_body(statements(b), [(memory, IMAGE), (told, at), (out, result)], y=2)
+    assert result.tolist() == IMAGE[2, at].tolist()
+
+
+@pytest.mark.parametrize(
+    ("type_", "lanes", "looked_up"), [(UINT8, 16, 1), (UINT8, 8, 0), (UINT16, 16, 0), (INT32, 16, 0)]
+)
+def test_tables_of_bytes_are_looked_up_by_short_places(type_: ScalarType, lanes: int, looked_up: int) -> None:
+    """In vectors as wide as the instruction's, of which those that are asked for are taken."""
+    at = np.arange(lanes, dtype=type_.numpy) * 3
+    b, memory = open_row(VectorUnit(64, 64)), buffer("f", UINT8)
+    places, told = data(b, at, type_)
+    value = load(b, memory, (Lane(const(1), None, places),), UINT8, False, 0)
+    assert sum(isinstance(s.op, Lookup) for s in statements(b) if isinstance(s, Define)) == looked_up
+    table, result, out = np.arange(255, -1, -1, dtype=np.uint8), np.zeros(lanes, np.uint8), buffer("out", UINT8)
+    store(b, out, (Lane(const(0), tuple(range(lanes))),), value)
+    execute_body(statements(b), [(memory, table), (told, at), (out, result)])
+    assert result.tolist() == table[at.astype(int) + 1].tolist()
+
+
+def stored(
+    lanes: tuple[Lane, ...], value: list[float], within: tuple[int, int] | None = None, ring: int | None = None
+) -> dict[tuple[int, int], float]:
+    """The elements that are written, by x and y, with those there."""
+    b, memory, given = open_row(), planes(ring=ring, name="out"), buffer("given", FLOAT32)
+    ends = None if within is None else (const(within[0]), const(within[1]))
+    store(b, memory, lanes, b.define(Load(given.pointer, const(0)), FLOAT32, len(value)), ends)
+    result = np.zeros_like(IMAGE)
+    execute_body(statements(b), [(memory, result), (given, np.array(value, np.float32))], x=2, y=3)
+    return {(int(x), int(y)): float(result[y, x]) for y, x in np.argwhere(result)}
+
+
+def test_neighbours_are_stored_as_they_are() -> None:
+    lanes = Lane(X + 1, (0, 1, 2, 3)), Lane(Y)
+    assert stored(lanes, [1, 2, 3, 4]) == {(3, 3): 1, (4, 3): 2, (5, 3): 3, (6, 3): 4}
+    assert stored(lanes, [7]) == {(3, 3): 7, (4, 3): 7, (5, 3): 7, (6, 3): 7}
+    assert stored(lanes, [1, 2, 3, 4], within=(4, 5)) == {(4, 3): 2, (5, 3): 3}
+    assert stored(lanes, [1, 2, 3, 4], within=(9, 20)) == {}
+
+
+def test_lanes_apart_are_stored_one_by_one() -> None:
+    assert stored((Lane(X, (0, 2, 4, 6)), Lane(Y)), [1, 2, 3, 4]) == {(2, 3): 1, (4, 3): 2, (6, 3): 3, (8, 3): 4}
+    assert stored((Lane(X, (0, 2, 4, 6)), Lane(Y)), [1, 2, 3, 4], within=(3, 7)) == {(4, 3): 2, (6, 3): 3}
+    assert stored((Lane(X), Lane(Y, (0, 1, 2))), [1, 2, 3]) == {(2, 3): 1, (2, 4): 2, (2, 5): 3}
+    assert stored((Lane(X), Lane(Y, (0, 1, 2))), [1, 2, 3], within=(4, 9)) == {(2, 4): 2, (2, 5): 3}
+
+
+def test_rings_are_written_by_the_remainder() -> None:
+    assert stored((Lane(X, (0, 1)), Lane(Y + 2)), [1, 2], ring=4) == {(2, 1): 1, (3, 1): 2}
+    assert stored((Lane(X), Lane(Y)), [9], ring=2) == {(2, 1): 9}
+
+
+def test_vectors_that_stream_are_neighbours_in_memory() -> None:
+    row, value = Lane(X, tuple(range(4))), Value(FLOAT32, 4, "v")
+    assert streams(planes(), (row, Lane(Y)), value)
+    assert not streams(planes(), (Lane(X, (0, 2, 4, 6)), Lane(Y)), value)
+    assert not streams(planes(), (Lane(X), row), value)
+    assert not streams(planes(columns=True), (row, Lane(Y)), value)
+    assert not streams(planes(), (row, Lane(Y)), Value(FLOAT32, 1, "v"))
+    assert not streams(planes(), (row, Lane(Y)), Value(BOOL, 4, "v"))
+
+
+def prefetches(ahead: Ahead, *lanes: tuple[Lane, ...], memory: Buffer | None = None) -> list[tuple[int, bool]]:
+    """Elements from x on and from y's row on that vectors ask for, a thousand elements a row; and whether far ahead."""
+    b = open_row()
+    for one in lanes:
+        ask_ahead(b, ahead, memory or planes(), one)
+    at: list[tuple[int, bool]] = []
+    for s in statements(b):
+        if isinstance(s, Prefetch):
+            at.append((s.index.value({"x": 0, "y": 0, "f_stride_y": 1000}), s.far))
+    return at
+
+
+def test_vectors_ask_ahead_once_a_line() -> None:
+    neighbours = tuple((Lane(X + n, tuple(range(8))), Lane(Y)) for n in (-1, 0, 1))
+    assert prefetches(Ahead(512), *neighbours) == [(128 - 1, False)]
+    assert prefetches(Ahead(512), (Lane(X, tuple(range(0, 64, 2))), Lane(Y))) == [
+        (128 + n, False) for n in range(0, 64, 16)
+    ]
+    assert prefetches(Ahead(4096), neighbours[1]) == [(1024, True)]
+    assert prefetches(Ahead(4096, again=True), neighbours[1]) == [(1024, True), (384, False)]
+    assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
+
+
+def test_who_asks_for_nothing() -> None:
+    """Without a distance, of memory of a thread, of one element, and of lanes down a column."""
+    row = Lane(X, tuple(range(8))), Lane(Y)
+    scratch = planes()
+    scratch.where = "thread"
+    assert prefetches(Ahead(0), row) == []
+    assert prefetches(Ahead(512), row, memory=scratch) == []
+    assert prefetches(Ahead(512), (Lane(X), Lane(Y))) == []
+    assert prefetches(Ahead(512), (Lane(X, tuple(range(8))), Lane(Y, tuple(range(8))))) == []

@@ -1,15 +1,27 @@
-"""Long reductions: several points share their loads, wherever the reduction is written."""
+"""Reductions: written out or loops, in chains, side by side; values at every length and of every kind."""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
+from support.lowered import LANES, Lowered, evaluated, pipeline
+from support.lowered_values import assert_evaluated_right
 from support.machines import machine
 from support.native import source_of
 
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.index import sym
+from tilesmith.scheduler.ir.loop.ops import Call
+from tilesmith.scheduler.ir.loop.printer import print_body
+from tilesmith.scheduler.ir.loop.program import Accumulator, Define, Loop
+from tilesmith.scheduler.ir.loop.traversal import walk
+from tilesmith.scheduler.ir.loop.values import Lane
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.lowering.index_vectorization import Frame
+from tilesmith.scheduler.lowering.reductions import has_long_reduction, reduced, together
 
 
 @pytest.mark.parametrize("inline", [False, True])
@@ -36,3 +48,145 @@ def test_points_are_computed_side_by_side(inline: bool) -> None:
     code = source_of(pipeline, Schedule("conv", "by hand", (group,)), machine(vector_bytes=32)).code
     accumulators = re.findall(r"f32x8 sum_\d+ = ", code)
     assert len(accumulators) >= 8
+
+
+IMAGE = np.random.default_rng(0).uniform(-2, 2, 400).astype(np.float32)
+BYTES = np.random.default_rng(1).integers(0, 256, 400).astype(np.uint8)
+KINDS = {
+    "sum": "sum(f(x + k) for k in range({n}))",
+    "from below 0": "sum(f(x - k) * float32(k) for k in range(-{n}, 0))",
+    "product": "product(0.5 + f(x + k) * 0.1 for k in range({n}))",
+    "min": "min(f(x + k) * f(x + k + 1) for k in range({n}))",
+    "max": "max(f(x + k) - f(x) for k in range({n}))",
+    "any": "select(any(f(x + k) > 1.9 for k in range({n})), 1.0, 0.0)",
+    "all": "select(all(f(x + k) > -1.9 for k in range({n})), 1.0, 0.0)",
+    "where": "sum(f(x + k) for k in range({n}) if f(x + k) > 0)",
+    "where it is the same in all lanes": "sum(f(x + k) for k in range({n}) if k % 2 == 0)",
+    "where no term is": "max(-9.0, max(f(x + k) for k in range({n}) if f(x + k) > 5))",
+    "argmin": "float32(argmin(f(x + k) for k in range({n}))[0]) + argmin(f(x + k) for k in range({n}))[1]",
+    "argmax where": "float32(argmax(f(x + k) for k in range({n}) if k > 1)[0])",
+    "the first of many that are least": "float32(argmin(floor(f(x + k)) for k in range({n}))[0])",
+    "two variables": "sum(f(x + 3 * k + j) for k in range({n}) for j in range(2))",
+    "one in another": "sum(f(x + k) * max(f(k + j) for j in range(3)) for k in range({n}))",
+    "of no lane": "f(x) + sum(f(k) for k in range({n}))",
+    "of the image's size": "sum(f(x + k) for k in range(f.extent.x - 400 + {n}))",
+    "of nothing": "f(x) + product(f(x + k) for k in range(f.extent.x - 399 - {n}))",
+}  # fmt: skip
+"""Over `n` terms."""
+
+
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("n", [1, 2, 17, 100])
+@pytest.mark.parametrize("value", KINDS.values(), ids=KINDS)
+def test_every_kind_at_every_length(value: str, n: int, lanes: int) -> None:
+    assert_evaluated_right(pipeline(value.format(n=n)), IMAGE, 3 if "-k" not in value else 120, lanes=lanes)
+
+
+@pytest.mark.parametrize("n", [3, 70])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sum(int32(f(x + k)) * int32(f(x + 2 * k)) for k in range({n}))",
+        "sum(f(x + k) for k in range({n}))",
+        "max(f(x + k) for k in range({n}) if f(x + k) < 9)",
+    ],
+)
+def test_integers_wrap(value: str, n: int) -> None:
+    assert_evaluated_right(pipeline(value.format(n=n), type="uint8"), BYTES, 5)
+
+
+def defined(p: Pipeline, strict: bool = False) -> Lowered:
+    """The output, evaluated by a builder that is strict or not."""
+    lowered = Lowered(p)
+    lowered.builder.strict = strict
+    lowered.evaluator.value(lowered.stages["out"].values[0], lowered.frame)
+    return lowered
+
+
+def longest_chain(lowered: Lowered) -> int:
+    """How many extremes wait for each other, at most."""
+    length: dict[str, int] = {}
+    for s in lowered.inside:
+        if isinstance(s, Define) and isinstance(s.op, Call):
+            length[s.result.name] = 1 + max(length.get(a.name, 0) for a in s.op.args)
+    return max(length.values())
+
+
+def test_long_extremes_of_floats_are_four_chains() -> None:
+    p = pipeline("max(f(x + k) for k in range(32))")
+    assert longest_chain(defined(p)) == 32 // 4 - 1 + 2
+    assert longest_chain(defined(p, strict=True)) == 32 - 1
+    assert longest_chain(defined(pipeline("max(f(x + k) for k in range(15))"))) == 15 - 1
+    assert longest_chain(defined(pipeline("max(f(x + k) for k in range(32))", type="int16"))) == 32 - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "lanes", "loops"),
+    [
+        ("sum(f(x + k) for k in range(64))", LANES, 0),
+        ("sum(f(x + k) for k in range(65))", LANES, 1),
+        ("sum(f(x + k) for k in range(9))", 1, 0),
+        ("sum(f(x + k) for k in range(10))", 1, 1),
+        ("sum(f(x + k + j) for k in range(20) for j in range(8))", LANES, 1),
+        ("sum(f(x + k + j) for k in range(20) for j in range(8))", 1, 2),
+        ("sum(f(x + k + j) for k in range(20) for j in range(33))", LANES, 2),
+        ("sum(f(x) * max(f(k + j) for j in range(64)) for k in range(64))", LANES, 0),
+        ("sum(f(x) * max(f(k + j + i) for j in range(8) for i in range(8)) for k in range(65))", LANES, 1),
+    ],
+)  # fmt: skip
+def test_few_terms_are_written_out_and_many_are_loops(value: str, lanes: int, loops: int) -> None:
+    lowered = evaluated(pipeline(value), lanes)
+    assert sum(isinstance(s, Loop) for s in walk(tuple(lowered.inside))) == loops
+
+
+def test_stages_with_long_reductions_are_found_through_what_they_inline() -> None:
+    p = pipeline("g(x) + g(x + 1)", ("g", "sum(f(x + k) for k in range(65))"))
+    g, out = p.stages
+    assert has_long_reduction(g, {})
+    assert has_long_reduction(out, {"g": g})
+    assert not has_long_reduction(out, {})
+    assert not has_long_reduction(pipeline("sum(f(x + k) for k in range(64))").stages[0], {})
+
+
+def at(lowered: Lowered, moved: int) -> Frame:
+    return lowered.evaluator.frame({"x": Lane(sym("x") + moved, tuple(range(LANES)))})
+
+
+@pytest.mark.parametrize(("n", "loops"), [(100, 1), (20, 0)])
+def test_points_side_by_side_share_their_loop_and_their_loads(n: int, loops: int) -> None:
+    lowered = Lowered(pipeline(f"sum(f(x + k) * f(k) for k in range({n}))"))
+    ev, value = lowered.evaluator, lowered.stages["out"].values[0]
+    frames = [at(lowered, 0), at(lowered, 1)]
+    together(ev, [value], frames)
+    statements = len(lowered.inside)
+    found = [reduced(ev, value, frame) for frame in frames]
+    assert found[0] != found[1]
+    assert len(lowered.inside) == statements, "both are done already"
+    everything = list(walk(tuple(lowered.inside)))
+    assert sum(isinstance(s, Loop) for s in everything) == loops
+    assert sum(isinstance(s, Accumulator) for s in everything) == 2 * loops
+    weights = [line for line in lowered.text().splitlines() if "load f[k" in line and "x" not in line.split("]")[0]]
+    assert len(weights) <= 1
+
+
+@pytest.mark.parametrize(("reductions", "loops"), [(4, 1), (5, 5)])
+def test_reductions_over_one_domain_share_its_loop_while_registers_last(reductions: int, loops: int) -> None:
+    """Two points of each: eight accumulators are in one loop, of ten each reduction has its own."""
+    terms = [
+        f"{op}(f(x + k) * {n}.0 for k in range(100))" for n, op in enumerate(("sum", "min", "max", "sum", "product"))
+    ]
+    lowered = Lowered(pipeline(" + ".join(terms[:reductions])))
+    together(lowered.evaluator, lowered.stages["out"].values, [at(lowered, 0), at(lowered, 1)])
+    assert sum(isinstance(s, Loop) for s in lowered.inside) == loops
+
+
+def test_a_single_point_has_nothing_beside_it() -> None:
+    lowered = Lowered(pipeline("sum(f(x + k) for k in range(100))"))
+    together(lowered.evaluator, lowered.stages["out"].values, [lowered.frame])
+    assert print_body(tuple(lowered.inside)) == ""
+
+
+def test_a_condition_of_the_outer_loop_is_asked_there() -> None:
+    text = evaluated(pipeline("sum(f(x + k + j) for k in range(70) for j in range(70) if k > 3)")).text()
+    assert text.index("for k_") < text.index("if () and") < text.index("for j_")
+    assert text.count("select") == 0

@@ -8,15 +8,17 @@ from support.machines import machine
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import const, sym
-from tilesmith.scheduler.ir.loop.builder import Builder
+from tilesmith.scheduler.ir.loop.builder import Builder, Scope
 from tilesmith.scheduler.ir.loop.printer import print_body
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Vector
 from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
-from tilesmith.scheduler.lowering.index_vectorization import Axis
+from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame
 from tilesmith.scheduler.rewrites.passes import rewrite
 
 LANES = 8
@@ -28,8 +30,9 @@ def pipeline(value: str, *stages: tuple[str, str], type: str = "float32", dims: 
     return loaded(*listed, type=type)
 
 
-def loaded(*stages: dict[str, object], type: str = "float32") -> Pipeline:
-    """The pipeline of input `f` and these stages, the last of which is the output, all over the same dims."""
+def loaded(*stages: dict[str, object], type: str = "float32", extents: tuple[int, ...] | None = None) -> Pipeline:
+    """The pipeline of input `f` and these stages, the last of which is the output, all over the same dims; of 64 points
+    in each of them, or of `extents`."""
     last = stages[-1]
     dims = list(last["dims"])
     return load(
@@ -39,7 +42,7 @@ def loaded(*stages: dict[str, object], type: str = "float32") -> Pipeline:
             "inputs": [{"name": "f", "type": type, "dims": dims}],
             "stages": list(stages),
             "outputs": [last["name"]],
-            "estimates": {last["name"]: [[0, 64]] * len(dims)},
+            "estimates": {last["name"]: [[0, n] for n in extents or (64,) * len(dims)]},
         }
     )
 
@@ -82,6 +85,31 @@ def evaluated(p: Pipeline, lanes: int = LANES, exact: bool = False, safe: bool =
     lowered = Lowered(p, lanes, exact, safe)
     lowered.evaluator.value(lowered.stages[p.outputs[0]].values[0], lowered.frame)
     return lowered
+
+
+def index(text: str) -> Expr:
+    """The index that this text is, of x and y."""
+    (read,) = (e for e in walk(pipeline(f"f({text}, y)", dims=("x", "y")).stages[0].values[0]) if isinstance(e, Access))
+    return read.indices[0]
+
+
+def choice(text: str) -> Select:
+    """The choice between two reads by the condition that this text is, of x and y."""
+    found = pipeline(f"select({text}, f(x, y), f(x + 1, y))", dims=("x", "y")).stages[0].values[0]
+    assert isinstance(found, Select)
+    return found
+
+
+def row(align: int = 1, lanes: int = LANES, splits: bool = False) -> tuple[Evaluator, Frame]:
+    """An evaluator in a loop over vectors that begin at multiples of `align`, and its variables: x moves, and y is of a
+    loop around."""
+    b = Builder()
+    y = b.declare("y")
+    b.scopes.append(Scope())
+    start = b.declare("q").scaled(align)
+    memory = {("f", 0): buffer("f", FLOAT32, ("x", "y"))}
+    ev = Evaluator(b, Sources({}, memory, {}), Axis("q", align, lanes, b.depth, start, splits))
+    return ev, ev.frame({"x": Lane(start, tuple(range(lanes))), "y": Lane(y)})
 
 
 def body(p: Pipeline, groups: Iterable[Group], vector_bytes: int = 32) -> str:

@@ -227,13 +227,17 @@ class _Fused:
                     inside += self._inside(s, lane.base + s.lead)
             for c in (*evaluator.constraints, *inside):
                 moving = c.coefficient(k)
-                if moving == 0:
+                if moving == 0 or self._is_made_here(c, k):
                     raise NotUniformBound
                 constraints.append((moving, c - sym(k).scaled(moving)))
             rows = {s.op.row for s in body if isinstance(s, Define) and isinstance(s.op, Load)}
             again = bool(self.row.rings) and len(rows) > FOLLOWED
             self.sources = replace(self.sources, ahead=replace(self.sources.ahead, again=again))
         return constraints
+
+    def _is_made_here(self, x: Index, k: str) -> bool:
+        """Whether an index is made of what the row itself computes, as data is: ahead of it that is not known."""
+        return any(s != k and s in self.b.depths and s not in self.before for s in x.symbols())
 
     def _inside(self, s: Stream, at: Index) -> list[Index]:
         """What may not be negative for the vector of `s` at `at` to be whole: it is stored inside of its buffer, and

@@ -1,0 +1,48 @@
+"""Estimates: indices as numbers at the sizes that the document expects."""
+
+from __future__ import annotations
+
+from support.lowered import loaded, pipeline
+
+from tilesmith.scheduler.ir.index import const, divide, maximum, sym
+from tilesmith.scheduler.ir.loop.program import Let, Loop
+from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
+
+
+def test_symbols_have_their_estimates_and_what_is_unknown_is_one() -> None:
+    found = Estimates({"n": 40})
+    assert found.value(sym("n").scaled(2) + 1) == 81
+    assert found.value(maximum(divide(sym("n"), 16), sym("unknown"))) == 2
+    assert found.value(sym("unknown") - 5) == -4
+
+
+def test_definitions_are_what_they_stand_for_also_inside_of_loops() -> None:
+    found = Estimates({"n": 40})
+    inner = Let("half", divide(sym("whole"), 2))
+    found.add((Let("whole", sym("n") + 2), Loop("y", const(0), const(9), const(1), (inner,))))
+    assert found.value(sym("half")) == 21
+    assert found.value(sym("half")) == 21, "and what was worked out once is kept"
+
+
+def test_loops_with_known_ends_are_in_the_middle() -> None:
+    found = Estimates({"n": 40}, {"y": (const(10), sym("n"))})
+    assert found.value(sym("y")) == 25
+
+
+def test_a_range_is_where_it_begins_and_how_much_it_is() -> None:
+    assert Estimates({"n": 40}).range((const(-2), sym("n") - 1)) == (-2, 42)
+    assert Estimates({}).range((const(5), const(4))) == (5, 0)
+
+
+def test_regions_of_outputs_and_inputs_are_those_of_the_document() -> None:
+    p = pipeline("f(x, y) + 1.0", dims=("x", "y"))
+    found = estimated_symbols(p, p)
+    assert found["out.min.x"] == 0
+    assert found["out.extent.y"] == 64
+    assert found["f.extent.x"] == 64, "an image without an estimate is as large as the output, dim by dim"
+
+
+def test_dims_that_no_output_has_are_a_point() -> None:
+    p = loaded({"name": "out", "dims": ["x"], "value": "f(x)"}, extents=(17,))
+    assert estimated_symbols(p, p)["f.extent.x"] == 17
+    assert Estimates(estimated_symbols(p, p)).value(sym("f.extent.c")) == 1
