@@ -38,7 +38,8 @@ def test_every_seed_gives_a_bounded_pipeline(seed: int) -> None:
 
 def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
     told = [canonical_json(drawn(seed)) for seed in range(8)]
-    code = "from benchmarks.drawing import drawn\nfrom scheduler.frontends.document.document import canonical_json\n"
+    code = "from benchmarks.drawing import drawn\n"
+    code += "from tilesmith.scheduler.frontends.document.document import canonical_json\n"
     code += "print(*(canonical_json(drawn(n)) for n in range(8)), sep='\\n')"
     environment = os.environ | {"PYTHONHASHSEED": "7"}
     done = subprocess.run(

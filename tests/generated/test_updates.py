@@ -266,9 +266,13 @@ def test_channels_of_an_update_are_side_by_side() -> None:
     check(rewrite(samples, chosen))
     source, code = source_of(samples, chosen, here()), source_of(samples, chosen, machine()).code
     update = code[code.index("update 0 of out") : code.index("update 1 of out")]
-    three, any_ = update.split("} else {")[0], update.split("} else {")[-1]
+    three, other = update.split("} else {")[0], update.split("} else {")[-1]
     assert len(re.findall(r"STORE\(i32x8, out_\d+ \+ \w+, ", three)) == 3
-    assert "for (int64_t c_" in any_
+    function = re.search(
+        r" void " + re.findall(r"(seldom\d+)\(", other)[0] + r"\(.*?^}", code, re.DOTALL | re.MULTILINE
+    )
+    assert function is not None
+    assert "for (int64_t c_" in function.group()
     library = build(source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     image = Image(np.random.default_rng(5).integers(0, 256, (40, 70), dtype=np.uint8), (-8, -8))
     for channels in ((0, 3), (1, 2), (-1, 5)):

@@ -237,7 +237,7 @@ def test_processes_share_a_cache(cache: Path) -> None:
     tests = Path(__file__).parents[1]
     script = (
         "import sys; sys.path[:0] = sys.argv[2:]\nfrom pathlib import Path\n"
-        "from support.hand_written_c import source\nfrom app.runtime.build import build\n"
+        "from support.hand_written_c import source\nfrom tilesmith.app.runtime.build import build\n"
         "from tilesmith.platforms import get\nprint(build(source(), get('i7-6700'), Path(sys.argv[1]), 60).key)"
     )
     argv = [sys.executable, "-c", script, str(cache), str(tests), str(tests.parent)]

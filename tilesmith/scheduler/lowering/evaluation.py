@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Self
@@ -41,12 +42,20 @@ class Evaluation(Places):
         self.known: dict[tuple[int, int], Known[Value]] = {}
         self.only_lanes = False
 
-    def sizing(self) -> Self:
-        """An evaluation in the same places, of which nothing but the lanes of values is of interest."""
+    @contextmanager
+    def sizing(self) -> Iterator[Self]:
+        """An evaluation in the same places, of which nothing but the lanes of values is of interest: what is built is
+        forgotten. So is what this one is asked for meanwhile, by stages in registers, whose vectors it computes."""
+        kept = self.known, self.known_lanes, self.constraints
+        self.known, self.known_lanes, self.constraints = {}, {}, list(self.constraints)
         other = copy(self)
         other.known, other.known_lanes, other.constraints = {}, {}, list(self.constraints)
         other.only_lanes = True
-        return other
+        try:
+            with self.builder.trial(), self.builder.scope():
+                yield other
+        finally:
+            self.known, self.known_lanes, self.constraints = kept
 
     @abstractmethod
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:

@@ -294,8 +294,8 @@ def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
     """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
     if ev.axis is None:
         return 1
-    b, sizing = ev.builder, ev.sizing()
-    with b.trial(), b.scope():
+    b = ev.builder
+    with ev.sizing() as sizing:
         point = frame
         for r in e.domain:
             lo, extent = sizing.lane(r.lo, frame).base, sizing.lane(r.extent, frame).base
