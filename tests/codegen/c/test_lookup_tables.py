@@ -1,0 +1,88 @@
+"""Tables of bytes: the function that looks up a vector of places has the elements that these are."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.tools import require_tool
+
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.codegen.c.lookup_tables import definition, is_lookup, lookup, types_of
+
+LANES = 64
+TYPES = """
+#include <stdint.h>
+#include <string.h>
+#define INLINE static inline
+typedef uint8_t u8x64 __attribute__((vector_size(64)));
+typedef u8x64 u8x64_at __attribute__((aligned(1), may_alias));
+typedef uint16_t u16x32 __attribute__((vector_size(64)));
+"""
+CALLS = {
+    1: "void all(const uint8_t *t, int whole, const u8x64 *at, u8x64 *out) { *out = f(t, whole, *at); }",
+    2: "void all(const uint8_t *t, int whole, const u16x32 *at, u8x64 *out) { *out = f(t, whole, at[0], at[1]); }",
+}
+
+
+def aligned(bytes_: int) -> np.ndarray:
+    memory = np.zeros(bytes_ + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + bytes_]
+
+
+@pytest.mark.parametrize("flags", [(), ("-mavx512f", "-mavx512bw", "-mavx512vbmi")], ids=["any", "vbmi"])
+@pytest.mark.parametrize(("parts", "indices"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2), (5, 2)])
+def test_every_place_has_its_element(parts: int, indices: int, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """With whole parts, and with a table that ends before the last of them does."""
+    runs = not flags or ("-mavx512vbmi" in flags and host().vector_bytes == 64 and _has_vbmi())
+    if not runs:
+        pytest.skip("this machine has no instruction for tables of bytes")
+    name = lookup(parts, indices)
+    source, library = tmp_path / "all.c", tmp_path / "all.so"
+    source.write_text("\n".join((TYPES, definition(name, LANES, "f"), CALLS[indices])))
+    compiler = require_tool("gcc")
+    subprocess.run([compiler, "-O1", "-Wno-psabi", *flags, "-shared", "-fPIC", "-o", library, source], check=True)
+    rng = np.random.default_rng(parts)
+    table = rng.integers(0, 256, parts * 128, dtype=np.uint8)
+    places, out = aligned(128), aligned(LANES)
+    for whole, size in ((1, parts * 128), (0, parts * 128 - 100)):
+        given = table[:size].copy()
+        at = rng.integers(0, min(size, 256 if indices == 1 else size), LANES)
+        typed = at.astype(np.uint8 if indices == 1 else np.uint16)
+        places[: typed.nbytes] = typed.view(np.uint8)
+        ctypes.CDLL(str(library)).all(
+            ctypes.c_void_p(given.ctypes.data),
+            whole,
+            ctypes.c_void_p(places.ctypes.data),
+            ctypes.c_void_p(out.ctypes.data),
+        )
+        assert out.tolist() == given[at].tolist()
+
+
+def _has_vbmi() -> bool:
+    cpu = Path("/proc/cpuinfo")
+    return cpu.exists() and "avx512vbmi" in cpu.read_text()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 4, 5, 16])
+def test_parts_are_chosen_by_pairs(parts: int) -> None:
+    """Each part is looked up once, and one choice less joins them all into the first."""
+    text = definition(lookup(parts, 2), LANES, "f")
+    assert len(re.findall(r"bytes found\d+ = \(bytes\)__builtin_shuffle", text)) == parts
+    joined = re.findall(r"found(\d+) = \S+\(found(\d+), found(\d+), upper(\d+)\)", text)
+    assert len(joined) == parts - 1
+    assert {int(other) for _, _, other, _ in joined} == set(range(1, parts))
+    assert all(into == own and int(other) - int(own) == int(bit) for into, own, other, bit in joined)
+
+
+def test_names_say_which_function_it_is() -> None:
+    names = {lookup(parts, indices) for parts in (1, 2, 16) for indices in (1, 2)}
+    assert len(names) == 6
+    assert all(map(is_lookup, names))
+    assert not is_lookup("gather")
+    assert types_of(64) == [("uint", 16, 32)]
