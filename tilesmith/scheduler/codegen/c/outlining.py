@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-WORTH_A_CALL = 40
-"""Statements of the ends of a row from which on calls take little of the time that the row does."""
+WORTH_A_CALL = 80
+"""Statements of the ends of a row from which on calls, which move each window four times, take little of the time that
+the row does: with half as many, and ten windows, they took 3 % of rows of 100 vectors."""
 
 _WORD = re.compile(r"\w+")
 
