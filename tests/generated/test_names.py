@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.builders import builder
 from support.machines import here
 from support.native import build, call
 
@@ -11,7 +12,6 @@ from tilesmith.scheduler.codegen.c.prelude import HELPERS
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
-from tilesmith.scheduler.ir.loop.builder import Builder
 
 NAMES = (
     "int", "main", "printf", "NULL", "restrict", "memory", "status", "query", "linux", "unix", "errno",
@@ -81,7 +81,7 @@ def test_texts_of_a_document_stay_comments() -> None:
 
 def test_numbered_names_are_no_macros() -> None:
     """M_PI_2 and M_SQRT1_2 are."""
-    b = Builder()
+    b = builder()
     names = [b.fresh(n) for n in ("M_PI", "M_SQRT1") for _ in range(5)]
     assert len(set(names)) == len(names)
     assert not any(n.startswith("M_") for n in names)

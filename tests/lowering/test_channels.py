@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.builders import builder
 from support.lowered import buffer
 
 from tilesmith.scheduler.ir.index import const, sym
-from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.printer import print_body
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, UINT8
@@ -21,13 +21,13 @@ def vectors(count: int) -> list[Value]:
 
 @pytest.mark.parametrize(("count", "shuffles"), [(1, 1), (2, 1), (3, 2), (4, 3)])
 def test_vectors_are_joined_by_shuffles_of_two(count: int, shuffles: int) -> None:
-    b = Builder()
+    b = builder()
     found = picked(b, vectors(count), [(n % count, n) for n in range(4)])
     assert (found.lanes, len(b.scopes[0].statements)) == (4, shuffles)
 
 
 def test_the_third_of_three_joins_what_the_first_two_gave() -> None:
-    b = Builder()
+    b = builder()
     picked(b, vectors(3), [(0, 0), (0, 3), (1, 2), (2, 1)])
     assert print_body(tuple(b.scopes[0].statements)).splitlines() == [
         "%v0_0 = shuffle %v0, %v1 [0, 3, 6, 0] : f32x4",
@@ -36,7 +36,7 @@ def test_the_third_of_three_joins_what_the_first_two_gave() -> None:
 
 
 def test_elements_apart_come_from_vectors_that_end_with_the_last() -> None:
-    b = Builder()
+    b = builder()
     image = buffer("f", UINT8)
     assert apart(b, image, image.pointer, sym("x"), [0, 3, 6, 9], UINT8, False, 0) is not None
     assert [line.split(" : ")[0] for line in print_body(tuple(b.scopes[0].statements)).splitlines()[:2]] == [
@@ -47,7 +47,7 @@ def test_elements_apart_come_from_vectors_that_end_with_the_last() -> None:
 
 
 def test_a_channel_is_told_where_pixels_are_granted_to_lie_side_by_side() -> None:
-    b = Builder()
+    b = builder()
     image = buffer("f", UINT8, ("c", "x"))
     expect_channels(image, ("c", "x"), 3)
     assert (image.channels, image.pixels) == (3, 1)

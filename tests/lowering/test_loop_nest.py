@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.builders import builder
 from support.lowered import body, buffer, group, loaded, pipeline
 from support.lowered_values import assert_lowered_right, execute_body
 
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
-from tilesmith.scheduler.ir.loop.builder import Builder, literal
+from tilesmith.scheduler.ir.loop.builder import literal
 from tilesmith.scheduler.ir.loop.values import Lane
 from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.ir.schedule.schedule import Vector
@@ -46,7 +47,7 @@ WIDTH, HEIGHT = 80, 9
 def visits(nest: Nest, limit: Index | None = None, **known: int) -> np.ndarray:
     """How often each point of x and y was visited, from -MARGIN on along x; bounds are symbols that are `known`. With a
     `limit` vectors ask to be left of it."""
-    b = Builder()
+    b = builder()
     for name in known:
         b.declare(name)
     memory = buffer("out", INT32, ("x", "y"))
@@ -124,7 +125,7 @@ def test_blocks_are_visited_side_by_side_and_what_is_left_one_by_one(y1: int) ->
     seen: list[int] = []
     nest = box(vector=None, order=("x", "y"), blocks={"y": 3})
     assert visits(nest, x0=0, x1=2, y0=0, y1=y1).tolist() == expected(0, 2, 0, y1).tolist()
-    b = Builder()
+    b = builder()
     b.declare("y1")
     bounds = {"x": (const(0), const(2)), "y": (const(0), sym("y1"))}
     run(b, Sources({}, {}, {}), replace(nest, bounds=bounds, body=lambda _, envs: seen.append(len(envs))))

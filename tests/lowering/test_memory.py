@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.builders import builder
 from support.lowered import buffer, evaluated, pipeline
 from support.lowered_values import execute_body
 
 from tilesmith.platforms.base import VectorUnit
 from tilesmith.scheduler.ir.index import const, sym
-from tilesmith.scheduler.ir.loop.builder import OF_64_BYTES, Builder, Scope
+from tilesmith.scheduler.ir.loop.builder import Builder, Scope
 from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
 from tilesmith.scheduler.ir.loop.ops import Load, Lookup
 from tilesmith.scheduler.ir.loop.program import Define, Prefetch, Statement
@@ -103,8 +104,8 @@ def planes(type_: ScalarType = FLOAT32, ring: int | None = None, name: str = "f"
     return memory
 
 
-def open_row(vectors: VectorUnit = OF_64_BYTES) -> Builder:
-    b = Builder(vectors=vectors)
+def open_row(vectors: VectorUnit | None = None) -> Builder:
+    b = builder(vectors)
     b.declare("x")
     b.declare("y")
     b.scopes.append(Scope())

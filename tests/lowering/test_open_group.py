@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from support.builders import builder
 from support.lowered import buffer, group, pipeline
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.ir.index import const
-from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Placement
@@ -35,7 +35,7 @@ def opened(p: Pipeline, stored: tuple[str, ...], prefetch: int = 0) -> OpenGroup
     out = p.stage("out")
     root = {s.name: ((const(0), const(63)),) for s in p.stages}
     plan = GroupPlan(group("x.inner", placements, prefetch=prefetch), out, p.stages[:-1], root, lambda *_: (0, 64))
-    return Opened(Builder(), inlined, buffers, plan, ())
+    return Opened(builder(), inlined, buffers, plan, ())
 
 
 def test_memory_is_found_through_all_that_is_inlined() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.builders import builder
 from support.lowered import LANES, pipeline
 
 from tilesmith.scheduler.ir.index import sym
@@ -32,7 +33,7 @@ def test_as_many_vectors_are_kept_as_readers_reach_back(lead: int, least: int, v
 
 
 def test_planning_notes_how_far_readers_reach() -> None:
-    b = Builder()
+    b = builder()
     planned = streams(b, planning=True)
     for shift in (2, -1, 0):
         assert planned.read("out", 0, (Lane(sym("x") + shift, tuple(range(LANES))),)) is not None
@@ -41,7 +42,7 @@ def test_planning_notes_how_far_readers_reach() -> None:
 
 
 def test_what_is_no_shift_along_the_row_is_not_at_hand() -> None:
-    planned = streams(Builder(), planning=True)
+    planned = streams(builder(), planning=True)
     assert planned.read("out", 0, (Lane(sym("x"), tuple(range(0, 2 * LANES, 2))),)) is None
     assert planned.read("out", 0, (Lane(sym("y"), tuple(range(LANES))),)) is None
     assert planned.read("out", 0, (Lane(sym("x")),)) is None
@@ -49,7 +50,7 @@ def test_what_is_no_shift_along_the_row_is_not_at_hand() -> None:
 
 
 def test_a_shift_takes_lanes_of_two_vectors() -> None:
-    b = Builder()
+    b = builder()
     own, before = Value(FLOAT32, LANES, "own"), Value(FLOAT32, LANES, "before")
     row = streams(b, planning=False)
     row.known["out", 0, ()] = stream(LANES, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support.builders import builder
 from support.lowered import body, choice, group, pipeline, row
 from support.lowered_values import assert_lowered_right
 
@@ -23,34 +24,34 @@ def test_rows_are_written_once_for_each_remainder(golden: Golden) -> None:
     golden("rows_are_written_once_for_each_remainder.txt", body(p, [group("x.inner y.inner")]))
 
 
-def builder() -> tuple[Builder, Index]:
-    b = Builder()
+def with_row() -> tuple[Builder, Index]:
+    b = builder()
     return b, b.declare("y")
 
 
 @pytest.mark.parametrize("by", [2, 3, 4])
 def test_small_remainders_are_asked_for(by: int) -> None:
-    b, y = builder()
+    b, y = with_row()
     with pytest.raises(NeedRemainder) as asked:
         ask(b, modulo(y + 1, by) - 1, 1)
     assert (asked.value.of, asked.value.by) == (y, by)
 
 
 def test_what_is_no_small_remainder_is_not() -> None:
-    b, y = builder()
+    b, y = with_row()
     for undecided in (y - 3, modulo(y, 5), modulo(y, sym("n")), modulo(y, 2) + y, y - y):
         ask(b, undecided, 1)
 
 
 def test_nor_is_what_the_row_itself_moves() -> None:
-    b, _ = builder()
+    b, _ = with_row()
     with b.scope():
         x = b.declare("x")
         ask(b, modulo(x, 2), 1)
 
 
 def test_rows_are_split_by_two_remainders_at_most() -> None:
-    b, y = builder()
+    b, y = with_row()
     with b.condition({(y, 2): 1, (y, 3): 0}):
         ask(b, modulo(y, 4), 1)
 
@@ -70,12 +71,12 @@ def rows(b: Builder, of: list[Index]) -> str:
 
 
 def test_what_asks_for_nothing_is_written_once() -> None:
-    b, _ = builder()
+    b, _ = with_row()
     assert rows(b, []) == '// ""'
 
 
 def test_every_remainder_has_its_row() -> None:
-    b, y = builder()
+    b, y = with_row()
     assert (
         rows(b, [y, y + 1]).splitlines()
         == """
@@ -90,7 +91,7 @@ if (-remainder_0 >= 0) {
 
 
 def test_rows_are_split_again_and_no_more_than_that() -> None:
-    b, y = builder()
+    b, y = with_row()
     found = rows(b, [y, b.declare("z"), b.declare("w")])
     for first in (0, 1):
         for second in (0, 1):
@@ -98,7 +99,7 @@ def test_rows_are_split_again_and_no_more_than_that() -> None:
 
 
 def test_what_an_attempt_has_built_is_forgotten() -> None:
-    b, y = builder()
+    b, y = with_row()
 
     def emit(_: bool) -> None:
         b.emit(Comment("begun"))
@@ -111,7 +112,7 @@ def test_what_an_attempt_has_built_is_forgotten() -> None:
 
 def test_a_remainder_of_what_rows_have_read_is_not_known_before_them() -> None:
     """It is made of data: the row is written once, and chooses."""
-    b, _ = builder()
+    b, _ = with_row()
     asked: list[bool] = []
 
     def emit(may_ask: bool) -> None:

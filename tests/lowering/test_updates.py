@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support.builders import builder
 from support.lowered import body, group, loaded
 from support.lowered_values import assert_lowered_right
 
 from tilesmith.scheduler.ir.index import const
-from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, UpdateLoops, Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -149,7 +149,7 @@ def test_short_dims_inside_of_vectors_are_done_side_by_side() -> None:
 
 def left(p: Pipeline, box: tuple[tuple[int, int], tuple[int, int]], *loops: UpdateLoops) -> set[tuple[int, int]]:
     """The points that values have to fill."""
-    b = Builder()
+    b = builder()
     ends = tuple((const(lo), const(hi)) for lo, hi in box)
     found: list[tuple[int, int]] = []
     for (x0, x1), (y0, y1) in left_to_values(b, Sources({}, {}, {}), p.stages[-1], loops, ends):

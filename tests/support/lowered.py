@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from support.builders import builder
 from support.machines import machine
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import const, sym
-from tilesmith.scheduler.ir.loop.builder import Builder, Scope
+from tilesmith.scheduler.ir.loop.builder import Scope
 from tilesmith.scheduler.ir.loop.printer import print_body
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, walk
@@ -59,7 +60,7 @@ class Lowered:
     """An evaluator of the values of `p` in the body of a loop along x, of vectors unless `lanes` is 1."""
 
     def __init__(self, p: Pipeline, lanes: int = LANES, exact: bool = False, safe: bool = False) -> None:
-        self.builder = b = Builder()
+        self.builder = b = builder()
         self.stages = {s.name: s for s in p.stages}
         inlined = {s.name: s for s in p.stages if s.name not in p.outputs}
         buffers = {(i.name, 0): buffer(i.name, i.type, i.dims) for i in p.inputs}
@@ -103,7 +104,7 @@ def choice(text: str) -> Select:
 def row(align: int = 1, lanes: int = LANES, splits: bool = False) -> tuple[Evaluator, Frame]:
     """An evaluator in a loop over vectors that begin at multiples of `align`, and its variables: x moves, and y is of a
     loop around."""
-    b = Builder()
+    b = builder()
     y = b.declare("y")
     b.scopes.append(Scope())
     start = b.declare("q").scaled(align)

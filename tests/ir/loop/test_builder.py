@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.builders import builder
 
 from tilesmith.scheduler.ir.index import const, sym
-from tilesmith.scheduler.ir.loop.builder import Builder, TooWide, literal
+from tilesmith.scheduler.ir.loop.builder import TooWide, literal
 from tilesmith.scheduler.ir.loop.ops import Binary, FromIndex, Lanes, Load, ToIndex, Unary
 from tilesmith.scheduler.ir.loop.program import Define, Let, RowPointer
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
@@ -20,7 +21,7 @@ def buffer(pointer: str = "data") -> Buffer:
 
 
 def test_the_same_question_has_the_same_value() -> None:
-    b = Builder()
+    b = builder()
     n = sym("n")
     x = b.define(FromIndex(n), INT32)
     assert b.define(Binary("+", x, ONE), INT32) is b.define(Binary("+", x, ONE), INT32)
@@ -31,7 +32,7 @@ def test_the_same_question_has_the_same_value() -> None:
 
 
 def test_values_live_as_far_out_as_their_operands() -> None:
-    b = Builder()
+    b = builder()
     with b.scope() as outer:
         i = b.declare("i")
         with b.scope() as inner:
@@ -47,7 +48,7 @@ def test_values_live_as_far_out_as_their_operands() -> None:
 
 
 def test_loads_stay_where_their_row_exists() -> None:
-    b = Builder()
+    b = builder()
     with b.scope() as outer:
         i = b.declare("i")
         with b.scope() as inner:
@@ -60,7 +61,7 @@ def test_loads_stay_where_their_row_exists() -> None:
 
 
 def test_loads_stay_where_they_are_told_to() -> None:
-    b = Builder()
+    b = builder()
     with b.scope() as outer, b.scope() as inner:
         kept = b.define(Load(DATA, const(0)), INT32, at_least=1)
         b.define(Load(DATA, const(1)), INT32)
@@ -70,7 +71,7 @@ def test_loads_stay_where_they_are_told_to() -> None:
 
 
 def test_pinned_values_are_neither_shared_nor_moved() -> None:
-    b = Builder()
+    b = builder()
     with b.scope() as body:
         first = b.define(Load(DATA, const(0)), INT32, pinned=True)
         second = b.define(Load(DATA, const(0)), INT32, pinned=True)
@@ -79,7 +80,7 @@ def test_pinned_values_are_neither_shared_nor_moved() -> None:
 
 
 def test_a_condition_keeps_loads_inside() -> None:
-    b = Builder()
+    b = builder()
     assert b.guard == 0
     with b.scope():
         with b.condition():
@@ -95,7 +96,7 @@ def test_a_condition_keeps_loads_inside() -> None:
 
 
 def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> None:
-    b = Builder()
+    b = builder()
     with b.scope() as body:
         i = b.declare("i")
         with b.condition() as inside:
@@ -112,7 +113,7 @@ def test_what_is_built_outside_of_open_blocks_runs_whether_or_not_they_do() -> N
 
 
 def test_a_trial_forgets_values_and_statements() -> None:
-    b = Builder()
+    b = builder()
     kept = b.define(FromIndex(sym("n")), INT32)
     with b.scope() as body:
         i = b.declare("i")
@@ -128,7 +129,7 @@ def test_a_trial_forgets_values_and_statements() -> None:
 
 
 def test_an_attempt_is_forgotten_where_it_does_not_fit_and_kept_where_it_does() -> None:
-    b = Builder()
+    b = builder()
     with b.attempt():
         kept = b.define(FromIndex(sym("n")), INT32)
 
@@ -144,7 +145,7 @@ def test_an_attempt_is_forgotten_where_it_does_not_fit_and_kept_where_it_does() 
 
 
 def test_what_another_builder_has_made_is_found_and_its_names_are_taken() -> None:
-    b = Builder()
+    b = builder()
     twice = sym("n").scaled(2)
     b.reserve(["x_3", "x_1", "_cursor"])
     b.replay(Let("twice_0", twice))
@@ -153,7 +154,7 @@ def test_what_another_builder_has_made_is_found_and_its_names_are_taken() -> Non
 
 
 def test_grants_and_remainders_hold_inside_and_no_longer() -> None:
-    b = Builder()
+    b = builder()
     y, given = sym("y"), [sym("g")]
     with b.scope(given=given), b.condition({(y, 2): 1}), b.scope():
         assert b.given is given
@@ -165,7 +166,7 @@ def test_grants_and_remainders_hold_inside_and_no_longer() -> None:
 
 
 def test_simple_indices_need_no_name() -> None:
-    b = Builder()
+    b = builder()
     n = sym("n")
     for simple in (const(3), n, n.scaled(-1)):
         assert b.let(simple, "k") == simple
@@ -177,7 +178,7 @@ def test_simple_indices_need_no_name() -> None:
 
 @pytest.mark.parametrize("hint", ["int", "x", "", "_", "1", "_9", "é", "a b", "*/", "x_0", "if"])
 def test_names_are_new_and_end_in_a_number(hint: str) -> None:
-    b = Builder()
+    b = builder()
     names = [b.fresh(h) for h in (hint, hint, "x", "x_0", "v", "v9", hint)]
     assert len(set(names)) == len(names)
     for name in names:
@@ -187,7 +188,7 @@ def test_names_are_new_and_end_in_a_number(hint: str) -> None:
 
 
 def test_vectors_take_four_registers_at_most() -> None:
-    b = Builder()
+    b = builder()
     b.define(Unary("-", ONE), UINT8, lanes=64)
     b.define(Unary("-", ONE), FLOAT32, lanes=16)
     for type_, lanes in ((UINT8, 512), (FLOAT32, 128), (FLOAT64, 64)):
@@ -200,12 +201,12 @@ def test_literals_are_rounded_to_their_type() -> None:
     assert literal(0.1, FLOAT32).literal != 0.1
     assert literal(0.1, FLOAT64).literal == 0.1
     assert literal(True, INT32).literal == 1
-    b = Builder()
+    b = builder()
     assert b.as_index(literal(7, INT32)) == const(7)
 
 
 def test_an_index_that_was_a_value_is_known_as_data() -> None:
-    b = Builder()
+    b = builder()
     with b.scope() as body:
         i = b.declare("i")
         value = b.define(Load(DATA, i), INT32)

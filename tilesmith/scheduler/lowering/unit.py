@@ -30,7 +30,7 @@ class LoweringUnit:
 
     def builder(self) -> Builder:
         """A builder of the body, in which what comes before it is known; no fresh name is one of the program's."""
-        b = Builder(self.program.strict, self.platform.vector_unit, self.platform.line_bytes)
+        b = Builder(self.platform.vector_unit, self.platform.line_bytes, self.program.strict)
         b.reserve(_names(self.program))
         for s in (*self.program.derivation, *self.program.bounds):
             b.replay(s)

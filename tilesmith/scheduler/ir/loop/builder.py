@@ -25,7 +25,6 @@ MOST_REGISTERS = 4
 
 
 _NOTHING = object()
-OF_64_BYTES = VectorUnit(64, 64, True)
 
 
 class Misfit(Exception):
@@ -61,7 +60,7 @@ class Mark:
 class Builder:
     """See the module."""
 
-    def __init__(self, strict: bool = False, vectors: VectorUnit = OF_64_BYTES, line_bytes: int = 64) -> None:
+    def __init__(self, vectors: VectorUnit, line_bytes: int, strict: bool = False) -> None:
         self.strict = strict  # whether floats are computed in the order that is written
         self.scopes: list[Scope] = [Scope()]
         self.vectors = vectors
