@@ -18,7 +18,7 @@ from tilesmith.scheduler.search import root_schedule
 from tilesmith.scheduler.strategies.document import load_text
 
 NAMES = tuple(name for name in pipelines.names() if name not in LONG)
-SLOW_BARRIERS = ("interpolate", "machado_interpolation")
+SLOW_BARRIERS = ("camera_pipe", "interpolate", "machado_interpolation")
 """Pipelines with a kernel of many barriers, which takes PoCL minutes to compile: it copies what is between them."""
 
 
@@ -59,6 +59,14 @@ def test_stages_at_root_are_kernels_of_their_own(name: str) -> None:
     status, got = call(loaded(source), source, p.pipeline, p.inputs, {}, p.regions)
     assert status == 0
     assert_right(got, p.expected)
+
+
+def test_what_a_launch_leaves_to_the_next_is_in_global_memory() -> None:
+    """A window that slides along rows, each of which the host launches on its own."""
+    case = random_case(28)
+    source = generate(case.pipeline, case.schedule, device("gpu"))
+    assert "kernel void f2_2(" in source.code
+    assert "kernel void f2_2_local(" not in source.code
 
 
 def test_buffers_of_a_tile_beyond_local_memory_are_in_global_memory() -> None:

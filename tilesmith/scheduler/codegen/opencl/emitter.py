@@ -109,9 +109,10 @@ class _Emitter:
     # what there is ------------------------------------------------------------
 
     def _memories(self, number: int) -> tuple[bool, ...]:
-        """The functions of a kernel: one, or one for local memory as well, where its work-groups have buffers and the
-        device has memory for them that is not global."""
+        """The functions of a kernel: one, or one for local memory as well, where its work-groups have buffers that no
+        launch leaves to the next, and the device has memory for them that is not global."""
         own = len(self.signatures[number].scratches) == 1 and self.platform.work_items > 1
+        own = own and self.kernels[number].keeps_nothing
         return (False, True) if own and self.platform.local_memory_dedicated else (False,)
 
     def _known(self) -> Known:

@@ -82,6 +82,12 @@ class Kernel:
         """The names of what its work-groups have buffers in."""
         return tuple(dict.fromkeys(s.scratch.name for s in self.statements() if isinstance(s, Bind)))
 
+    @property
+    def keeps_nothing(self) -> bool:
+        """True where buffers begin and end in an iteration of the shared loop: what is bound ahead of it, windows that
+        slide from one launch to the next among it, outlives the launch."""
+        return not any(isinstance(s, Bind) for s in self.body)
+
 
 def outlined(body: Body) -> tuple[Host, ...]:
     """The steps of the host for the body of a program."""
