@@ -27,7 +27,7 @@ LAYOUTS = (
 
 
 def modules(tree: Path) -> list[Any]:
-    """Those of the checkout. Raises StopIteration where it has none of the layouts."""
+    """Modules of the checkout. Raises StopIteration where it has none of the layouts."""
     sys.path.insert(0, str(tree))
     layout = next(names for names in LAYOUTS if (tree / f"{names[2].replace('.', '/')}.py").exists())
     return [import_module(name) for name in layout]
