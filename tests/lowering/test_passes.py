@@ -35,7 +35,7 @@ SMALL = [name for name in pipelines.names() if name not in ("vdsr", "nl_means", 
 
 
 def bounded(p: Pipeline, *groups: Group) -> LoweringUnit:
-    """What the pass `bounds` leaves of a pipeline."""
+    """Unit of lowering after the pass `bounds`."""
     plan = rewrite(p, Schedule(p.name, "by hand", groups))
     return with_bounds(begun(plan, machine(vector_bytes=32)))
 
