@@ -59,7 +59,9 @@ def samples(pipeline: Pipeline, platform: Platform, count: int, seed: int) -> It
     """At most `count` different legal schedules."""
     random = Random(f"{pipeline.name} {seed}")
     plan = rewrite(pipeline, Schedule(pipeline.name, "sampled", ()))
-    factored = factor_reductions(plan, gather(plan.pipeline, line_bytes=platform.line_bytes), platform)
+    factored = factor_reductions(
+        plan, gather(plan.pipeline, line_bytes=platform.line_bytes, core=platform.core), platform
+    )
     variants = (Separated(factored.plan, factored.facts), separate(factored.plan, factored.facts))
     seen: set[Schedule] = set()
     for _ in range(ATTEMPTS):

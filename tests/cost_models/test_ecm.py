@@ -11,6 +11,7 @@ from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
 from tilesmith.platforms import CpuPlatform, catalog
+from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch, Registers
 
 FAR = 1e12
 """Bytes that fit no cache."""
@@ -21,6 +22,10 @@ def machine(**figures: object) -> CpuPlatform:
     platform = catalog.load("i7-6700").model_copy(update={"threads": 1, "clock_ghz": 1.0, "vector_bytes": 16})
     parameters = platform.ecm_parameters.model_copy(update={"prefetch_share": 1.0, **figures})
     return platform.model_copy(update={"ecm": parameters})
+
+
+def with_core(core: Core, **figures: object) -> CpuPlatform:
+    return machine(**figures).model_copy(update={"core": core})
 
 
 def work(**changes: object) -> Work:
@@ -232,6 +237,8 @@ def test_rows_that_are_asked_for_ahead_hide_more() -> None:
 def test_a_software_prefetch_takes_the_time_of_four_loads() -> None:
     platform = machine(row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
     assert terms(counts(work(asked=2.0)), platform)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 4 * 0.5) * 1e-3)
+    cheap = with_core(Core(prefetch=Prefetch(request_loads=1.0)), row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
+    assert terms(counts(work(asked=2.0)), cheap)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 0.5) * 1e-3)
 
 
 def test_values_before_updates_cost_what_their_own_lanes_do() -> None:
@@ -374,11 +381,11 @@ def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
     assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * cycles)
 
 
-def down_a_column(apart: float, rows: float) -> float:
+def down_a_column(apart: float, rows: float, core: Core = ORDINARY) -> float:
     """The time of a stage that reads a column, each line again in every row, where its lines do not stay."""
     column = Column(apart, rows, 4e6)
     of = work(columns=(column,), working=(rows * 64,), loaded=(4e6 * 64, 4e6 * 4))
-    return sum(terms(counts(of, working=(rows * 64,)), machine()).values())
+    return sum(terms(counts(of, working=(rows * 64,)), with_core(core)).values())
 
 
 @pytest.mark.parametrize("rows", [32.0, 60.0])
@@ -393,3 +400,32 @@ def test_short_columns_stay() -> None:
 
 def test_columns_of_more_pages_than_the_tlb_has_entries_cost_more() -> None:
     assert down_a_column(8192 + 64, 1700) > 1.5 * down_a_column(1024 + 64, 1700)
+
+
+def test_pages_and_the_tlb_are_the_machine_s() -> None:
+    large, untold = Core(pages=Pages(page_bytes=1 << 21)), Core(pages=Pages(tlb=()))
+    found = [down_a_column(8192 + 64, 1700, core) for core in (ORDINARY, large, untold)]
+    assert found[0] > 1.5 * found[1]
+    assert found[1] == pytest.approx(found[2])
+
+
+def test_registers_that_expressions_need_are_not_there_for_what_is_held() -> None:
+    """Of 16 registers 12 hold windows: four are left."""
+    kept = work(held=((4, 12.0),), loads=(Transfer("shuffled", 4, 2.0),))
+    few, usual = (terms(counts(kept), with_core(Core(registers=Registers(working=n))))["in core"] for n in (4, 8))
+    assert few < usual
+
+
+def test_short_elements_are_gathered_by_machines_that_can() -> None:
+    bytes_ = work(loads=(Transfer("gathered", 1, 1.0),))
+    able = with_core(Core(instructions=Instructions(gathered_bytes=1)), gather_cycles_per_lane=1.0)
+    alone = with_core(ORDINARY, gather_cycles_per_lane=1.0)
+    assert terms(counts(bytes_), able)["in core"] < terms(counts(bytes_), alone)["in core"]
+
+
+def test_rows_beyond_those_that_prefetchers_follow_hide_less() -> None:
+    many = work(streams=32.0, loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=1e8)
+    all_of_them, half = (
+        sum(terms(counts(many), with_core(Core(prefetch=Prefetch(rows=n)))).values()) for n in (32, 16)
+    )
+    assert all_of_them < half

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from tilesmith.scheduler.features.dependence_chains import CHOICE, FLOAT, GATHER, LOAD, QUOTIENT, chain
+from tilesmith.platforms.core import ORDINARY
+from tilesmith.scheduler.features.dependence_chains import chain
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+
+CORE = ORDINARY.latencies
+LOAD, GATHER, FLOAT, QUOTIENT, CHOICE = CORE.load, CORE.gather, CORE.float_sum, CORE.quotient, CORE.choice
 
 INPUTS = [{"name": "f", "type": "float32", "dims": ["x", "y", "c"]}, {"name": "g", "type": "float32", "dims": ["x"]}]
+
+
+def output(value: str) -> Stage:
+    document = {
+        "format": 1,
+        "name": "p",
+        "inputs": INPUTS,
+        "stages": [{"name": "out", "dims": ["x", "y", "c"], "value": value}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 64], [0, 3]]},
+    }
+    return load(document).stages[0]
 
 
 @pytest.mark.parametrize(
@@ -28,19 +45,16 @@ INPUTS = [{"name": "f", "type": "float32", "dims": ["x", "y", "c"]}, {"name": "g
     ],
 )
 def test_chains_are_what_waits_for_loads(value: str, whole: float | None, after: float | None) -> None:
-    stages = [{"name": "out", "dims": ["x", "y", "c"], "value": value}]
-    estimates = {"out": [[0, 64], [0, 64], [0, 3]]}
-    document = {
-        "format": 1,
-        "name": "p",
-        "inputs": INPUTS,
-        "stages": stages,
-        "outputs": ["out"],
-        "estimates": estimates,
-    }
-    of = load(document)
-    found = chain(of.stages[0])
+    found = chain(output(value), CORE)
     if whole is None:
         assert found[0] == found[1] > LOAD + GATHER
     else:
         assert found == (whole, after)
+
+
+def test_latencies_are_those_of_the_machine() -> None:
+    stage = output("exp(f(x, y, c)) + sqrt(f(x, y, c))")
+    slow = CORE.model_copy(update={"float_sum": 1.0, "quotient": 90.0})
+    assert chain(stage, CORE) == (LOAD + 14 * FLOAT + FLOAT,) * 2
+    assert chain(stage, slow) == (LOAD + 90 + 1,) * 2
+    assert chain(stage, CORE) == (LOAD + 14 * FLOAT + FLOAT,) * 2

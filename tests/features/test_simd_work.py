@@ -14,9 +14,9 @@ from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.work import Chain, Work
 from tilesmith.platforms import catalog
 from tilesmith.platforms.base import LINE_BYTES
+from tilesmith.platforms.core import ORDINARY
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
-from tilesmith.scheduler.features.dependence_chains import FLOAT, LOAD, QUOTIENT
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
@@ -39,6 +39,7 @@ ORDERS = (
     ("x.inner", "y.inner", "y.outer", "x.outer"),
     ("y.inner", "x.inner", "x.outer", "y.outer"),
 )
+LOAD, FLOAT, QUOTIENT = (getattr(ORDINARY.latencies, name) for name in ("load", "float_sum", "quotient"))
 TILES = ({"x": 4, "y": 3}, {"x": 5, "y": 7}, {"x": 20, "y": 4})
 
 

@@ -18,11 +18,12 @@ from tilesmith.scheduler.loop_passes.passes import PASSES
 
 CASES = Path(__file__).parent / "cases"
 BEFORE, AFTER, UNCHANGED = "--- before\n", "--- after\n", "--- unchanged\n"
+MACHINE = {"line_bytes": "64", "register_bytes": "32", "carried": "12", "permuted_bytes": "4"}
 PASS = {p.name: p for p in PASSES.passes}
 WHOLE = """program "case" {{
   doc ""
   method "by hand"
-  machine "x86_64" line_bytes {line_bytes} register_bytes {register_bytes}
+  machine "x86_64" {machine}
   {known}
   derivation {{
   }}
@@ -41,13 +42,14 @@ def answered(case: str) -> str:
     command, *lines = head.splitlines()
     name, *arguments = command.removeprefix("// ").split()
     known = "\n".join(line for line in lines if not line.startswith("//"))
-    figures = {"line_bytes": "64", "register_bytes": "32"} | dict(a.split("=") for a in arguments)
+    figures = MACHINE | dict(a.split("=") for a in arguments)
+    machine = " ".join(f"{name} {figure}" for name, figure in figures.items())
     whole = text.startswith("program")
 
     def printed(program: Program) -> str:
         return print_program(program) if whole else print_body(program.body) + "\n"
 
-    program = parse_program(text if whole else WHOLE.format(**figures, known=known, body=text))
+    program = parse_program(text if whole else WHOLE.format(machine=machine, known=known, body=text))
     before, after = printed(program), printed(PASS[name].run(program))
     return head + BEFORE + before + (UNCHANGED if after == before else AFTER + after)
 

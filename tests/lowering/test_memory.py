@@ -9,6 +9,8 @@ from support.lowered import buffer, evaluated, pipeline
 from support.lowered_values import execute_body
 
 from tilesmith.platforms.base import VectorUnit
+from tilesmith.platforms.core import ORDINARY, Core
+from tilesmith.platforms.core import Prefetch as CorePrefetch
 from tilesmith.scheduler.ir.index import const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, Scope
 from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
@@ -252,9 +254,12 @@ def test_vectors_that_stream_are_neighbours_in_memory() -> None:
     assert not streams(planes(), (row, Lane(Y)), Value(BOOL, 4, "v"))
 
 
-def prefetches(ahead: Ahead, *lanes: tuple[Lane, ...], memory: Buffer | None = None) -> list[tuple[int, bool]]:
+def prefetches(
+    ahead: Ahead, *lanes: tuple[Lane, ...], memory: Buffer | None = None, core: Core = ORDINARY
+) -> list[tuple[int, bool]]:
     """Elements from x on and from y's row on that vectors ask for, a thousand elements a row; and whether far ahead."""
     b = open_row()
+    b.core = core
     for one in lanes:
         ask_ahead(b, ahead, memory or planes(), one)
     at: list[tuple[int, bool]] = []
@@ -273,6 +278,13 @@ def test_vectors_ask_ahead_once_a_line() -> None:
     assert prefetches(Ahead(4096), neighbours[1]) == [(1024, True)]
     assert prefetches(Ahead(4096, again=True), neighbours[1]) == [(1024, True), (384, False)]
     assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
+
+
+def test_what_is_near_is_a_figure_of_the_machine() -> None:
+    neighbours = Lane(X, tuple(range(8))), Lane(Y)
+    core = Core(prefetch=CorePrefetch(near_bytes=4096, again_bytes=1024))
+    assert prefetches(Ahead(4096), neighbours, core=core) == [(1024, False)]
+    assert prefetches(Ahead(8192, again=True), neighbours, core=core) == [(2048, True), (256, False)]
 
 
 def test_who_asks_for_nothing() -> None:

@@ -11,6 +11,7 @@ from support.lowered_values import assert_evaluated_right
 from support.machines import machine
 from support.native import source_of
 
+from tilesmith.platforms.core import Core, Registers
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import sym
 from tilesmith.scheduler.ir.loop.ops import Call
@@ -95,10 +96,11 @@ def test_integers_wrap(value: str, n: int) -> None:
     assert_evaluated_right(pipeline(value.format(n=n), type="uint8"), BYTES, 5)
 
 
-def defined(p: Pipeline, strict: bool = False) -> Lowered:
-    """The output, evaluated by a builder that is strict or not."""
+def defined(p: Pipeline, strict: bool = False, registers: Registers | None = None) -> Lowered:
+    """The output, evaluated by a builder that is strict or not, of a machine whose registers are shared out so."""
     lowered = Lowered(p)
     lowered.builder.strict = strict
+    lowered.builder.core = Core(registers=registers or Registers())
     lowered.evaluator.value(lowered.stages["out"].values[0], lowered.frame)
     return lowered
 
@@ -116,6 +118,7 @@ def test_long_extremes_of_floats_are_four_chains() -> None:
     p = pipeline("max(f(x + k) for k in range(32))")
     assert longest_chain(defined(p)) == 32 // 4 - 1 + 2
     assert longest_chain(defined(p, strict=True)) == 32 - 1
+    assert longest_chain(defined(p, registers=Registers(extremes=8))) == 32 // 8 - 1 + 3
     assert longest_chain(defined(pipeline("max(f(x + k) for k in range(15))"))) == 15 - 1
     assert longest_chain(defined(pipeline("max(f(x + k) for k in range(32))", type="int16"))) == 32 - 1
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tilesmith.platforms import PlatformError, parse, to_document
+from tilesmith.platforms.core import ORDINARY
 from tilesmith.platforms.cpu import isa as isas
 from tilesmith.platforms.cpu.detect import (
     cpu_quota,
@@ -284,3 +286,11 @@ def test_gcc_comes_before_clang() -> None:
     both = {"gcc": "/usr/bin/gcc", "clang": "/usr/bin/clang"}
     assert find_compiler("x86_64", 32, both.get).command == "gcc"
     assert find_compiler("x86_64", 32, both.get).flags == ("-O3", "-march=native")
+
+
+def test_pages_are_the_system_s(tmp_path: Path) -> None:
+    told = describe(tmp_path, frozenset({0}), "aarch64", {}.get, page_bytes=65536)
+    assert told.core.pages.page_bytes == 65536
+    assert "the operating system" in (told.source_of("core.pages") or "")
+    assert describe(tmp_path, frozenset({0}), "aarch64", {}.get).core == ORDINARY
+    assert host().core.pages.page_bytes == os.sysconf("SC_PAGE_SIZE")

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilesmith.platforms import CpuPlatform, PlatformError, catalog_names, get, load, load_text, parse, to_document
+from tilesmith.platforms.core import ORDINARY, Core, Pages, Registers
 from tilesmith.platforms.toolchain import FLAGS
 
 
@@ -60,6 +61,28 @@ def test_a_platform_with_one_cache(document: dict[str, Any]) -> None:
     assert p.l1_bytes == p.l2_bytes == p.llc_bytes == 32768
 
 
+def test_figures_of_a_core_that_are_not_given_are_those_of_an_ordinary_one(document: dict[str, Any]) -> None:
+    document["core"] = {"registers": {"held": 20}, "pages": {"page_bytes": 16384, "tlb": []}}
+    document["sources"] = {"core": "estimate", "core.pages": "a manual"}
+    p = parse(document)
+    assert p.core == Core(registers=Registers(held=20), pages=Pages(page_bytes=16384, tlb=()))
+    assert p.core.latencies == ORDINARY.latencies
+    assert (p.source_of("core.pages"), p.source_of("core.registers")) == ("a manual", "estimate")
+    assert parse(to_document(p)) == p
+
+
+def test_vectors_follow_from_registers_and_instructions(document: dict[str, Any]) -> None:
+    usual = parse(document).vector_unit
+    assert (usual.widest_bytes, usual.carried, usual.table_lookup_bytes, usual.pairwise_products) == (128, 4, 0, True)
+    wide = document | {"vector_bytes": 64, "vector_registers": 32}
+    unit = parse(wide).vector_unit
+    assert (unit.widest_bytes, unit.carried, unit.table_lookup_bytes) == (256, 12, 64)
+    given = {"registers": {"working": 20, "per_value": 2}, "instructions": {"table_lookup_bytes": 0}}
+    unit = parse(wide | {"core": given}).vector_unit
+    assert (unit.widest_bytes, unit.carried, unit.table_lookup_bytes, unit.pairwise_products) == (128, 6, 0, True)
+    assert parse(document | {"vector_bytes": 0, "vector_registers": 0}).vector_unit.widest_bytes == 64
+
+
 def test_every_problem_is_reported_at_once(document: dict[str, Any]) -> None:
     document.update(threads=0, vector_byte=32, load_weight=float("inf"), prefetcher="yes")
     document["caches"][1]["line_bytes"] = 65
@@ -99,6 +122,12 @@ def test_an_unknown_key_has_a_hint(document: dict[str, Any]) -> None:
         ({"name": "a\n"}, ("bad_value", "/name")),
         ({"triple": "x86_64; rm -rf"}, ("bad_value", "/triple")),
         ({"caches": []}, ("bad_value", "/caches")),
+        ({"core": {"registers": {"held": 0}}}, ("bad_value", "/core/registers/held")),
+        ({"core": {"registers": {"extremes": 3}}}, ("bad_value", "/core/registers/extremes")),
+        ({"core": {"latencies": {"load": float("inf")}}}, ("bad_value", "/core/latencies/load")),
+        ({"core": {"pages": {"page_bytes": 5000}}}, ("not_a_power_of_two", "/core/pages/page_bytes")),
+        ({"core": {"balances": {}}}, ("unknown_key", "/core/balances")),
+        ({"sources": {"core.page": "x"}}, ("unknown_figure", "/sources/core.page")),
         ({"kind": "gpu"}, ("unknown_kind", "/kind")),
         ({"kind": None}, ("missing_key", "/kind")),
         ({"kind": ["cpu"]}, ("unknown_kind", "/kind")),

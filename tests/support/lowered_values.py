@@ -29,7 +29,8 @@ from tilesmith.scheduler.lowering.memory import store
 from tilesmith.scheduler.rewrites.passes import rewrite
 
 EMPTY = """
-program "p" { doc "" method "hand" machine "x86_64" line_bytes 64 register_bytes 32 derivation {} bounds {} body {} }
+program "p" { doc "" method "hand" machine "x86_64" line_bytes 64 register_bytes 32 carried 12 permuted_bytes 4
+derivation {} bounds {} body {} }
 """
 
 

@@ -33,6 +33,7 @@ def machine(
             "threads": threads,
             "threads_per_core": 1,
             "vector_bytes": vector_bytes,
+            "vector_registers": 32 if vector_bytes == 64 else 16,
             "caches": caches,
             "prefetcher": prefetcher,
             "load_weight": load_weight,

@@ -76,7 +76,8 @@ def _head(name: str, element: str) -> str:
         return text + f"origin({image}_0.origin.x) stride(1) ring(none) extent({image}_0.extent.x)\n"
 
     return (
-        f'program "{name}" {{ doc "" method "by hand"\nmachine "x86_64" line_bytes 64 register_bytes {REGISTER_BYTES}\n'
+        f'program "{name}" {{ doc "" method "by hand"\nmachine "x86_64" line_bytes 64 register_bytes {REGISTER_BYTES} '
+        "carried 12 permuted_bytes 4\n"
         + argument("in", "") + argument("out", 'output made_by "out"') + buffer("in") + buffer("out")
         + "derivation {} bounds {} body {\n"
     )  # fmt: skip

@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from tilesmith.platforms.core import Core
 from tilesmith.platforms.ecm import EcmParameters, Figures
 from tilesmith.platforms.toolchain import Compiler
 
@@ -41,6 +42,13 @@ Sources = Annotated[
 ]
 
 
+TABLE_LOOKUP_BYTES = 64
+"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte, of AVX512-VBMI."""
+PAIRWISE_BYTES = 32
+"""Bytes of the smallest registers of which neighbours are multiplied and added at once: machines with smaller ones
+widen as they multiply."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionLevel:
     """A level at which a machine computes side by side: `width` at a time within one of the level outside."""
@@ -52,11 +60,40 @@ class ExecutionLevel:
 @dataclass(frozen=True, slots=True)
 class VectorUnit:
     """The vectors that one thread of code computes with: bytes of a register, of a vector of places that a table of
-    bytes is looked up at by an instruction (0: there is none), and whether one multiplies int16 and adds neighbours."""
+    bytes is looked up at by an instruction (0: there is none), whether one multiplies int16 and adds neighbours, and
+    vectors that a loop may carry from one iteration to the next; the rest as `Registers` and `Instructions` of a
+    platform have it."""
 
     register_bytes: int
     table_lookup_bytes: int = 0
     pairwise_products: bool = False
+    carried: int = 12
+    registers_per_value: int = 4
+    narrowest_bytes: int = 16
+    streamed_bytes: int = 16
+    permuted_bytes: int = 4
+
+    @property
+    def widest_bytes(self) -> int:
+        """Bytes of the widest vector that is computed with as one value."""
+        return self.registers_per_value * max(self.narrowest_bytes, self.register_bytes)
+
+
+def vector_unit(register_bytes: int, registers: int, core: Core) -> VectorUnit:
+    """The vector unit of a machine with so many registers. A vector that is carried is in two of them, as the one that
+    follows it is loaded meanwhile."""
+    given = core.instructions
+    lookup, products = given.table_lookup_bytes, given.pairwise_products
+    return VectorUnit(
+        register_bytes,
+        TABLE_LOOKUP_BYTES * (register_bytes >= TABLE_LOOKUP_BYTES) if lookup is None else lookup,
+        register_bytes >= PAIRWISE_BYTES if products is None else products,
+        max(0, registers - core.registers.working) // 2,
+        core.registers.per_value,
+        given.narrowest_bytes,
+        given.streamed_bytes,
+        given.permuted_bytes,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +179,8 @@ class Platform(Figures, Protocol):
 
     @property
     def load_weight(self) -> float: ...
+    @property
+    def core(self) -> Core: ...
     @property
     def ecm_parameters(self) -> EcmParameters: ...
 

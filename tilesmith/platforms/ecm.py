@@ -74,6 +74,9 @@ class EcmParameters(BaseModel):
         description="an element of 32 bits loaded from a place of its own, first level"
     )
     scalar_cycles: Cycles = Field(description="an operation of scalar code")
+    call_instructions: Annotated[float, Field(strict=True, ge=1, le=100_000)] = Field(
+        default=50.0, description="instructions of a function of the C library"
+    )
     window_instructions: Annotated[float, Field(strict=True, ge=1, le=4096)] = Field(
         description="how far ahead of the oldest instruction that waits a core begins others"
     )
@@ -89,6 +92,10 @@ class EcmParameters(BaseModel):
     prefetch_share: Share = Field(description="share of a line's latency that the prefetcher hides in a stream")
     memory_parallelism: Annotated[float, Field(strict=True, ge=1, le=1024)] = Field(
         description="misses that one thread has under way at a time where no prefetcher helps"
+    )
+    cache_hidden_share: Share = Field(
+        default=0.95,
+        description="share of the traffic of caches that hides behind instructions, in long rows",
     )
     memory_hidden_share: Share = Field(
         description="share of memory's time that hides behind instructions, in long rows"

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tilesmith.app.profiler.calibrate import MOST_AHEAD, beyond_caches, last_level_bytes, reach_ends, reached_bytes
+from tilesmith.app.profiler.calibrate import ahead_bytes, beyond_caches, last_level_bytes, reach_ends, reached_bytes
 from tilesmith.app.profiler.samples import Measured
 from tilesmith.platforms import CpuPlatform, to_document
 from tilesmith.platforms.ecm import TYPES, LevelCycles, TypeCycles
@@ -210,7 +210,7 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         plain, ahead = (min(1.0, m.ns(name) / max(followed, 0.1)) for name in ("memory.hidden", "memory.hidden_ahead"))
         how = "a copy by all threads with as much arithmetic as it takes from memory, beside both alone"
         yield _Figure("ecm.memory_hidden_share", _twentieth(plain), ("memory.hidden",), how)
-        how = f"the same with {MOST_AHEAD // 1024} KiB asked for ahead"
+        how = f"the same with {ahead_bytes(platform) // 1024} KiB asked for ahead"
         yield _Figure(
             "ecm.memory_hidden_share_prefetched", _twentieth(max(plain, ahead)), ("memory.hidden_ahead",), how
         )

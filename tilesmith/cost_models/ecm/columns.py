@@ -15,7 +15,6 @@ from tilesmith.cost_models.amounts import Amount, chosen, smallest
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.work import Column
 from tilesmith.platforms import Cache
-from tilesmith.platforms.cpu.pages import PAGE_BYTES, TLB
 
 
 def reached(column: Column, cache: Cache) -> Amount:
@@ -42,9 +41,9 @@ def translation(columns: tuple[Column, ...], m: Machine) -> Amount:
     has entries."""
     total: Amount = 0.0
     for column in columns:
-        pages = column.rows * min(1.0, column.apart / PAGE_BYTES)
+        pages = column.rows * min(1.0, column.apart / m.core.pages.page_bytes)
         cycles: Amount = 0.0
-        for entries, missed in TLB:
-            cycles = chosen(pages > entries, missed, cycles)
+        for level in m.core.pages.tlb:
+            cycles = chosen(pages > level.entries, level.missed_cycles, cycles)
         total = total + column.touched * (cycles * m.cycle)
     return total

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilesmith.platforms import Cache, Platform
+from tilesmith.platforms.core import Core
 from tilesmith.platforms.ecm import EcmParameters
 
 
@@ -15,9 +16,10 @@ class Machine:
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
     microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
     the last two. `latency`: how long memory takes to answer. `looks_up`: whether instructions look up tables. `caches`
-    as the platform has them."""
+    and `core` as the platform has them."""
 
     parameters: EcmParameters
+    core: Core
     cycle: float
     vector_bytes: int
     inside: tuple[float, ...]
@@ -57,6 +59,7 @@ def machine_of(platform: Platform) -> Machine:
     memory = (1e-3 / p.memory_gb_s_one_thread, 1e-3 / p.memory_gb_s, 1e-3 * platform.memory_latency_ns / under_way)
     return Machine(
         p,
+        platform.core,
         cycle,
         max(1, platform.vector_bytes),
         tuple(inside),

@@ -32,30 +32,13 @@ from tilesmith.cost_models.ecm.steps import Step, step
 from tilesmith.cost_models.interface import Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Work
 from tilesmith.platforms import Platform
-from tilesmith.platforms.cpu.pages import PAGE_BYTES
 
-HIDDEN = 0.95
-"""Share of the traffic of caches that hides behind instructions (or they behind it) in long rows, with a perfect
-prefetcher. Of memory, which is further away than prefetchers run ahead, it is a figure of the machine."""
-AHEAD_BYTES = float(PAGE_BYTES)
-"""Distance at which a program that asks ahead for what it reads gains half of what asking can: to the end of the page,
-where prefetchers stop."""
-STREAMS = 32.0
-"""Rows that prefetchers can follow side by side; of more, in proportion less hides."""
-WORKING_REGISTERS = 8
-"""Registers that expressions need beside what is held."""
-RUN_BYTES = 2048.0
-"""Bytes of a row of which half as much hides: prefetchers begin anew at every row."""
-LATE_BYTES = 256.0
-"""Bytes of a row of which half are lines that no prefetcher has asked for: some misses come before it follows."""
-LATE_STORE_BYTES = float(PAGE_BYTES)
-"""Bytes of a row of which half are stored late: stores leave a core in order and so wait for each other, and
-prefetchers stop where a page ends."""
 USABLE = 0.7
-"""Share of a cache that one working set has to itself: the rest are other programs', and lines in its way."""
+"""The model's safety factor of a layer condition: the share of a cache that one working set has to itself. The rest are
+other programs', and lines in its way."""
 SHARP = 0.3
-"""A working set that is this much smaller than a cache, relative to it, stays in it; one as much larger does not: in
-between, part of it does."""
+"""The model's width of a layer condition: a working set that is this much smaller than a cache, relative to it, stays
+in it; one as much larger does not: in between, part of it does."""
 KEPT = 4096
 """Ways to compute a point whose cycles are kept."""
 
@@ -124,14 +107,14 @@ def _terms(
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
     together = [sum(amounts, 0.0) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
-    p, asked = m.parameters, group.prefetch / (group.prefetch + AHEAD_BYTES)
+    p, asked = m.parameters, group.prefetch / (group.prefetch + m.core.pages.page_bytes)
     ahead = p.memory_hidden_share + asked * (p.memory_hidden_share_prefetched - p.memory_hidden_share)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
         own, *levels, memory, _ = together if w.in_output else (alone, *moved)
         inside = sum(levels, 0.0)
         long = of.followed * p.prefetch_share
-        added = _beside(_beside(own, inside, HIDDEN * long), memory, ahead * long) - own
+        added = _beside(_beside(own, inside, p.cache_hidden_share * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
         *levels, memory, waits = moved
         found.append((alone, *(time * scale for time in levels), memory * scale + waits))
@@ -153,7 +136,9 @@ class _Lines(NamedTuple):
 def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
     """Lines of every stage. What comes beyond the end of a row is of use where the next tile goes on with it, and what
     is touched before that stays in the cache that prefetchers fill; or in the last level, which is nearer than memory.
-    Of stages that share the loop of the output its rows are followed."""
+    Of stages that share the loop of the output its rows are followed. Stores leave a core in order and wait for each
+    other, and prefetchers stop where a page ends."""
+    p, rows, page = m.core.prefetch, float(m.core.prefetch.rows), m.core.pages.page_bytes
     streams = [w.streams * t for w, t in zip(works, times, strict=True)]
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
     several = len(m.inside) > 1
@@ -162,18 +147,18 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
     found: list[_Lines] = []
     for w, own in zip(reversed(works), reversed(streams), strict=True):
         loads = w.run_bytes / gone[w.next] if w.next in gone else w.run_bytes
-        late_stores = 1.0 / (1.0 + w.run_bytes / LATE_STORE_BYTES)
+        late_stores = 1.0 / (1.0 + w.run_bytes / page)
         if w.in_output and found:
             followed = found[0].followed
         else:
             many = shared if w.in_output else own
-            followed = (1.0 - 1.0 / (1.0 + loads / RUN_BYTES)) * smallest(1.0, STREAMS / largest(many, 1.0))
+            followed = (1.0 - 1.0 / (1.0 + loads / p.half_followed_bytes)) * smallest(1.0, rows / largest(many, 1.0))
         wasted = lost = smallest(1.0, group.prefetch / loads)
         if group.prefetch and w.next in next_tiles:
             lost = wasted * (1.0 - _fits(next_tiles[w.next], m.inside[-1]))
-        late_loads = 1.0 / (1.0 + loads / LATE_BYTES)
+        late_loads: Amount = 1.0 / (1.0 + loads / p.half_late_bytes)
         for column in w.columns:  # of rows that are too many to be followed all others are late
-            late_loads = largest(late_loads, 1.0 - STREAMS / largest(column.rows, STREAMS))
+            late_loads = largest(late_loads, 1.0 - rows / largest(column.rows, rows))
         found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
     return found[::-1]
 
@@ -292,7 +277,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
     loads and stores of another in the same loop: of these the same limits all, or how long the `chain` through all of
     them takes."""
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
-    spilled = max(0.0, held + WORKING_REGISTERS - m.registers)
+    spilled = max(0.0, held + m.core.registers.working - m.registers)
     one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
     ends = _ends(works)
     computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)

@@ -7,23 +7,17 @@ from dataclasses import dataclass, replace
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Before, Transfer, Work
-from tilesmith.platforms.ecm import EcmParameters, TypeCycles
+from tilesmith.platforms.ecm import TypeCycles
 
-ASKS = 4
-"""Loads that a software prefetch takes the time of, at most: itself, and the line's way through each level. It pays
-where it gains more than that."""
-NEAR = 10
-"""Operations of scalar code that a vector takes to be loaded where it may leave its row: two clamps, two comparisons,
-and what they decide."""
+CLAMPED_LOAD = 10
+"""Operations of scalar code in the C of a vector that may leave its row: two clamps, two comparisons, and what they
+decide."""
 ROWS = ("aligned", "unaligned", "strided", "shared")
 """Ways of vectors in the order of a row."""
 SHUFFLED = ("shuffled", "shared")
 """Ways of vectors that a permutation makes."""
-GATHERED_BYTES = 4
-"""Bytes of the shortest elements that instructions gather."""
-CALLED = 50
-"""Instructions of a function of the C library."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
+"""Bytes of the types of elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +48,7 @@ def step(work: Work, m: Machine) -> Step:
     held, spills = _held(work, m), _spills(work, m)
     if work.lanes == 1:
         return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
-    near = NEAR * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
+    near = CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
     return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
 
 
@@ -81,7 +75,8 @@ def _instructions(work: Work, m: Machine) -> float:
     for name, o in work.operations:
         each = o.add + o.multiply - (min(o.add, o.multiply) if name.startswith("f") else 0.0)
         each += 2 * o.divide_by_constant + o.divide + o.select + 1.5 * o.convert
-        found += each * max(1.0, work.lanes * BYTES[name] / m.vector_bytes) + CALLED * o.function * work.lanes
+        found += each * max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
+        found += m.parameters.call_instructions * o.function * work.lanes
     return found
 
 
@@ -146,7 +141,7 @@ def _count(o: Operations) -> float:
 
 def _transfers(work: Work, m: Machine) -> float:
     """Cycles of the loads, stores and prefetches of one step."""
-    asks = work.asked * ASKS * m.parameters.load_cycles
+    asks = work.asked * m.core.prefetch.request_loads * m.parameters.load_cycles
     return asks + sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
 
 
@@ -172,7 +167,7 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
         case "table":  # by way of memory, where loads and stores take turns
             return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)
         case "gathered":
-            return t.times * lanes * _gathered(t.bytes, p)
+            return t.times * lanes * _gathered(t.bytes, m)
         case "pairs":
             return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
         case "pixels":
@@ -187,11 +182,12 @@ def _store(t: Transfer, lanes: int, m: Machine) -> float:
         case "strided":
             return t.times * vectors * (p.store_cycles + t.stride * p.shuffle_cycles)
         case "gathered":
-            return t.times * lanes * _gathered(t.bytes, p)
+            return t.times * lanes * _gathered(t.bytes, m)
     return t.times * vectors * p.store_cycles
 
 
-def _gathered(size: int, p: EcmParameters) -> float:
+def _gathered(size: int, m: Machine) -> float:
     """Cycles of an element at a place of its own. No instruction gathers short ones: the place is taken out of one
     vector, and the element is put into another."""
-    return p.gather_cycles_per_lane if size >= GATHERED_BYTES else max(p.gather_cycles_per_lane, p.lane_cycles)
+    p, shortest = m.parameters, m.core.instructions.gathered_bytes
+    return p.gather_cycles_per_lane if size >= shortest else max(p.gather_cycles_per_lane, p.lane_cycles)

@@ -18,6 +18,7 @@ from math import ceil
 from pathlib import Path
 
 from tilesmith.platforms.base import Cache
+from tilesmith.platforms.core import ORDINARY, Core, Pages
 from tilesmith.platforms.cpu.isa import VARIABLE, X86, asked_for
 from tilesmith.platforms.cpu.model import CpuPlatform
 from tilesmith.platforms.toolchain import Compiler
@@ -50,7 +51,8 @@ def host() -> CpuPlatform:
 @cache
 def _host(isa: str | None) -> CpuPlatform:
     affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    return describe(Path("/"), frozenset(affinity), host_system.machine(), shutil.which, isa)
+    page = os.sysconf("SC_PAGE_SIZE")
+    return describe(Path("/"), frozenset(affinity), host_system.machine(), shutil.which, isa, page)
 
 
 def describe(
@@ -59,10 +61,12 @@ def describe(
     machine: str,
     which: Callable[[str], str | None],
     isa: str | None = None,
+    page_bytes: int | None = None,
 ) -> CpuPlatform:
     """The machine whose /proc and /sys are under `root`, of architecture `machine` (as `uname -m` says),
     for a process that may run on the CPUs in `affinity`; `which` finds commands. With `isa` as a processor of that
-    instruction set; PlatformError where this one has not all of it."""
+    instruction set; PlatformError where this one has not all of it. `page_bytes`: the pages of memory, as the system
+    says."""
     info = parse_cpuinfo(_text(root / "proc/cpuinfo") or "")
     threads, threads_source = usable_threads(root, affinity)
     vector_bytes, vector_registers = vectors(info.features, machine)
@@ -85,7 +89,12 @@ def describe(
         "memory_latency_ns": ESTIMATE,
         "prefetcher": ESTIMATE + ": general-purpose cores have one",
         "load_weight": ESTIMATE,
+        "core": ESTIMATE,
     }
+    core = ORDINARY
+    if page_bytes is not None:
+        core = Core(pages=Pages(page_bytes=page_bytes))
+        sources["core.pages"] = "the operating system (the size of a page); entries of the TLB are an " + ESTIMATE
     for c in caches:
         sources[f"l{c.level}"] = _SYSFS if found else ESTIMATE + ": the operating system does not say"
         sources[f"l{c.level}.latency_cycles"] = ESTIMATE
@@ -105,6 +114,7 @@ def describe(
         memory_latency_ns=100.0,
         prefetcher=True,
         load_weight=40.0,
+        core=core,
         compiler=compiler,
         sources=tuple(sorted(sources.items())),
     )

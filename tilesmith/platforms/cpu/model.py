@@ -20,7 +20,9 @@ from tilesmith.platforms.base import (
     VectorUnit,
     check_sources,
     source_of,
+    vector_unit,
 )
+from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.platforms.ecm import EcmParameters, derived
 from tilesmith.platforms.errors import PlatformError, PlatformProblem
 from tilesmith.platforms.toolchain import Compiler
@@ -32,12 +34,6 @@ CPU_FIGURES = (
 CACHE_FIGURES = (
     "size_bytes", "line_bytes", "ways", "shared_by_threads", "latency_cycles", "bandwidth_bytes_per_cycle",
 )  # fmt: skip
-
-
-TABLE_LOOKUP_BYTES = 64
-"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte."""
-PAIRWISE_BYTES = 32
-"""Bytes of the smallest registers of which neighbours are multiplied and added at once."""
 
 
 class CpuPlatform(PlatformDocument):
@@ -67,6 +63,7 @@ class CpuPlatform(PlatformDocument):
     ecm: EcmParameters | None = Field(
         default=None, description="parameters of the cost model `ecm`; derived from the other figures where missing"
     )
+    core: Core = Field(default=ORDINARY, description="figures of a core that have estimates")
     compiler: Compiler
     sources: Sources = ()
 
@@ -123,10 +120,8 @@ class CpuPlatform(PlatformDocument):
 
     @property
     def vector_unit(self) -> VectorUnit:
-        """Registers, and what instructions there are for by their size: AVX512-VBMI looks up tables, SSE's successors
-        multiply and add pairs; machines with smaller registers widen as they multiply."""
-        lookups = TABLE_LOOKUP_BYTES if self.vector_bytes >= TABLE_LOOKUP_BYTES else 0
-        return VectorUnit(self.vector_bytes, lookups, self.vector_bytes >= PAIRWISE_BYTES)
+        """Registers, and the instructions that there are on them."""
+        return vector_unit(self.vector_bytes, self.vector_registers, self.core)
 
     @property
     def streaming_stores(self) -> bool:
@@ -174,7 +169,8 @@ class CpuPlatform(PlatformDocument):
                 )
             if far.shared_by_threads < near.shared_by_threads:
                 raise PydanticCustomError("caches_not_growing", "sharing cannot shrink outwards", {"at": at})
-        known = {*self.figures(), *(f"l{c.level}" for c in self.caches), "ecm"}
+        known = {*self.figures(), *(f"l{c.level}" for c in self.caches), "ecm", "core"}
         known |= {f"ecm.{name}" for name in EcmParameters.model_fields}
+        known |= {f"core.{name}" for name in Core.model_fields}
         check_sources(self.sources, known)
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -20,7 +21,9 @@ from tilesmith.platforms.base import (
     VectorUnit,
     check_sources,
     source_of,
+    vector_unit,
 )
+from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.platforms.ecm import EcmParameters, derived
 from tilesmith.platforms.toolchain import Compiler
 
@@ -101,6 +104,7 @@ class OpenClPlatform(PlatformDocument):
     memory_bandwidth_gb_s: Annotated[Positive, Field(le=100_000)] = Field(description="10^9 bytes/s, the whole device")
     local_bandwidth_gb_s: Annotated[Positive, Field(le=1_000_000)] = Field(description="the same of local memory")
     memory_latency_ns: Annotated[Positive, Field(le=100_000)]
+    core: Core = Field(default=ORDINARY, description="figures of a work-item that have estimates")
     compiler: Compiler = Field(description="the C compiler of the host")
     sources: Sources = ()
 
@@ -160,7 +164,9 @@ class OpenClPlatform(PlatformDocument):
     @property
     def vector_unit(self) -> VectorUnit:
         """Vectors of one work-item, where it has vectors of its own; the language has no table lookups."""
-        return VectorUnit(self.vector_bytes if self.work_items == 1 else 0)
+        bytes_ = self.vector_bytes if self.work_items == 1 else 0
+        found = vector_unit(bytes_, self.vector_registers, self.core)
+        return replace(found, table_lookup_bytes=0, pairwise_products=False)
 
     @property
     def streaming_stores(self) -> bool:
@@ -278,5 +284,5 @@ class OpenClPlatform(PlatformDocument):
             raise PydanticCustomError(
                 "local_memory_too_small", "local memory has at least a line", {"at": ("local_memory_bytes",)}
             )
-        check_sources(self.sources, {*self.figures(), "max_work_item_sizes", "vector_widths"})
+        check_sources(self.sources, {*self.figures(), "max_work_item_sizes", "vector_widths", "core"})
         return self

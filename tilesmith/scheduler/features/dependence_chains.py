@@ -6,10 +6,12 @@ and latency, it is the latency that limits (`tilesmith.cost_models.ecm`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import prod
 from typing import TypeGuard
 
+from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.features.operation_counts import constant_trips
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -29,22 +31,15 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
-LOAD, GATHER = 5.0, 20.0
-"""Cycles of a vector from the first level, and of one whose elements each have a place."""
-FLOAT, INTEGER, PRODUCT, QUOTIENT, CONVERSION, CHOICE = 4.0, 1.0, 5.0, 13.0, 5.0, 3.0
-"""Cycles of sums of floats, of integers, products of these, quotients and roots, conversions, comparisons with what
-they decide. Ordinary cores differ in these by a third."""
-CALL = 50.0
-"""Cycles of a function that is a polynomial, or a call."""
+CALL = 12.5
 FUNCTIONS: Mapping[str, float] = {
-    "exp": 56.0, "log": 65.0, "pow": 150.0, "sin": 48.0, "cos": 52.0, "tan": 76.0, "asin": 65.0, "acos": 70.0,
-    "atan": 70.0, "atan2": 82.0, "tanh": 84.0, "sqrt": QUOTIENT, "floor": 8.0, "ceil": 8.0, "round": 8.0, "trunc": 8.0,
-    "min": CHOICE, "max": CHOICE, "clamp": 2 * CHOICE, "abs": INTEGER, "absd": 2 * FLOAT, "lerp": 2 * FLOAT,
-    "mux": CHOICE,
+    "exp": 14.0, "log": 16.25, "pow": 37.5, "sin": 12.0, "cos": 13.0, "tan": 19.0, "asin": 16.25, "acos": 17.5,
+    "atan": 17.5, "atan2": 20.5, "tanh": 21.0, "floor": 2.0, "ceil": 2.0, "round": 2.0, "trunc": 2.0,
 }  # fmt: skip
-"""Cycles of calls: the longest chains of `codegen.c.exponential_functions` and `codegen.c.circular_functions`."""
+"""The longest chains of functions in the C, in sums of floats: those of `codegen.c.exponential_functions` and
+`codegen.c.circular_functions`; CALL is that of another polynomial, or of a call."""
 SIDE_BY_SIDE = 4
-"""Chains that compilers make of a longer sum."""
+"""Chains that C compilers make of a longer sum, where they may add it up in another order."""
 
 
 Ends = tuple[float, float]
@@ -52,47 +47,102 @@ Ends = tuple[float, float]
 NO_LOAD: Ends = (0.0, 0.0)
 
 
-@once
-def chain(stage: Stage) -> Ends:
+def chain(stage: Stage, latencies: Latencies) -> Ends:
     """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
-    comes of what is computed in the same step. Sums are joined in the order that their parts come in, the last of which
-    waits for no other."""
-    known: dict[int, Ends] = {}
-    return _last([_chain(v, known) for v in stage.values])
-
-
-def _chain(e: Expr, known: dict[int, Ends]) -> Ends:
-    if type(e) is Var or type(e) is Const:
-        return NO_LOAD
-    found = known.get(id(e))
+    comes of what is computed in the same step, on a core with these `latencies`. Sums are joined in the order that
+    their parts come in, the last of which waits for no other."""
+    known = _known(stage)
+    found = known.get(latencies)
     if found is None:
-        found = known[id(e)] = _from_parts(e, known)
+        chains = _Chains(latencies)
+        found = known[latencies] = _last([chains.of(v) for v in stage.values])
     return found
 
 
-def _from_parts(e: Expr, known: dict[int, Ends]) -> Ends:
-    if isinstance(e, Reduce):
-        parts = (e.body, *(() if e.where is None else (e.where,)))
-        return _joined(_last([_chain(p, known) for p in parts]), prod(map(constant_trips, e.domain)), _simple(e))
-    if _is_sum(e):
-        terms = _terms(e)
-        before = _last([_chain(p, known) for p in terms])
-        return _joined(before, len(terms) - 1, _simple(e)) if before != NO_LOAD else NO_LOAD
-    before = _last([_chain(p, known) for p in children(e)])
-    if isinstance(e, Access):
-        return (before[0] + GATHER, before[1] + GATHER) if before != NO_LOAD else (LOAD, LOAD)
-    if before == NO_LOAD:
-        return NO_LOAD
-    latency = _latency(e)
-    return before[0] + latency, before[1] + latency
+@once
+def _known(stage: Stage) -> dict[Latencies, Ends]:
+    return {}
 
 
-def _last(parts: list[Ends]) -> Ends:
+@dataclass(slots=True)
+class _Chains:
+    """The chains of the expressions of one stage."""
+
+    latencies: Latencies
+    known: dict[int, Ends] = field(default_factory=dict)
+
+    def of(self, e: Expr) -> Ends:
+        if type(e) is Var or type(e) is Const:
+            return NO_LOAD
+        found = self.known.get(id(e))
+        if found is None:
+            found = self.known[id(e)] = self._from_parts(e)
+        return found
+
+    def _from_parts(self, e: Expr) -> Ends:
+        if isinstance(e, Reduce):
+            parts = (e.body, *(() if e.where is None else (e.where,)))
+            return _joined(_last(map(self.of, parts)), prod(map(constant_trips, e.domain)), self._simple(e))
+        if _is_sum(e):
+            terms = _terms(e)
+            before = _last(map(self.of, terms))
+            return _joined(before, len(terms) - 1, self._simple(e)) if before != NO_LOAD else NO_LOAD
+        before = _last(map(self.of, children(e)))
+        if isinstance(e, Access):
+            return _after(before, self.latencies.gather) if before != NO_LOAD else (self.latencies.load,) * 2
+        return _after(before, self._latency(e)) if before != NO_LOAD else NO_LOAD
+
+    def _simple(self, e: Expr) -> float:
+        return self.latencies.float_sum if e.type.is_float else self.latencies.integer_sum
+
+    def _latency(self, e: Expr) -> float:
+        simple, of = self._simple(e), self.latencies
+        match e:
+            case Binary(op="*"):
+                return simple if e.type.is_float else of.integer_product
+            case Binary(op="/" | "//" | "%"):
+                by_constant = simple if e.type.is_float else 2 * of.integer_product
+                return by_constant if isinstance(e.right, Const) else of.quotient
+            case Binary(op="**"):
+                return FUNCTIONS["pow"] * of.float_sum
+            case Call():
+                return self._of_call(e.function, e.type.is_float)
+            case Cast():
+                return of.conversion
+            case Compare() | Select():
+                return of.choice
+            case Logical() | Unary():
+                return of.integer_sum
+        return simple
+
+    def _of_call(self, function: str, is_float: bool) -> float:
+        of = self.latencies
+        match function:
+            case "sqrt":
+                return of.quotient
+            case "min" | "max" | "mux":
+                return of.choice
+            case "clamp":
+                return 2 * of.choice
+            case "abs":
+                return of.integer_sum
+            case "absd" | "lerp":
+                return 2 * of.float_sum
+        if function in FUNCTIONS or is_float:
+            return FUNCTIONS.get(function, CALL) * of.float_sum
+        return 2 * of.integer_sum
+
+
+def _last(parts: Iterable[Ends]) -> Ends:
     """The parts together, each at its longest."""
     whole = after = 0.0
     for first, last in parts:
         whole, after = max(whole, first), max(after, last)
     return whole, after
+
+
+def _after(before: Ends, cycles: float) -> Ends:
+    return before[0] + cycles, before[1] + cycles
 
 
 def _joined(before: Ends, terms: int, each: float) -> Ends:
@@ -111,27 +161,3 @@ def _terms(e: Binary) -> list[Expr]:
         found.append(left.right)
         left = left.left
     return [*found, left]
-
-
-def _simple(e: Expr) -> float:
-    return FLOAT if e.type.is_float else INTEGER
-
-
-def _latency(e: Expr) -> float:
-    simple = _simple(e)
-    match e:
-        case Binary(op="*"):
-            return simple if e.type.is_float else PRODUCT
-        case Binary(op="/" | "//" | "%"):
-            return (simple if e.type.is_float else 2 * PRODUCT) if isinstance(e.right, Const) else QUOTIENT
-        case Binary(op="**"):
-            return FUNCTIONS["pow"]
-        case Call():
-            return FUNCTIONS.get(e.function, CALL if e.type.is_float else 2 * INTEGER)
-        case Cast():
-            return CONVERSION
-        case Compare() | Select():
-            return CHOICE
-        case Logical() | Unary():
-            return INTEGER
-    return simple

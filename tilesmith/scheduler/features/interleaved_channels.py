@@ -8,16 +8,13 @@ from collections.abc import Iterator, Mapping
 from tilesmith.scheduler.analysis.estimated_bounds import Region
 from tilesmith.scheduler.analysis.stage_graph import expressions, is_plain
 from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.ir.loop.ops import PAIRED_BITS
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 
 CHANNELS = (2, 4)
-"""The numbers of channels that are loaded at once."""
-BITS = 32
-"""Elements of which two are loaded as one number, ..."""
-PAIRED = 4
-"""... for vectors of so many lanes or more."""
+"""The numbers of channels that are loaded at once: those of the operations `GatherPairs` and `GatherFours`."""
 
 
 def pixels(pipeline: Pipeline, regions: Mapping[str, Region]) -> frozenset[str]:
@@ -43,7 +40,9 @@ def fours(facts: Facts) -> frozenset[str]:
 
 
 def _has_planes(stage: Stage) -> bool:
-    return len(stage.dims) > 1 and stage.storage == stage.dims and is_plain(stage) and stage.types[0].bits == BITS
+    return (
+        len(stage.dims) > 1 and stage.storage == stage.dims and is_plain(stage) and stage.types[0].bits == PAIRED_BITS
+    )
 
 
 def _looked_up(reader: Stage) -> Iterator[str]:

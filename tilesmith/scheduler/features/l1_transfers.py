@@ -10,9 +10,10 @@ from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.interleaved_channels import BITS, PAIRED, fours
-from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS, PART
+from tilesmith.scheduler.features.interleaved_channels import fours
+from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS
 from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
 def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> tuple[Transfer, ...]:
@@ -43,7 +44,9 @@ def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
     """True if of each place that is looked up two neighbours in memory are read, which are one load."""
     row = spans_of[producer.storage[0]]
-    return producer.bytes_per_point * 8 == BITS and run.lanes >= PAIRED and row.known and row.extent(1) == 2
+    return (
+        producer.bytes_per_point * 8 == PAIRED_BITS and run.lanes >= PAIRED_LANES and row.known and row.extent(1) == 2
+    )
 
 
 def _is_pixels(members: Members, producer: StageFacts) -> bool:
@@ -55,7 +58,7 @@ def _table(producer: StageFacts, read: Read, run: Run) -> int:
     """Number of parts of a table of bytes in which data tells the place and vectors look up all at once; else 0."""
     if not (read.looked_up and producer.bytes_per_point == 1 and producer.storage and run.lanes >= FEWEST):
         return 0
-    parts = -(-producer.extent(producer.storage[0]) // PART)
+    parts = -(-producer.extent(producer.storage[0]) // LOOKUP_PART)
     others = (s for d, s in zip(producer.dims, read.roughly, strict=True) if d != producer.storage[0])
     return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
 

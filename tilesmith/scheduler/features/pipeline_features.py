@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms.base import LINE_BYTES
+from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.scheduler.analysis.access_functions import Span, compose, constant, hull, span_of, variable
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
@@ -152,8 +153,8 @@ class StageFacts:
 class Facts:
     """A normalised pipeline, its graph of live stages, and the facts of every live stage and input read. `partial` are
     stages that hold partial results, of a factored reduction or a separated window, `strips` those that are for
-    threads. A line of the platform's memory has `line_bytes`. `memo` has whatever else follows from the facts
-    alone."""
+    threads. A line of the platform's memory has `line_bytes`, and its `core` these figures. `memo` has whatever
+    else follows from the facts alone."""
 
     pipeline: Pipeline
     graph: StageGraph
@@ -163,6 +164,7 @@ class Facts:
     partial: frozenset[str] = frozenset()
     strips: frozenset[str] = frozenset()
     line_bytes: int = LINE_BYTES
+    core: Core = ORDINARY
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
@@ -172,9 +174,10 @@ def gather(
     strips: frozenset[str] = frozenset(),
     before: Facts | None = None,
     line_bytes: int = LINE_BYTES,
+    core: Core = ORDINARY,
 ) -> Facts:
-    """The facts of `pipeline`, which is normal, for a platform with such lines. Stages that are as they were `before`,
-    and whose producers have no updates, keep the facts that they had, and lines are as they were."""
+    """The facts of `pipeline`, which is normal, for a platform with such lines and such a core. Stages that are as they
+    were `before`, and whose producers have no updates, keep the facts that they had, and the platform is the same."""
     graph = stage_graph(pipeline)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
     at = estimates(pipeline, found)
@@ -184,8 +187,8 @@ def gather(
     for name in graph.stages:
         kept = before is not None and _same(before, name, definitions[name], at, wholes)
         stages[name] = before.stages[name] if before and kept else _of_stage(definitions[name], at, found[name], wholes)
-    lines = line_bytes if before is None else before.line_bytes
-    return Facts(pipeline, graph, stages, definitions, at, partial, strips, lines)
+    figures = (line_bytes, core) if before is None else (before.line_bytes, before.core)
+    return Facts(pipeline, graph, stages, definitions, at, partial, strips, *figures)
 
 
 def _same(before: Facts, name: str, stage: Stage, at: Estimates, wholes: Mapping[str, object]) -> bool:

@@ -23,7 +23,7 @@ def predict(plan: Plan, platform: Platform, model: CostModel) -> Breakdown:
 
 def counts_of(plan: Plan, platform: Platform) -> tuple[GroupCounts, ...]:
     """The counts of every group of a legal plan, in the order that they run, at the pipeline's estimates."""
-    facts, groups = gather(plan.pipeline, line_bytes=platform.line_bytes), plan.schedule.groups
+    facts, groups = gather(plan.pipeline, line_bytes=platform.line_bytes, core=platform.core), plan.schedule.groups
     past = frozenset(g.output for g in groups if g.stream)
     return tuple(counts_of_group(facts, group, platform.threads, past) for group in groups)
 

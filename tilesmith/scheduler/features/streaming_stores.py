@@ -3,15 +3,13 @@ between, loses its write combining on some machines, and then takes several time
 
 from __future__ import annotations
 
-SMALLEST_STREAMED = 16
-"""Bytes of the smallest vector that there is a streaming store for."""
 MOST_OF_LINE = 4
-"""Vectors that a line is made of at most: so many iterations of a row are written out for it."""
+"""Vectors that a line is made of at most: so many iterations of a row are written out for it in the C."""
 
 
-def line_vectors(vector_bytes: int, line_bytes: int) -> int:
+def line_vectors(vector_bytes: int, line_bytes: int, streamed_bytes: int) -> int:
     """Vectors of so many bytes that make a line, 1 for those that are whole lines; 0 where stores of them cannot
-    stream."""
+    stream: there are none for vectors below `streamed_bytes`."""
     count = max(line_bytes // vector_bytes, 1)
     whole = vector_bytes * count % line_bytes == 0
-    return count if whole and vector_bytes >= SMALLEST_STREAMED and count <= MOST_OF_LINE else 0
+    return count if whole and vector_bytes >= streamed_bytes and count <= MOST_OF_LINE else 0

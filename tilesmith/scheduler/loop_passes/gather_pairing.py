@@ -6,9 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tilesmith.scheduler.features.interleaved_channels import BITS, PAIRED
 from tilesmith.scheduler.ir.index import Index, const
-from tilesmith.scheduler.ir.loop.ops import Gather, GatherFours, GatherPairs, Shuffle, told_by_vectors
+from tilesmith.scheduler.ir.loop.ops import (
+    PAIRED_BITS,
+    PAIRED_LANES,
+    Gather,
+    GatherFours,
+    GatherPairs,
+    Shuffle,
+    told_by_vectors,
+)
 from tilesmith.scheduler.ir.loop.program import (
     Body,
     Comment,
@@ -26,7 +33,8 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 
 FOUR_LANES = 16
-"""Vectors of which four are loaded as one: the addresses of shorter ones cost as much as they save."""
+"""Lanes of the vectors that fours are gathered for: four loads of four make one in the C. The addresses of shorter ones
+cost as much as they save."""
 
 Rows = dict[Pointer, tuple[Buffer, Index]]
 _T = TypeVar("_T")
@@ -118,7 +126,7 @@ def _result(s: Statement) -> Value:
 
 
 def _may_pair(r: Value) -> bool:
-    return r.type != BOOL and r.type.bits == BITS and r.lanes >= PAIRED
+    return r.type != BOOL and r.type.bits == PAIRED_BITS and r.lanes >= PAIRED_LANES
 
 
 def _may_be_four(r: Value, gather: Gather) -> bool:

@@ -30,8 +30,12 @@ def _prune(program: Program) -> Program:
     return replace(program, bounds=bounds, body=body)
 
 
+def _share(program: Program) -> Program:
+    return replace(program, body=every_other(program.body, program.permuted_bytes))
+
+
 def _carry(program: Program) -> Program:
-    return replace(program, body=carried(program.body, program.line_bytes))
+    return replace(program, body=carried(program.body, program.line_bytes, program.carried))
 
 
 PASSES = PassPipeline(
@@ -41,7 +45,7 @@ PASSES = PassPipeline(
             "share-strided-loads",
             "every other element of a row is picked of two vectors, each time anew",
             "even and odd elements are picked of the same two",
-            _of_body(every_other),
+            _share,
         ),
         Pass("pair-gathers", "gathers, lane by lane", "gathers of neighbours are of pairs or fours", _of_body(paired)),
         Pass(

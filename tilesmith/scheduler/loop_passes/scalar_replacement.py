@@ -40,37 +40,32 @@ Loads = Mapping[Key, Mapping[int, Define]]
 Rows = dict[Pointer, Buffer]
 """The buffers of the rows that are known."""
 
-MOST_CARRIED = 12
-"""Vectors that a loop keeps from one iteration for the next, at most."""
-
 NEIGHBOURS = 3
-"""Loads that begin within a vector, at least, of which some are worth to be permutations."""
-
-SMALLEST_MOVED = 32
-"""Bits of the smallest elements that are moved by a lane with one from elsewhere: of smaller ones it takes several
-instructions where a machine cannot permute bytes."""
+"""Loads that begin within a vector, at least, of which some are worth to be permutations: two are as many as are
+needed for these."""
 
 
-def every_other(body: Body) -> Body:
+def every_other(body: Body, permuted_bytes: int) -> Body:
     """*Before*: every other element from x on is picked of two vectors, and every other from x + 1 on of two more.
     *After*: both are picked of the same two. Those from x - 2 or x + 2 on are these, moved by a lane, with one element
-    of another load: most loads of such windows lie across two lines."""
+    of another load: most loads of such windows lie across two lines. Elements of fewer than `permuted_bytes` are not
+    moved, which takes several instructions."""
 
     def block(statements: Body, rows: Rows) -> Body:
         picks = [s for s in statements if isinstance(s, Define) and isinstance(s.op, Shuffle)]
         if not picks:
             return statements
         loads = _loads(statements, rows)
-        return _defined(statements, loads, _paired(picks, loads))
+        return _defined(statements, loads, _paired(picks, loads, permuted_bytes))
 
     return _everywhere(body, {}, block)
 
 
-def carried(body: Body, line_bytes: int) -> Body:
+def carried(body: Body, line_bytes: int, most: int) -> Body:
     """*Before*: a loop over vectors that are as long as lines loads neighbours one by one, two lines for each. *After*:
     of such in a row of at least three, every other one is a permutation of the first vector and of that of the next
-    iteration, which is kept for it: the units that load and those that permute share the work. The last iteration,
-    which has no next one, is as before.
+    iteration, which is kept for it, of `most` rows: the units that load and those that permute share the work. The last
+    iteration, which has no next one, is as before.
 
     Where a loop that moves its last vector back onto the row reads more such rows than it could keep vectors of, all
     but the first neighbour are permutations of that one and the vector after it, which is loaded, too, as long as there
@@ -82,7 +77,7 @@ def carried(body: Body, line_bytes: int) -> Body:
         found: list[Statement] = []
         for s in statements:
             if isinstance(s, Loop):
-                found += _carrying(s, rows, line_bytes)
+                found += _carrying(s, rows, line_bytes, most)
             else:
                 found.append(s)
         return block_of(found, statements)
@@ -146,7 +141,7 @@ def _defined(statements: Body, loads: Loads, instead: Mapping[str, Define]) -> B
     return tuple(found)
 
 
-def _paired(picks: Iterable[Define], loads: Loads) -> dict[str, Define]:
+def _paired(picks: Iterable[Define], loads: Loads, permuted_bytes: int) -> dict[str, Define]:
     """The permutations, among those that pick lanes of two vectors, that pick every other element: of two vectors for
     both halves; of these for their neighbours."""
     place = {d.result.name: (key, at) for key, starts in loads.items() for at, d in starts.items()}
@@ -157,7 +152,7 @@ def _paired(picks: Iterable[Define], loads: Loads) -> dict[str, Define]:
     instead: dict[str, Define] = {}
     for key, starts in halves.items():
         pairs = _pairs(starts, sorted(starts), loads[key], key[2].lanes)
-        moved = _moved(starts, loads[key], key[2].lanes) if key[2].type.bits >= SMALLEST_MOVED else pairs
+        moved = _moved(starts, loads[key], key[2].lanes) if key[2].type.bytes >= permuted_bytes else pairs
         fewer = len(_taken(starts, moved, place)) < len(_taken(starts, pairs, place))
         instead |= moved if fewer else pairs
     return instead
@@ -224,10 +219,10 @@ def _half(s: Define, place: Mapping[str, tuple[Key, int]]) -> tuple[Key, int] | 
     return None
 
 
-def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> Body:
+def _carrying(loop: Loop, rows: Rows, line_bytes: int, most: int) -> Body:
     """`loop` but for its last iteration, with what iterations keep for the next; and that iteration."""
     if loop.seen is not None and loop.seen.last is not None:
-        return _beside(loop, loop.seen, loop.seen.last, rows, line_bytes)
+        return _beside(loop, loop.seen, loop.seen.last, rows, line_bytes, most)
     plain = loop.step == const(1) and loop.skip is None and loop.seen is None and not loop.parallel
     if not plain or any(map(regions, loop.body)):
         return (loop,)
@@ -251,11 +246,11 @@ def _carrying(loop: Loop, rows: Rows, line_bytes: int) -> Body:
             result = starts[p].result
             picks = tuple(range(p - near[0], p - near[0] + n))
             instead[result.name] = [*hand, Define(result, Shuffle(first.result, following, picks))]
-    if not begin or len(ends) > MOST_CARRIED:
+    if not begin or len(ends) > most:
         return (loop,)
-    most = replace(loop, hi=loop.hi - 1, body=(*_instead(loop.body, instead), *ends))
+    but_last = replace(loop, hi=loop.hi - 1, body=(*_instead(loop.body, instead), *ends))
     final = replace(loop, lo=maximum(loop.lo, loop.hi), comment="the last of them")
-    return If((loop.hi - loop.lo - 1,), (*begin, most)), final
+    return If((loop.hi - loop.lo - 1,), (*begin, but_last)), final
 
 
 def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, Mapping[int, Define], list[int]]]:
@@ -285,14 +280,14 @@ def _instead(statements: Body, instead: Mapping[str, list[Define]]) -> Body:
     return tuple(found)
 
 
-def _beside(loop: Loop, seen: ClampedIndex, last: Index, rows: Rows, line_bytes: int) -> Body:
+def _beside(loop: Loop, seen: ClampedIndex, last: Index, rows: Rows, line_bytes: int, most: int) -> Body:
     """`loop` where a vector follows, with neighbours permuted, which moves nothing; and the rest of it."""
     if loop.skip is not None or loop.parallel or any(map(regions, loop.body)):
         return (loop,)
-    if sum(isinstance(s, Define) and isinstance(s.op, Load) for s in loop.body) <= MOST_CARRIED * NEIGHBOURS:
+    if sum(isinstance(s, Define) and isinstance(s.op, Load) for s in loop.body) <= most * NEIGHBOURS:
         return (loop,)
     found = [x for x in _neighbours(loop, rows, line_bytes) if const(x[0][2].lanes) == loop.step]
-    if len(found) <= MOST_CARRIED:
+    if len(found) <= most:
         return (loop,)
     instead: dict[str, list[Define]] = {}
     for (row, at, kind, _), starts, near in found:
@@ -308,6 +303,6 @@ def _beside(loop: Loop, seen: ClampedIndex, last: Index, rows: Rows, line_bytes:
     begins = loop.lo + (minimum(const(1), seen.first - loop.lo).scaled(lanes) if seen.first is not None else const(0))
     whole = maximum(divide(last - sym(start), lanes), const(0)).scaled(lanes)
     body = _instead(loop.body, instead)
-    most = replace(loop, lo=sym(start), hi=sym(end) - 1, seen=ClampedIndex(seen.name), body=body)
+    whole_loop = replace(loop, lo=sym(start), hi=sym(end) - 1, seen=ClampedIndex(seen.name), body=body)
     rest = replace(loop, skip=(sym(start), sym(end)), comment="where none follows")
-    return Let(start, begins), Let(end, sym(start) + whole), most, rest
+    return Let(start, begins), Let(end, sym(start) + whole), whole_loop, rest

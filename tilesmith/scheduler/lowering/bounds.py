@@ -29,7 +29,8 @@ def with_bounds(unit: LoweringUnit) -> LoweringUnit:
 class _Bounds:
     def __init__(self, unit: LoweringUnit) -> None:
         self.unit = unit
-        self.builder = Builder(unit.platform.vector_unit, unit.platform.line_bytes, unit.program.strict)
+        p = unit.platform
+        self.builder = Builder(p.vector_unit, p.line_bytes, p.core, unit.program.strict)
         self.stages = {s.name: s for s in unit.pipeline.stages}
         self.params = {p.name: self.builder.fresh(p.name) for p in unit.plan.written.params}
         self.arguments = self._arguments()

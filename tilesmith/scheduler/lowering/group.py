@@ -41,10 +41,6 @@ from tilesmith.scheduler.lowering.rotating_windows import grid_start
 from tilesmith.scheduler.lowering.row_loops import joined_row, unrolled_dims
 
 Boxes = dict[str, Box]
-SHARED_POINTS = 8
-"""Points that are computed side by side for the sake of shared loads, at most: the vectors have to fit registers."""
-SIDE_BY_SIDE = 8
-"""Sums side by side in registers, as many as hide the latency of an addition."""
 
 
 @dataclass(slots=True)
@@ -293,7 +289,7 @@ class GroupLowering(OpenGroup):
         points = 1
         for d in stage.dims:
             expected = self.plan.expected(stage.name, d)
-            if d == along or expected[1] < 2 or points * expected[1] > SHARED_POINTS:
+            if d == along or expected[1] < 2 or points * expected[1] > self.builder.core.registers.held:
                 continue
             if shares_loads(stage, d, along, self.inlined):
                 found[d] = expected
@@ -307,13 +303,13 @@ class GroupLowering(OpenGroup):
         what they load, or where windows of neighbours overlap."""
         if unroll:
             return {}
-        long = has_long_reduction(stage, self.inlined)
+        long, sums = has_long_reduction(stage, self.inlined), self.builder.core.registers.sums
         for d, span in zip(stage.dims, self.plan.spans[stage.name], strict=True):
             if d == along:
                 continue
-            if long and self.plan.expected(stage.name, d)[1] >= 2 * SIDE_BY_SIDE:
+            if long and self.plan.expected(stage.name, d)[1] >= 2 * sums:
                 if shares_loads(stage, d, along, self.inlined):
-                    return {d: SIDE_BY_SIDE}
+                    return {d: sums}
             elif not long and overlaps(stage, d, along) and self._rows(span, at) >= ROWS_TOGETHER:
                 return {d: ROWS_TOGETHER}
         return {}

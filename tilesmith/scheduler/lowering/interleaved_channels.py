@@ -19,8 +19,6 @@ from tilesmith.scheduler.ir.loop.program import Store
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
-SHORTEST = 16
-"""Bytes of the shortest registers of vectors: whatever fits in one is as short as it is."""
 MOST_LOADS = 8
 """Vectors that elements some way apart are picked from, at most."""
 Pick = tuple[int, int]
@@ -148,10 +146,10 @@ def shuffled(b: Builder, first: Value, second: Value, picks: Sequence[int], pinn
     """The lanes `picks` of two vectors of as many lanes. Short ones that fill longer registers double on the way: GCC
     has no instruction for more, and goes by way of memory."""
     size = (first.mask_bits or first.type.bits) // 8
-    widest = min(len(picks) * size, b.vectors.register_bytes)
-    while widest > SHORTEST and first.lanes * size < widest // 2:
+    widest, shortest = min(len(picks) * size, b.vectors.register_bytes), b.vectors.narrowest_bytes
+    while widest > shortest and first.lanes * size < widest // 2:
         whole = 2 * first.lanes
-        both = tuple(n % whole for n in range(max(whole, SHORTEST // size)))
+        both = tuple(n % whole for n in range(max(whole, shortest // size)))
         first = second = _shuffled(b, Shuffle(first, second, both), pinned)
     return _shuffled(b, Shuffle(first, second, tuple(picks)), pinned)
 

@@ -326,7 +326,7 @@ def _past(
     if nest.past is None or nest.vector is None or len(envs) != 1:
         return None
     buffer, dims = nest.past
-    if line_vectors(nest.vector.lanes * buffer.type.bytes, b.line_bytes) != 1:
+    if line_vectors(nest.vector.lanes * buffer.type.bytes, b.line_bytes, b.vectors.streamed_bytes) != 1:
         return None
     if any(nest.bounds[d][0] != nest.bounds[d][1] and d not in nest.unroll for d in rest):
         return None

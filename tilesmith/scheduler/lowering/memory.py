@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS, PART
+from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum, modulo, multiply
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import (
+    LOOKUP_PART,
     Broadcast,
     CarriedElements,
     Cast,
@@ -28,11 +29,6 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT64, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
 from tilesmith.scheduler.lowering.prefetches import Ahead
-
-NEAR = 2048
-"""What is asked for further ahead, in bytes, comes no closer than the second level of caches for now."""
-SOON = 1536
-"""From there loops of many rows ask for it this far ahead."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -119,7 +115,7 @@ def load(
         if width < whole:  # the other lanes look up the same
             picks = tuple(n % width for n in range(whole))
             index = b.define(Shuffle(index, index, picks), UINT16, whole, hint="at")
-        ends = (unit.base - origin, origin + extent - parts * PART - unit.base)
+        ends = (unit.base - origin, origin + extent - parts * LOOKUP_PART - unit.base)
         looked_up = Lookup(row, (index,), ends, parts)
         found = b.define(looked_up, type_, whole, hint=hint, pinned=pinned, at_least=at_least)
         if width == whole:
@@ -169,7 +165,7 @@ def _parts(at: Lane) -> int | None:
     if at.vector is None or not at.vector.type.is_integer:
         return None
     most = at.vector.type.max if at.most is None else min(at.most, at.vector.type.max)
-    parts = most // PART + 1
+    parts = most // LOOKUP_PART + 1
     return parts if at.vector.type.kind == "uint" and parts <= MOST_PARTS else None
 
 
@@ -206,20 +202,21 @@ def store(
 
 def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
     """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
-    spans, once for neighbours, the nearest of which may lie half a line apart."""
+    spans, once for neighbours, the nearest of which may lie half a line apart. What is asked for far ahead comes to the
+    second level of caches; from there loops of many rows ask for it again."""
     unit = lanes[buffer.unit] if lanes else Lane(const(0))
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
     if not ahead.distance or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
         return
     row, line = _row(b, buffer, lanes), max(b.line_bytes // buffer.type.bytes, 1)
     rows = ahead.rows.get(buffer.stage, {})
-    far = bool(rows) or ahead.distance > NEAR
+    far = bool(rows) or ahead.distance > b.core.prefetch.near_bytes
     side, place, step = _side_by_side(b, buffer, lanes, rows)
     for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
         shift = unit.base.const + first
         key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
         at = unit.base + (first + ahead.distance // buffer.type.bytes)
-        soon = unit.base + (first + SOON // buffer.type.bytes) if far and ahead.again else None
+        soon = unit.base + (first + b.core.prefetch.again_bytes // buffer.type.bytes) if far and ahead.again else None
         for d, n in rows.items():
             at = at + buffer.stride[d].scaled(n)
         asked = Prefetch(row, at, far, b.number((unit.base - unit.base.const, *side)), place, step)

@@ -49,7 +49,7 @@ def lower(plan: Plan, platform: Platform, observer: Observer | None = None) -> P
 
 def begun(plan: Plan, platform: Platform) -> LoweringUnit:
     """The unit that the first pass is given: a program without anything in it."""
-    pipeline = plan.pipeline
+    pipeline, vectors = plan.pipeline, platform.vector_unit
     program = Program(
         name=pipeline.name,
         doc=pipeline.doc,
@@ -63,7 +63,9 @@ def begun(plan: Plan, platform: Platform) -> LoweringUnit:
         estimates=(),
         strict=plan.schedule.strict,
         line_bytes=platform.line_bytes,
-        register_bytes=platform.vector_unit.register_bytes,
+        register_bytes=vectors.register_bytes,
+        carried=vectors.carried,
+        permuted_bytes=vectors.permuted_bytes,
         architecture=platform.architecture,
     )
     return LoweringUnit(plan, platform, pipeline, program)

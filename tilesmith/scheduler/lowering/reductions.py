@@ -27,14 +27,8 @@ MOST_WRITTEN = 4096
 """... if with those of reductions inside of them no more are."""
 UNROLLED_SCALAR_TRIPS = 9
 """... and those of at most this many as scalars, which only edges are."""
-CHAINS = 4
-"""Chains of a reduction whose joins take long: every fourth term is joined in one, so that four joins are under way."""
-MANY_TERMS = 7
-"""Written out, reductions of so many terms and more are done side by side."""
 WRITTEN_TERMS = 32
 """Inside the loops of longer ones, as many terms are written out."""
-MOST_ACCUMULATORS = 8
-"""Different reductions over one domain share its loops up to so many: all of them are to stay in registers."""
 
 
 def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
@@ -90,8 +84,9 @@ def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
 
 
 def _unrolled(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
-    points = _points(ev, e.domain, frame)
-    chains = CHAINS if _waits(ev, e) and len(points) >= 4 * CHAINS else 1
+    points, chains = _points(ev, e.domain, frame), ev.builder.core.registers.extremes
+    if not _waits(ev, e) or len(points) < 4 * chains:
+        chains = 1
     states = [_identity(ev, e, frame)] * chains
     for n, point in enumerate(points):
         states[n % chains] = _step(ev, e, states[n % chains], point)
@@ -129,7 +124,7 @@ def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> Non
         of_one: dict[object, list[Job]] = {}
         for e, frame in jobs:
             of_one.setdefault((e.op, e.where, e.body), []).append((e, frame))
-        many = sum(_cells(e) for e, _ in jobs) > MOST_ACCUMULATORS
+        many = sum(_cells(e) for e, _ in jobs) > ev.builder.core.registers.held
         for part in of_one.values() if many else (jobs,):
             if len(part) > 1 and _is_long(ev, part[0][0]):
                 _side_by_side(ev, part)
@@ -156,7 +151,7 @@ def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, J
 def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
     """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
     each is loaded for both."""
-    return ev.axis is not None and not _waits(ev, e) and prod(map(_trips, e.domain)) >= MANY_TERMS
+    return ev.axis is not None and not _waits(ev, e) and prod(map(_trips, e.domain)) >= ev.builder.core.registers.terms
 
 
 def _in_step(ev: Evaluation, jobs: list[Job]) -> None:

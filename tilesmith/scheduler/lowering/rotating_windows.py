@@ -42,9 +42,6 @@ from tilesmith.scheduler.lowering.memory import (
 )
 from tilesmith.scheduler.lowering.register_streams import Coordinates, Stream, Streams
 
-FOLLOWED = 8
-"""Rows, of rings among them, that prefetchers of the first level are sure to follow in one loop."""
-
 
 @dataclass(frozen=True, slots=True)
 class RowLoop:
@@ -231,7 +228,7 @@ class _Fused:
                     raise NotUniformBound
                 constraints.append((moving, c - sym(k).scaled(moving)))
             rows = {s.op.row for s in body if isinstance(s, Define) and isinstance(s.op, Load)}
-            again = bool(self.row.rings) and len(rows) > FOLLOWED
+            again = bool(self.row.rings) and len(rows) > self.b.core.prefetch.first_level_rows
             self.sources = replace(self.sources, ahead=replace(self.sources.ahead, again=again))
         return constraints
 
@@ -436,4 +433,4 @@ class _Fused:
         inside = self.b.depth != outside or value.lanes > self.b.register_lanes(value.type)
         if not self.row.stream or self.clamped or inside or not streams(buffer, at, value):
             return 0
-        return line_vectors(value.lanes * value.type.bytes, self.b.line_bytes)
+        return line_vectors(value.lanes * value.type.bytes, self.b.line_bytes, self.b.vectors.streamed_bytes)

@@ -30,7 +30,8 @@ class LoweringUnit:
 
     def builder(self) -> Builder:
         """A builder of the body, in which what comes before it is known; no fresh name is one of the program's."""
-        b = Builder(self.platform.vector_unit, self.platform.line_bytes, self.program.strict)
+        p = self.platform
+        b = Builder(p.vector_unit, p.line_bytes, p.core, self.program.strict)
         b.reserve(_names(self.program))
         for s in (*self.program.derivation, *self.program.bounds):
             b.replay(s)

@@ -87,7 +87,9 @@ def autoschedule(
     clock = options.now or (lambda: 0.0)
     start = clock()
     plan = rewrite(pipeline, Schedule(pipeline.name, options.method, (), options.strict), observer)
-    factored = factor_reductions(plan, gather(plan.pipeline, line_bytes=platform.line_bytes), platform)
+    factored = factor_reductions(
+        plan, gather(plan.pipeline, line_bytes=platform.line_bytes, core=platform.core), platform
+    )
     analysed = clock()
     deadline = Deadline(clock, start, options.deadline_ms)
     found = method.search(

@@ -1,7 +1,7 @@
 """Params of the search: every number that bounds its effort or sets what counts as more, with its reason.
 
 Shares and ratios are of predicted cost where nothing else is said. Operations are those of `cost_models.taco2019`.
-Figures of a machine are not here but in its platform; what stands for one is named as such.
+Figures of a machine are not here but in its platform.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ class Params:
     many groups cost at the edges of rows and of tiles the model knows least of."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
-    memory_trip_operations_per_byte: int = 8
-    """Operations that a byte costs to be written to memory and read from there: a stage that costs no more than this to
-    be computed again wherever it is read is tried there. It stands for the balance of a machine."""
     inlined_least_memory_share: float = 0.02
     """Of the memory of all groups: stages that take less are not tried there."""
 
@@ -79,12 +76,6 @@ class Params:
     """Changes of single stages that are tried in any group, at most, where there are so many."""
     inline_doubt: float = 2.0
     """A stage that costs so many times as much inline as kept, or kept as inline, is not tried the other way."""
-    store_operations: float = 1.5
-    """Operations that a point costs to be stored and addressed. It stands for a figure of cores."""
-    load_operations: float = 0.5
-    """Operations of a load that hits: cores load twice as many vectors a cycle as they store. So does this."""
-    register_rows: int = 8
-    """Rows of a stage that a point may read in registers: a quarter of 32, or half of 16."""
     rows_side_by_side: tuple[int, ...] = (8, 4)
     """Rows that are computed side by side, where that is tried."""
     rows_far: float = 2.0
@@ -97,9 +88,7 @@ class Params:
     call."""
     prefetch_parts_of_l2: int = 32
     """Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
-    memory takes to answer, and beyond the end of a page, where hardware stops."""
-    prefetch_most_bytes: int = 65536
-    """More is not asked for ahead: it hides no more."""
+    memory takes to answer, and beyond the end of a page, where hardware stops; as far as asking hides more."""
 
     # The method `taco2019`, whose schedules are candidates of `default`, too
 
@@ -145,8 +134,6 @@ class Params:
 
     # Vectors, threads and loops of updates
 
-    worth_threads_operations: int = 100_000
-    """Operations below which work is not worth starting threads for: about 20 microseconds of one core."""
     update_terms_inside_vectors: int = 64
     """A domain of at most so many iterations is run inside the vectors: what it adds up stays in registers."""
     inside_vectors_least_operations: int = 10

@@ -51,7 +51,7 @@ def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
     strips = frozenset(f.partial for f in chosen.factors if not f.interleaved)
     partial = frozenset(f.partial for f in chosen.factors)
     plan = with_factors(plan, tuple(chosen.factors))
-    return Factored(plan, gather(plan.pipeline, partial, strips, line_bytes=facts.line_bytes))
+    return Factored(plan, gather(plan.pipeline, partial, strips, line_bytes=facts.line_bytes, core=facts.core))
 
 
 def _is_candidate(stage: StageFacts) -> bool:
@@ -81,7 +81,7 @@ class _Choice:
         if not threads and lanes < 2:
             return
         for target in self._targets(stage, facts):
-            if target.work < PARAMS.worth_threads_operations or not self._may_be_cut(stage, target.definition):
+            if target.work < self.facts.core.balance.fork_operations or not self._may_be_cut(stage, target.definition):
                 continue
             within = stage.name
             if threads:

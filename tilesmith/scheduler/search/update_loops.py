@@ -32,7 +32,7 @@ def update_loops(
     loops = known.get(key)
     if loops is None:
         loops = known[key] = tuple(
-            _loops(definition, update, stage, found, lanes, shared_by, strict)
+            _loops(definition, update, stage, found, lanes, _threads(facts, found, shared_by), strict)
             for update, found in zip(definition.updates, stage.updates, strict=True)
         )
     return loops
@@ -44,11 +44,16 @@ def _loops(
     vector = _vector_loop(definition, update, found, lanes, strict)
     order = _order(definition, update, stage, found, vector, strict)
     parallel = None
-    if threads > 1 and arithmetic(found) >= PARAMS.worth_threads_operations:
+    if threads > 1:
         order, parallel = _threaded(definition, update, found, order, vector, threads, strict)
     if vector is not None and not independent(definition, update, order, vector):
         vector = None
     return UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
+
+
+def _threads(facts: Facts, update: UpdateFacts, threads: int) -> int:
+    """The threads that an update is worth."""
+    return threads if arithmetic(update) >= facts.core.balance.fork_operations else 1
 
 
 def arithmetic(found: UpdateFacts) -> float:

@@ -13,7 +13,6 @@ from tilesmith.scheduler.features.fusion_group import Members, effective, member
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.operation_counts import work_apart
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
-from tilesmith.scheduler.ir.loop.builder import MOST_REGISTERS
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
 from tilesmith.scheduler.rewrites.passes import normalise
@@ -176,13 +175,13 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
 
 def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
     """The wide vector of a stage: as many lanes as a register has for what is stored, where what is computed takes no
-    more than MOST_REGISTERS: bytes are loaded, looked up and stored a register at a time. Short rows have shorter
-    vectors: what is left of them is computed point by point."""
+    more registers than a value may: bytes are loaded, looked up and stored a register at a time. Short rows have
+    shorter vectors: what is left of them is computed point by point."""
     vector = vector_of(stage, computed_bytes, platform)
     if vector is None:
         return None
     stored = platform.vector_bytes // (1 << (stage.bytes_per_point - 1).bit_length())
-    lanes = min(stored, vector.lanes * MOST_REGISTERS)
+    lanes = min(stored, vector.lanes * platform.vector_unit.registers_per_value)
     while lanes > vector.lanes and stage.extent(vector.dim) < PARAMS.wide_row_vectors * lanes:
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
@@ -233,7 +232,7 @@ def root_schedule(
     pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
 ) -> Schedule:
     """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
-    facts = gather(normalise(pipeline, strict), line_bytes=platform.line_bytes)
+    facts = gather(normalise(pipeline, strict), line_bytes=platform.line_bytes, core=platform.core)
     return roots(facts, platform, method, strict, degraded)
 
 

@@ -133,7 +133,7 @@ class State:
         stages are at root."""
         if plan.pipeline is self.pipeline:
             return replace(self, plan=plan)
-        facts = facts_of(plan, self.platform.line_bytes, self.facts)
+        facts = facts_of(plan, self.platform, self.facts)
         alive = set(facts.graph.stages)
         groups = [_without(g, alive) for g in self.schedule.groups if g.output in alive]
         there = {g.output for g in groups} | {p.stage for g in groups for p in g.placements}
@@ -198,17 +198,17 @@ def begin(
 
 def naive(plan: Plan, platform: Platform) -> State:
     """The state of a plan of which nothing has been decided."""
-    facts = facts_of(plan, platform.line_bytes)
+    facts = facts_of(plan, platform)
     groups = tuple(naive_group(facts.definitions[name]) for name in facts.graph.stages)
     return State(plan.scheduled(groups), platform, facts)
 
 
-def facts_of(plan: Plan, line_bytes: int, before: Facts | None = None) -> Facts:
-    """The facts of a plan's pipeline."""
+def facts_of(plan: Plan, platform: Platform, before: Facts | None = None) -> Facts:
+    """The facts of a plan's pipeline for a platform."""
     schedule = plan.schedule
     partial = frozenset((*(f.partial for f in schedule.factors), *(s.partial for s in schedule.separations)))
     strips = frozenset(f.partial for f in schedule.factors if not f.interleaved)
-    return gather(plan.pipeline, partial, strips, before, line_bytes)
+    return gather(plan.pipeline, partial, strips, before, platform.line_bytes, platform.core)
 
 
 def naive_group(stage: Stage) -> Group:

@@ -11,18 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilesmith.platforms.base import VectorUnit
+from tilesmith.platforms.core import Core
 from tilesmith.scheduler.ir.index import Index, modulo, sym
 from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
 from tilesmith.scheduler.ir.loop.program import Allocate, Define, Let, RowPointer, Scratch, Statement
 from tilesmith.scheduler.ir.loop.traversal import defined, operands_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Operand, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
-
-WIDEST_VECTOR_BYTES = 64
-"""Wider vectors are more than four registers of the smallest machines."""
-MOST_REGISTERS = 4
-"""A vector takes at most so many of wider ones."""
-
 
 _NOTHING = object()
 
@@ -60,12 +55,12 @@ class Mark:
 class Builder:
     """See the module."""
 
-    def __init__(self, vectors: VectorUnit, line_bytes: int, strict: bool = False) -> None:
+    def __init__(self, vectors: VectorUnit, line_bytes: int, core: Core, strict: bool = False) -> None:
         self.strict = strict  # whether floats are computed in the order that is written
         self.scopes: list[Scope] = [Scope()]
         self.vectors = vectors
         self.line_bytes = line_bytes
-        self.widest = max(WIDEST_VECTOR_BYTES, MOST_REGISTERS * vectors.register_bytes)
+        self.core = core
         self.depths: dict[str, int] = {}
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
@@ -261,7 +256,7 @@ class Builder:
         `pinned` values stay in the open scope and are not shared (loads from memory that is being written). Raises
         TooWide."""
         size = max(type_.bytes, mask_bits // 8)
-        if lanes > 1 and (lanes * size > self.widest or 2 * size > self.vectors.register_bytes):
+        if lanes > 1 and (lanes * size > self.vectors.widest_bytes or 2 * size > self.vectors.register_bytes):
             raise TooWide
         if pinned:
             return self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), self.depth)

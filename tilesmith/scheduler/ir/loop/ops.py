@@ -197,6 +197,12 @@ class Gather:
     offsets: tuple[LaneOffset, ...]
 
 
+PAIRED_BITS = 32
+"""Bits of elements that pairs and fours are gathered of: two are one number of the widest type that there is."""
+PAIRED_LANES = 4
+"""Lanes of vectors that pairs are gathered for, at least: those of half of them are a vector of two pairs."""
+
+
 @dataclass(frozen=True, slots=True)
 class GatherPairs:
     """Half of the lanes of a gather, the first or the second, each followed by its right neighbour in memory."""
@@ -226,10 +232,14 @@ class MonotoneGather:
     last: Index
 
 
+LOOKUP_PART = 128
+"""Elements of a part of a table that is looked up: so many fill two vectors of 64 bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """Elements of a table of bytes at unsigned places, in one vector of bytes or two of 16 bits. The table has all of
-    its `parts` of 128 elements where no index of `whole` is negative."""
+    its `parts` of LOOKUP_PART elements where no index of `whole` is negative."""
 
     row: Pointer
     at: tuple[Value, ...]

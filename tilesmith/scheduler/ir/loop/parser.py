@@ -23,7 +23,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Scratch,
     Statement,
 )
-from tilesmith.scheduler.ir.loop.syntax import INFIX, PARTS, SYNTAX, UNARY, Field, Literal, Part
+from tilesmith.scheduler.ir.loop.syntax import INFIX, MACHINE, PARTS, SYNTAX, UNARY, Field, Literal, Part
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType
 
@@ -174,10 +174,7 @@ class _Parser:
         method, strict = self.quoted(), self.accept("strict")
         self.expect("machine")
         architecture = self.quoted()
-        self.expect("line_bytes")
-        line_bytes = self.integer()
-        self.expect("register_bytes")
-        register_bytes = self.integer()
+        line_bytes, register_bytes, carried, permuted_bytes = map(self.figure, MACHINE)
         arguments = self.while_next("argument", lambda: self.formatted(Argument))
         params = self.while_next("param", self.parameter)
         derived = self.while_next("derived", lambda: (self.take(), self.parameter(known=False))[1])
@@ -196,8 +193,12 @@ class _Parser:
         self.expect_end()
         return Program(
             name, doc, method, arguments, params, images, bounds, required, body, estimates, strict, line_bytes,
-            register_bytes, architecture, derived, derivation,
+            register_bytes, carried, permuted_bytes, architecture, derived, derivation,
         )  # fmt: skip
+
+    def figure(self, name: str) -> int:
+        self.expect(name)
+        return self.integer()
 
     def while_next(self, word: str, one: Callable[[], T]) -> tuple[T, ...]:
         found = []

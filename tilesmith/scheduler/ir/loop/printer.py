@@ -24,7 +24,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Statement,
     Stores,
 )
-from tilesmith.scheduler.ir.loop.syntax import FORMATS, PARTS, UNARY, Field, Literal, Part, taken_apart
+from tilesmith.scheduler.ir.loop.syntax import FORMATS, MACHINE, PARTS, UNARY, Field, Literal, Part, taken_apart
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -38,7 +38,7 @@ def print_program(p: Program) -> str:
     lines = [
         f"doc {_text(p.doc)}",
         f"method {_text(p.method)}" + (" strict" if p.strict else ""),
-        f"machine {_text(p.architecture)} line_bytes {p.line_bytes} register_bytes {p.register_bytes}",
+        " ".join([f"machine {_text(p.architecture)}", *(f"{name} {getattr(p, name)}" for name in MACHINE)]),
         *map(_formatted, p.arguments),
         *map(_formatted, p.params),
         *(f"derived {_formatted(d)}" for d in p.derived),

@@ -383,6 +383,9 @@ class Program:
     `bounds` computes every root box from the outputs' regions; `required` has, per image argument that the
     computation reads or writes, the box that it must contain (lo, hi per dim). `body` runs when all do.
     `estimates` are the bytes of every buffer that the schedule declares, at the estimates.
+
+    Of the machine it has the `architecture`, bytes of a line and of a vector register, vectors that a loop may carry
+    from one iteration to the next, and bytes of the smallest element that one instruction takes from any lane.
     """
 
     name: str
@@ -398,6 +401,8 @@ class Program:
     strict: bool
     line_bytes: int
     register_bytes: int
+    carried: int
+    permuted_bytes: int
     architecture: str
     derived: tuple[Parameter, ...] = ()
     derivation: Body = ()

@@ -20,6 +20,9 @@ from typing import TypeAlias, get_args
 from tilesmith.scheduler.ir.loop import computations, ops, program, values
 from tilesmith.scheduler.ir.schedule import schedule
 
+MACHINE = ("line_bytes", "register_bytes", "carried", "permuted_bytes")
+"""Figures of the machine in the head of a program, by the names of its fields."""
+
 FORMATS: dict[type, str] = {
     # element by element
     ops.Select: "select {condition}, {a}, {b}",

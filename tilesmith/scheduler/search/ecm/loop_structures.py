@@ -188,12 +188,9 @@ def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple
     reader is computed."""
     stages = members.facts.stages
     read = sum(places(c) * max(1.0, stages[c].read_of[name].points) for c in members.consumers[name])
-    own = arithmetic_cost(stages[name].operations) + stages[name].loads * PARAMS.load_operations
-    return (
-        read,
-        read * own,
-        _free_points(members, name) * (own + PARAMS.store_operations) + read * PARAMS.load_operations,
-    )
+    load, store = members.facts.core.balance.load_operations, members.facts.core.balance.store_operations
+    own = arithmetic_cost(stages[name].operations) + stages[name].loads * load
+    return read, read * own, _free_points(members, name) * (own + store) + read * load
 
 
 def _free_points(members: Members, name: str) -> float:
@@ -239,6 +236,6 @@ def _few_rows(members: Members, name: str) -> bool:
         for span in members.facts.stages[reader].read_of[name].spans:
             if span.var is None or members.followed(reader, span.var) != along:
                 rows *= span.extent(1) if span.known else inf
-        if rows > PARAMS.register_rows:
+        if rows > members.facts.core.registers.held:
             return False
     return True

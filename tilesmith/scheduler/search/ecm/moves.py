@@ -145,7 +145,8 @@ def _streams(pricing: Pricing, members: Members, shape: Shape) -> bool:
     output, vector = members.facts.definitions[members.output], _vector(pricing, members, shape)
     if vector is None or vector.dim != output.storage[0] or output.updates:
         return False
-    lines = {line_vectors(vector.lanes * t.bytes, pricing.platform.line_bytes) for t in output.types}
+    line, streamed = pricing.platform.line_bytes, pricing.platform.vector_unit.streamed_bytes
+    lines = {line_vectors(vector.lanes * t.bytes, line, streamed) for t in output.types}
     together = any(at.registers for at in shape.levels.values()) and not shape.order.rows
     return _leaves_caches(pricing, members) and (min(lines) > 0 if together else lines == {1})
 
@@ -182,7 +183,7 @@ def _leaves_caches(pricing: Pricing, members: Members) -> bool:
 
 def ahead_bytes(platform: Platform) -> int:
     """The distance along a row, in bytes, of a software prefetch."""
-    return min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, PARAMS.prefetch_most_bytes)
+    return min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, platform.core.prefetch.furthest_bytes)
 
 
 WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, bands)

@@ -161,16 +161,14 @@ class PartitionSearch:
         stages, segments = self.facts.stages, self.segments(partition)
         sizes = {s.output: stages[s.output].root_points * stages[s.output].bytes_per_point for s in segments}
         least = PARAMS.inlined_least_memory_share * sum(sizes.values())
-        found = []
+        trip, found = self.facts.core.balance.memory_operations_per_byte, []
         for name, size in sizes.items():
             stage = stages[name]
             if name in self.forced or stage.updates or name in self.facts.partial:
                 continue
             reads = ((stages[c], stages[c].read_of[name]) for c in self.facts.graph.consumers[name])
             again = sum(r.points * c.root_points for c, r in reads) - stage.root_points
-            if is_trivial_shared(stage) or (
-                size >= least and again * _operations(stage) <= size * PARAMS.memory_trip_operations_per_byte
-            ):
+            if is_trivial_shared(stage) or (size >= least and again * _operations(stage) <= size * trip):
                 found.append((-size, name))
         return [Move("inline", name) for _, name in sorted(found)]
 

@@ -131,7 +131,7 @@ class Pricing:
         output, stages = self.facts.stages[members.output], self.facts.stages
         sizes = {d: output.extent(d) for d in tiled_dims(output)}
         work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
-        if work >= PARAMS.worth_threads_operations:
+        if work >= self.facts.core.balance.fork_operations:
             dim = dim_of(order.loops[-1])
             sizes[dim] = -(-sizes[dim] // (self.platform.threads * PARAMS.strips_per_thread))
         return sizes

@@ -284,7 +284,7 @@ def _is_read_whole(facts: Facts, name: str) -> bool:
     """True if every point of every consumer reads the stage as a whole, and it is long in the making (a histogram of
     an image): no tile should do it again."""
     stage = facts.stages[name]
-    if stage.root_points * arithmetic_cost(stage.operations) < PARAMS.worth_threads_operations:
+    if stage.root_points * arithmetic_cost(stage.operations) < facts.core.balance.fork_operations:
         return False
     reads = [facts.stages[c].read_of[name] for c in facts.graph.consumers[name]]
     return all(s.var is None for read in reads for s in read.spans)

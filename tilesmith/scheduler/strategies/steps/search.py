@@ -55,7 +55,7 @@ def _found(state: State, fixed: Fixed) -> Answer:
     normal = {p.name for p in NORMALIZATION}
     rewritten = any(r.rule not in normal for r in state.plan.rewrites)
     plan = replace(state.plan, schedule=replace(state.schedule, groups=()))
-    factored = Factored(plan, facts_of(plan, state.platform.line_bytes, state.facts))
+    factored = Factored(plan, facts_of(plan, state.platform, state.facts))
     if not rewritten:
         factored = factor_reductions(plan, factored.facts, state.platform)
     model, deadline = state.context.model, state.context.deadline
