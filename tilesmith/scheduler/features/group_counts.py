@@ -26,6 +26,8 @@ from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFac
 from tilesmith.scheduler.ir.memo import once
 
 SMALL_EXTENT = 16
+"""Positions of a small dim, at most; elements that are so far apart are picked from whole vectors in the C, or put into
+them."""
 
 
 class Levels(NamedTuple):
