@@ -9,7 +9,7 @@ from tilesmith.scheduler.features.dependence_chains import chain
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
-CORE = ORDINARY.latencies
+CORE = ORDINARY.latency_cycles
 LOAD, GATHER, FLOAT, QUOTIENT, CHOICE = CORE.load, CORE.gather, CORE.float_sum, CORE.quotient, CORE.choice
 
 INPUTS = [{"name": "f", "type": "float32", "dims": ["x", "y", "c"]}, {"name": "g", "type": "float32", "dims": ["x"]}]

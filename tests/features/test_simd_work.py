@@ -39,7 +39,7 @@ ORDERS = (
     ("x.inner", "y.inner", "y.outer", "x.outer"),
     ("y.inner", "x.inner", "x.outer", "y.outer"),
 )
-LOAD, FLOAT, QUOTIENT = (getattr(ORDINARY.latencies, name) for name in ("load", "float_sum", "quotient"))
+LOAD, FLOAT, QUOTIENT = (getattr(ORDINARY.latency_cycles, name) for name in ("load", "float_sum", "quotient"))
 TILES = ({"x": 4, "y": 3}, {"x": 5, "y": 7}, {"x": 20, "y": 4})
 
 

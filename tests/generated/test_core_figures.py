@@ -16,7 +16,7 @@ SMALL = Core(
     instructions=Instructions(
         table_lookup_bytes=0, pairwise_products=False, narrowest_bytes=8, permuted_bytes=8, gathered_bytes=8
     ),
-    latencies=Latencies(load=100.0, float_sum=50.0),
+    latency_cycles=Latencies(load=100.0, float_sum=50.0),
     prefetch=Prefetch(rows=1, first_level_rows=1, near_bytes=64, again_bytes=1, furthest_bytes=128, request_loads=0.0),
     pages=Pages(page_bytes=512, tlb=()),
     balance=Balance(load_operations=0.0, store_operations=100.0, memory_operations_per_byte=0.0, fork_operations=0.0),
@@ -26,7 +26,7 @@ LARGE = Core(
     instructions=Instructions(
         table_lookup_bytes=64, pairwise_products=True, streamed_bytes=64, permuted_bytes=1, gathered_bytes=1
     ),
-    latencies=Latencies(gather=1.0, quotient=1.0),
+    latency_cycles=Latencies(gather=1.0, quotient=1.0),
     prefetch=Prefetch(rows=4096, first_level_rows=4096, near_bytes=1 << 20, furthest_bytes=1 << 20),
     balance=Balance(load_operations=50.0, store_operations=0.0, memory_operations_per_byte=1e3, fork_operations=1e9),
 )

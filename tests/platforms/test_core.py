@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 HEADINGS = {
     "registers": "Registers",
     "instructions": "Instructions",
-    "latencies": "Latencies",
+    "latency_cycles": "Latencies",
     "prefetch": "Prefetching",
     "pages": "Pages",
     "balance": "Balance",

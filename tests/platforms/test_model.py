@@ -66,21 +66,23 @@ def test_figures_of_a_core_that_are_not_given_are_those_of_an_ordinary_one(docum
     document["sources"] = {"core": "estimate", "core.pages": "a manual"}
     p = parse(document)
     assert p.core == Core(registers=Registers(held=20), pages=Pages(page_bytes=16384, tlb=()))
-    assert p.core.latencies == ORDINARY.latencies
+    assert p.core.latency_cycles == ORDINARY.latency_cycles
     assert (p.source_of("core.pages"), p.source_of("core.registers")) == ("a manual", "estimate")
     assert parse(to_document(p)) == p
 
 
 def test_vectors_follow_from_registers_and_instructions(document: dict[str, Any]) -> None:
-    usual = parse(document).vector_unit
-    assert (usual.widest_bytes, usual.carried, usual.table_lookup_bytes, usual.pairwise_products) == (128, 4, 0, True)
-    wide = document | {"vector_bytes": 64, "vector_registers": 32}
-    unit = parse(wide).vector_unit
-    assert (unit.widest_bytes, unit.carried, unit.table_lookup_bytes) == (256, 12, 64)
+    def found(changes: dict[str, Any]) -> tuple[int, int, int, bool]:
+        unit = parse(document | changes).vector_unit
+        return unit.widest_bytes, unit.carried_vectors, unit.table_lookup_bytes, unit.pairwise_products
+
+    wide = {"vector_bytes": 64, "vector_registers": 32}
     given = {"registers": {"working": 20, "per_value": 2}, "instructions": {"table_lookup_bytes": 0}}
-    unit = parse(wide | {"core": given}).vector_unit
-    assert (unit.widest_bytes, unit.carried, unit.table_lookup_bytes, unit.pairwise_products) == (128, 6, 0, True)
-    assert parse(document | {"vector_bytes": 0, "vector_registers": 0}).vector_unit.widest_bytes == 64
+    assert found({}) == (128, 4, 0, True)
+    assert found(wide) == (256, 12, 64, True)
+    assert found(wide | {"core": given}) == (128, 6, 0, True)
+    assert found({"vector_bytes": 16, "core": {"instructions": {"pairwise_products": True}}}) == (64, 4, 0, True)
+    assert found({"vector_bytes": 0, "vector_registers": 0}) == (64, 0, 0, False)
 
 
 def test_every_problem_is_reported_at_once(document: dict[str, Any]) -> None:
@@ -124,7 +126,7 @@ def test_an_unknown_key_has_a_hint(document: dict[str, Any]) -> None:
         ({"caches": []}, ("bad_value", "/caches")),
         ({"core": {"registers": {"held": 0}}}, ("bad_value", "/core/registers/held")),
         ({"core": {"registers": {"extremes": 3}}}, ("bad_value", "/core/registers/extremes")),
-        ({"core": {"latencies": {"load": float("inf")}}}, ("bad_value", "/core/latencies/load")),
+        ({"core": {"latency_cycles": {"load": float("inf")}}}, ("bad_value", "/core/latency_cycles/load")),
         ({"core": {"pages": {"page_bytes": 5000}}}, ("not_a_power_of_two", "/core/pages/page_bytes")),
         ({"core": {"balances": {}}}, ("unknown_key", "/core/balances")),
         ({"sources": {"core.page": "x"}}, ("unknown_figure", "/sources/core.page")),

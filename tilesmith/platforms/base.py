@@ -67,7 +67,7 @@ class VectorUnit:
     register_bytes: int
     table_lookup_bytes: int = 0
     pairwise_products: bool = False
-    carried: int = 12
+    carried_vectors: int = 12
     registers_per_value: int = 4
     narrowest_bytes: int = 16
     streamed_bytes: int = 16

@@ -134,7 +134,7 @@ class Core(_Figures):
 
     registers: Registers = Registers()
     instructions: Instructions = Instructions()
-    latencies: Latencies = Latencies()
+    latency_cycles: Latencies = Latencies()
     prefetch: Prefetch = Prefetch()
     pages: Pages = Pages()
     balance: Balance = Balance()

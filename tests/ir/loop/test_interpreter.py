@@ -57,7 +57,7 @@ def test_random_pipelines_keep_their_values(seed: int) -> None:
 TEXT = """
 program "p" {{
   doc "" method "hand"
-  machine "x86_64" line_bytes 64 register_bytes 32 carried 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4
   argument "f" as f : i32 dims(x) storage(x) output made_by "f"
   param "n" as n_0 : i32
   buffer f_data "f" component 0 : i32 dims(x) unit 0 argument

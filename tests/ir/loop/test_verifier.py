@@ -20,7 +20,7 @@ from tilesmith.scheduler.search import autoschedule
 HEAD = """
 program "p" {
   doc "" method "hand"
-  machine "x86_64" line_bytes 64 register_bytes 32 carried 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4
   argument "a" as a : f32 dims(x, y) storage(x, y)
   argument "f" as f : f32 dims(x, y) storage(x, y) output made_by "f"
   param "n" as n_0 : i32

@@ -205,7 +205,7 @@ class WorkCounter:
             ends: dict[str, Chain] = {}
             for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
                 before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
-                whole, after = chain(facts.definitions[stage], facts.core.latencies)
+                whole, after = chain(facts.definitions[stage], facts.core.latency_cycles)
                 inside = [(b.whole + after, b.after + after) for b in before]
                 ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
             found = known[reads] = ends[name]

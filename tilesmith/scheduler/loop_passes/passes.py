@@ -35,7 +35,7 @@ def _share(program: Program) -> Program:
 
 
 def _carry(program: Program) -> Program:
-    return replace(program, body=carried(program.body, program.line_bytes, program.carried))
+    return replace(program, body=carried(program.body, program.line_bytes, program.carried_vectors))
 
 
 PASSES = PassPipeline(

@@ -64,7 +64,7 @@ def begun(plan: Plan, platform: Platform) -> LoweringUnit:
         strict=plan.schedule.strict,
         line_bytes=platform.line_bytes,
         register_bytes=vectors.register_bytes,
-        carried=vectors.carried,
+        carried_vectors=vectors.carried_vectors,
         permuted_bytes=vectors.permuted_bytes,
         architecture=platform.architecture,
     )

@@ -174,7 +174,7 @@ class _Parser:
         method, strict = self.quoted(), self.accept("strict")
         self.expect("machine")
         architecture = self.quoted()
-        line_bytes, register_bytes, carried, permuted_bytes = map(self.figure, MACHINE)
+        line_bytes, register_bytes, carried_vectors, permuted_bytes = map(self.figure, MACHINE)
         arguments = self.while_next("argument", lambda: self.formatted(Argument))
         params = self.while_next("param", self.parameter)
         derived = self.while_next("derived", lambda: (self.take(), self.parameter(known=False))[1])
@@ -193,7 +193,7 @@ class _Parser:
         self.expect_end()
         return Program(
             name, doc, method, arguments, params, images, bounds, required, body, estimates, strict, line_bytes,
-            register_bytes, carried, permuted_bytes, architecture, derived, derivation,
+            register_bytes, carried_vectors, permuted_bytes, architecture, derived, derivation,
         )  # fmt: skip
 
     def figure(self, name: str) -> int:

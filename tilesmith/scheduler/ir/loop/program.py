@@ -401,7 +401,7 @@ class Program:
     strict: bool
     line_bytes: int
     register_bytes: int
-    carried: int
+    carried_vectors: int
     permuted_bytes: int
     architecture: str
     derived: tuple[Parameter, ...] = ()

@@ -20,7 +20,7 @@ from typing import TypeAlias, get_args
 from tilesmith.scheduler.ir.loop import computations, ops, program, values
 from tilesmith.scheduler.ir.schedule import schedule
 
-MACHINE = ("line_bytes", "register_bytes", "carried", "permuted_bytes")
+MACHINE = ("line_bytes", "register_bytes", "carried_vectors", "permuted_bytes")
 """Figures of the machine in the head of a program, by the names of its fields."""
 
 FORMATS: dict[type, str] = {
