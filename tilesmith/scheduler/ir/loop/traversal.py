@@ -71,7 +71,8 @@ def _collect(x: object, found: list[Named]) -> None:
             if x.vector is not None:
                 found.append(x.vector)
         case LaneOffset():
-            _collect((x.lane, x.stride, x.origin, x.within), found)
+            _collect(x.lane, found)
+            found += (x.stride, x.origin) if x.within is None else (x.stride, x.origin, *x.within)
         case Buffer():
             found.append(x.pointer)
         case Extents():
