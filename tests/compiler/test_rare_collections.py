@@ -110,6 +110,23 @@ def test_what_is_young_is_collected_at_the_end():
     assert kept
 
 
+def test_older_generations_are_collected_when_they_are_due():
+    gc.collect()
+    collected = set[int]()
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        collected.add(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        for _ in range((USUAL[1] + 2) * (USUAL[2] + 2)):
+            with rare_collections:
+                pass
+    finally:
+        gc.callbacks.remove(note)
+    assert collected == {0, 1, 2}
+
+
 @pytest.mark.parametrize("name", ["harris", "camera_pipe", "interpolate"])
 def test_a_compilation_leaves_nothing_large_in_cycles(name: str):
     """Groups, facts, what the search knows and programs are freed as a compilation ends, not when the collector finds

@@ -36,7 +36,14 @@ class _RareCollections(ContextDecorator):
             if self._inside == 0:
                 gc.set_threshold(*self._before)
         if gc.isenabled():
-            gc.collect(0)
+            gc.collect(_due())
+
+
+def _due() -> int:
+    """The oldest generation that Python would collect now: it does so on its own only when there are many young objects
+    again, and compilation after compilation leaves none."""
+    older = zip((1, 2), gc.get_count()[1:], gc.get_threshold()[1:], strict=True)
+    return max((n for n, count, most in older if count > most), default=0)
 
 
 rare_collections = _RareCollections()
