@@ -21,6 +21,7 @@ from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.rare_collections import rare_collections
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, Trace, autoschedule
 from tilesmith.scheduler.search.constraints import document as constraints_document
@@ -111,6 +112,7 @@ def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> st
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:32]
 
 
+@rare_collections
 def compile_pipeline(
     pipeline: Pipeline,
     platform: Platform,
@@ -165,6 +167,7 @@ def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSou
     return checked_and_generated(pipeline, schedule, platform, lambda: 0.0).source
 
 
+@rare_collections
 def checked_and_generated(
     pipeline: Pipeline,
     schedule: Schedule,

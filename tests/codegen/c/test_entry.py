@@ -42,7 +42,10 @@ def test_comments(text: str, made: str) -> None:
 
 def test_facts_that_nothing_follows_up_are_left_out() -> None:
     used, unused = (f"    const int64_t f_0_{fact} = f_0->{fact};" for fact in ("min0", "min1"))
-    assert used_lines([used, unused, "    return f_0_min0;"]) == [used, "    return f_0_min0;"]
+    kept, named = used_lines([used, unused, "    return f_0_min0;"])
+    assert kept == [used, "    return f_0_min0;"]
+    assert {"f_0_min0", "return"} <= named
+    assert "f_0_min1" not in named
 
 
 def test_symbols_have_the_names_of_what_they_are_of() -> None:

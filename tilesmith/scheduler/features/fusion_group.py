@@ -143,11 +143,12 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozen
 
 
 def _follows(facts: Facts, name: str, spans: tuple[Span, ...]) -> Follows:
-    found = _known_follows(facts)
+    known = _known_follows(facts)
     key = (name, spans)
-    if key not in found:
-        found[key] = Follows(zip(facts.stages[name].dims, spans, strict=True))
-    return found[key]
+    found = known.get(key)
+    if found is None:
+        found = known[key] = Follows(zip(facts.stages[name].dims, spans, strict=True))
+    return found
 
 
 def _reached(facts: Facts, read: Read, own: Follows) -> tuple[Span, ...]:

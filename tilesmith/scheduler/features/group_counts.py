@@ -89,8 +89,8 @@ class Counter:
             found = self.known[key] = self._stage(name)
         if not with_loads:
             return found
-        reads = (r for r in self.reads[name].reads if local_loads or not self.members.is_local(r.producer))
-        return found._replace(loads=tuple(self._load(name, read) for read in reads))
+        reads = [r for r in self.reads[name].reads if local_loads or not self.members.is_local(r.producer)]
+        return found._replace(loads=tuple([self._load(name, read) for read in reads]))
 
     def _stage(self, name: str) -> StageCounts:
         facts = self.members.facts.stages[name]
@@ -192,6 +192,14 @@ class Counter:
 
     def _load(self, name: str, read: Read) -> LoadCounts:
         """Loads of `name` from one producer: its footprint, once an iteration of the store level of `name`."""
+        external = not self.members.is_local(read.producer)
+        key = ("load", self.keys[name], id(read), external)
+        found: LoadCounts | None = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._find_load(name, read, external)
+        return found
+
+    def _find_load(self, name: str, read: Read, external: bool) -> LoadCounts:
         producer = self.members.facts.stages[read.producer]
         own = self.members.follows[name]
         moved = tuple(s if s.var is None else compose(s, own[s.var]) for s in read.spans)
@@ -218,7 +226,6 @@ class Counter:
             footprint = footprint * self._extent(name, axis, along, False)
             ring = ring * self._extent(name, axis, along, True)
         size = producer.bytes_per_point
-        external = not self.members.is_local(read.producer)
         return LoadCounts(read.producer, external, streamed, points, runs, size, footprint * size, ring * size)
 
     def _streams(self, name: str, read: Read, producer: StageFacts, run: frozenset[str]) -> bool:

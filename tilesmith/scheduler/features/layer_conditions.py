@@ -51,6 +51,7 @@ class Layers:
         if self.row >= nest.first_inter:
             return found
         along, everything = nest.dim(self.row), len(nest.loops)
+        new: Amount | None = None
         for reads in traffic.outside.values():
             rows = [
                 (motion.last, motion.points, name, read)
@@ -66,7 +67,8 @@ class Layers:
                     continue
                 own, other = traffic.array(name, read), traffic.array(first, its)
                 size = smallest(own.moved(everything), other.moved(everything))
-                between = traffic.touched(self.row) + self._row_bytes() * ((foremost - last) / points)
+                new = self._row_bytes() if new is None else new
+                between = traffic.touched(self.row) + new * ((foremost - last) / points)
                 others, longest = found.get(name, (0.0, 0.0))
                 found[name] = others + size, largest(longest, between)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
@@ -32,6 +32,10 @@ class _Code(NamedTuple):
     before: Before | None = None
 
 
+Footprints: TypeAlias = dict[tuple[Nest, int, int], tuple[Mapping[str, Effective], Mapping[str, Levels], Traffic]]
+"""Footprints of one group by its nest, its reads and its levels; these by identity."""
+
+
 def worked_counts(
     members: Members,
     reads: Mapping[str, Effective],
@@ -40,29 +44,27 @@ def worked_counts(
     threads: int,
     running: Running,
     whole: bool = True,
+    known: Footprints | None = None,
 ) -> GroupCounts:
     """The counts of a group (see `features.group_counts.group_counts`) with its work, as models of time need it.
     `running` has the output and all stages of `levels`. If not as a `whole`, loads and the stages that are inline are
-    counted as part of the work only."""
-    traffic = _traffic(members, reads, nest, levels)
+    counted as part of the work only. The footprints that are `known` of the group are added to."""
+    traffic = _traffic(members, reads, nest, levels, {} if known is None else known)
     counts = traffic.counter.group(threads, local_loads=False, whole=whole)
     worker = WorkCounter(traffic, running)
     stages = tuple(s if s.inlined else worker.stage(s) for s in counts.stages)
     return counts._replace(stages=stages, work=worker.group(stages))
 
 
-@once
-def _traffics(members: Members) -> dict[Nest, dict[tuple[int, int], tuple[object, object, Traffic]]]:
-    return {}
-
-
-def _traffic(members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels]) -> Traffic:
+def _traffic(
+    members: Members, reads: Mapping[str, Effective], nest: Nest, levels: Mapping[str, Levels], known: Footprints
+) -> Traffic:
     """The footprints of a group, for whatever else of its running differs."""
-    known = _traffics(members).setdefault(nest, {})
-    found = known.get((id(reads), id(levels)))
+    key = (nest, id(reads), id(levels))
+    found = known.get(key)
     if found is None:
         traffic = Traffic(Counter(members, reads, nest, levels), in_registers(levels))
-        found = known[id(reads), id(levels)] = reads, levels, traffic
+        found = known[key] = reads, levels, traffic
     return found[2]
 
 

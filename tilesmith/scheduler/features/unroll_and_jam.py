@@ -34,9 +34,9 @@ def rows_together(members: Members, loops: Sequence[str], computed: Mapping[str,
     """Rows computed at once by stage of a group: the dim that they follow each other in, and how many are done
     together. `loops` are the group's, innermost first, and `computed` has the positions that stages are computed at."""
     found = {}
+    dims = [dim if loop == inner(dim := dim_of(loop)) else None for loop in loops]  # of intra-tile loops
     for name, at in computed.items():
-        stage = members.facts.definitions[name]
-        inside = {dim_of(loop) for loop in loops[:at] if loop == inner(dim_of(loop))}
+        stage, inside = members.facts.definitions[name], {*dims[:at]} - {None}
         for dim in stage.dims if stage.storage else ():
             span = members.follows[name][dim]
             several = dim != stage.storage[0] and span.var in inside and span.known and span.rate >= 1

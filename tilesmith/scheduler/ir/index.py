@@ -234,9 +234,12 @@ def _sum(a: Terms, b: Terms, k: int) -> Terms:
     return tuple(out)
 
 
+_SMALL = tuple([Index(n) for n in range(-16, 257)])
+
+
 def const(n: int) -> Index:
     """The constant n."""
-    return Index(n)
+    return _SMALL[n + 16] if -16 <= n <= 256 else Index(n)
 
 
 def sym(name: str) -> Index:
@@ -313,7 +316,7 @@ def multiply(a: Index, b: Index) -> Index:
         return b.scaled(a.const)
     if b.is_const:
         return a.scaled(b.const)
-    return _atom("mul", *sorted((a, b), key=lambda x: x.key))
+    return _atom("mul", a, b) if a.key <= b.key else _atom("mul", b, a)
 
 
 Change: TypeAlias = tuple[int, int] | None

@@ -123,22 +123,19 @@ def _defined(statements: Body, loads: Loads, instead: Mapping[str, Define]) -> B
     known = {d.result.name: d for starts in loads.values() for d in starts.values()} | dict(instead)
     found: list[Statement] = []
     done: set[str] = set()
+    for s in statements:
+        found += _with_parts(instead.get(s.result.name, s), known, done) if isinstance(s, Define) else (s,)
+    return tuple(found)
 
-    def define(d: Define) -> None:
-        if d.result.name in done:
-            return
+
+def _with_parts(d: Define, known: Mapping[str, Define], done: set[str]) -> Iterator[Define]:
+    """A definition after the `known` ones that it is made of, those that are not `done`."""
+    if d.result.name not in done:
         done.add(d.result.name)
         for a in values_of(d.op):
             if a.name in known:
-                define(known[a.name])
-        found.append(d)
-
-    for s in statements:
-        if isinstance(s, Define):
-            define(instead.get(s.result.name, s))
-        else:
-            found.append(s)
-    return tuple(found)
+                yield from _with_parts(known[a.name], known, done)
+        yield d
 
 
 def _paired(picks: Iterable[Define], loads: Loads, permuted_bytes: int) -> dict[str, Define]:

@@ -48,15 +48,15 @@ def by_remainder(b: Builder, emit: Callable[[bool], None]) -> None:
             emit(True)
         return
     except NeedRemainder as need:
-        wanted = need
-    if set(wanted.of.symbols()).intersection(islice(b.depths, names, None)):
+        index, by = need.of, need.by  # the exception itself has all that was emitted
+    if set(index.symbols()).intersection(islice(b.depths, names, None)):
         emit(False)  # the index is made of data that these rows have read: there is nothing to ask before them
         return
-    of = b.let(b.remainder(wanted.of, wanted.by), "remainder")
+    of = b.let(b.remainder(index, by), "remainder")
     otherwise: tuple[Statement, ...] = ()
-    for r in reversed(range(wanted.by)):
-        with b.condition({(wanted.of, wanted.by): r}) as body:
+    for r in reversed(range(by)):
+        with b.condition({(index, by): r}) as body:
             by_remainder(b, emit)
-        otherwise = (If((const(r) - of,), tuple(body), None, otherwise),) if r < wanted.by - 1 else tuple(body)
+        otherwise = (If((const(r) - of,), tuple(body), None, otherwise),) if r < by - 1 else tuple(body)
     for statement in otherwise:
         b.emit(statement)

@@ -14,7 +14,7 @@ belongs to the row; all others are whole vectors, whether or not the row needs a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -329,6 +329,7 @@ class _Fused:
             raise NotUniformBound
         for s, window in zip(streams, windows, strict=True):
             s.previous = window[: len(s.previous)]
+        at_hand.compute = None  # it has the evaluator, which has the streams
         return past
 
     def _stream(self, plane: Sequence[Streamed], parts: int, safe: bool) -> None:
@@ -395,22 +396,7 @@ class _Fused:
             store_channels(self.b, plain, within)
             plain.clear()
 
-        def nest(dims: tuple[str, ...], env: dict[str, Lane]) -> None:
-            if dims:
-                dim, rest = dims[0], dims[1:]
-                lo, hi = self.row.box[dim]
-                if lo == hi:
-                    nest(rest, {**env, dim: Lane(lo)})
-                elif dim in self.row.unroll:
-                    for row in iterations((lo, hi)):
-                        nest(rest, {**env, dim: row})
-                else:
-                    with self.b.scope() as body:
-                        var = self.b.fresh(dim)
-                        nest(rest, {**env, dim: Lane(self.b.declare(var, ends=(lo, hi)))})
-                        flush()
-                    self.b.emit(Loop(var, lo, hi, const(1), tuple(body)))
-                return
+        def point(env: dict[str, Lane]) -> None:
             ordered = {d: env[d] for d in self.row.output.dims}
             frame = evaluator.frame(ordered)
             values = [evaluator.value(v, frame) for v in self.row.output.values]
@@ -424,9 +410,35 @@ class _Fused:
                 if not line:
                     plain.append((buffer, at, value))
 
-        nest(tuple(d for d in reversed(self.row.order) if d != self.row.dim), {self.row.dim: lane})
+        dims = tuple(d for d in reversed(self.row.order) if d != self.row.dim)
+        self._nest(dims, {self.row.dim: lane}, point, flush)
         flush()
         return past
+
+    def _nest(
+        self,
+        dims: tuple[str, ...],
+        env: dict[str, Lane],
+        point: Callable[[dict[str, Lane]], None],
+        flush: Callable[[], None],
+    ) -> None:
+        """Loops over `dims`, outermost first, around each `point`; at the end of an iteration there is a `flush`."""
+        if not dims:
+            point(env)
+            return
+        dim, rest = dims[0], dims[1:]
+        lo, hi = self.row.box[dim]
+        if lo == hi:
+            self._nest(rest, {**env, dim: Lane(lo)}, point, flush)
+        elif dim in self.row.unroll:
+            for row in iterations((lo, hi)):
+                self._nest(rest, {**env, dim: row}, point, flush)
+        else:
+            with self.b.scope() as body:
+                var = self.b.fresh(dim)
+                self._nest(rest, {**env, dim: Lane(self.b.declare(var, ends=(lo, hi)))}, point, flush)
+                flush()
+            self.b.emit(Loop(var, lo, hi, const(1), tuple(body)))
 
     def _line(self, buffer: Buffer, at: tuple[Lane, ...], value: Value, outside: int) -> int:
         """Vectors that make a line, of neighbours in memory that stream; 0 where they do not."""

@@ -213,7 +213,7 @@ class PaperCounting:
 def counted(counting: Counting, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
     """The counts of a shape with these tile sizes; see Counting."""
     output = counting.members.facts.stages[counting.members.output]
-    known = _single_nests(counting.members.facts)
+    known = _nests(counting.members.facts)
     key = (output.name, shape.order.loops, *sizes.items())
     nest = known.get(key)
     if nest is None:
@@ -223,8 +223,18 @@ def counted(counting: Counting, shape: Shape, sizes: Mapping[str, int], whole: b
     return counting.counts(shape, nest, whole)
 
 
+def _nest_of(members: Members, loops: tuple[str, ...], axes: dict[str, Axis]) -> Nest:
+    """The nest of these axes: one object for all groups of the same facts with that output and these candidates."""
+    known = _nests(members.facts)
+    key = (members.output, loops, *((a.dim, np.shape(a.sizes), np.asarray(a.sizes).tobytes()) for a in axes.values()))
+    found = known.get(key)
+    if found is None:
+        found = known[key] = Nest(members.output, loops, axes)
+    return found
+
+
 @once
-def _single_nests(facts: Facts) -> dict[Hashable, Nest]:
+def _nests(facts: Facts) -> dict[Hashable, Nest]:
     return {}
 
 
@@ -248,7 +258,6 @@ class Sizing:
         self.same = same
         self.constrained = constrained
         self.known: dict[Hashable, _Costed] = {}
-        self.nests: dict[Hashable, Nest] = {}
 
     def cheapest(self, shape: Shape) -> Sized | Infeasible:
         """The cheapest valid tile sizes of a shape, the largest of equal ones."""
@@ -300,10 +309,8 @@ class Sizing:
 
     def _cost(self, shape: Shape) -> _Costed:
         order = shape.order
-        nest = self.nests.get(order.loops)
-        if nest is None:
-            axes = self.axes.of(dim_of(order.loops[order.innermost]))
-            nest = self.nests[order.loops] = Nest(self.members.output, order.loops, axes)
+        axes = self.axes.of(dim_of(order.loops[order.innermost]))
+        nest = _nest_of(self.members, order.loops, axes)
         counts = self.counting.counts(shape, nest, False)
         fits = _fits(counts, self.platform) if self.constrained else True
         many = tuple(np.size(nest.axes[d].sizes) for d in self.axes.tiled)

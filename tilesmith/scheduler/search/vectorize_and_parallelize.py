@@ -71,7 +71,7 @@ def group_of(
         order.loops,
         (),
         order.loops[-1],
-        output_vector(members, order, choices, platform),
+        _vector_of_output(members, order, fused, size, platform),
         tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
         tuple(placements),
         update_loops(members.facts, members.output, size, platform, strict),
@@ -82,11 +82,17 @@ def output_vector(
     members: Members, order: LoopOrder, choices: Mapping[str, Choice], platform: Platform
 ) -> Vector | None:
     """The vector of the group of a shape."""
+    _, fused, size = _in_row(members, order, choices)
+    return _vector_of_output(members, order, fused, size, platform)
+
+
+def _vector_of_output(
+    members: Members, order: LoopOrder, fused: frozenset[str], computed_bytes: int, platform: Platform
+) -> Vector | None:
     output = members.facts.stages[members.output]
     if dim_of(order.loops[order.unrolled]) != output.row:
         return None
-    _, fused, size = _in_row(members, order, choices)
-    return (vector_of if fused else wide_vector_of)(output, size, platform)
+    return (vector_of if fused else wide_vector_of)(output, computed_bytes, platform)
 
 
 def _in_row(members: Members, order: LoopOrder, choices: Mapping[str, Choice]) -> tuple[set[str], frozenset[str], int]:

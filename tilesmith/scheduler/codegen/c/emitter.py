@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import chain
 
@@ -57,7 +56,7 @@ SUPPORT = "TILESMITH_SUPPORT"
 
 def _indented(text: str) -> str:
     """Blocks by two columns each."""
-    return re.sub(r"^(?: {4})+", lambda m: m.group()[::2], text, flags=re.MULTILINE)
+    return "\n".join([line[(len(line) - len(line.lstrip(" "))) // 4 * 2 :] for line in text.split("\n")])
 
 
 class _Emitter:
@@ -65,7 +64,7 @@ class _Emitter:
         self.program = program
         self.entry = entry
         self.header_name = header_name
-        self.text = ""
+        self.mentioned: set[str] = set()
         self.symbols = Symbols(symbol_names(program))
         self.operands = Operands(self.symbols, program.strict, program.register_bytes, program.architecture)
         self.opened = Entry(program, entry, self.symbols, self.operands)
@@ -84,10 +83,10 @@ class _Emitter:
         self.statements.names = known_names(p)
         body_lines = self.statements.block(p.body, 1)
         main = [*self.opened.opening(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
-        lines = used_lines([*self.statements.outlined, *main, *self._argv_lines()])
-        text = "\n".join(part for line in lines for part in wrapped(line))
-        self.text = "\n".join([*self._opening(), text])
-        return self._finished(self.text)
+        lines, named = used_lines([*self.statements.outlined, *main, *self._argv_lines()])
+        opening = self._opening()
+        self.mentioned = named | words("\n".join(opening))
+        return self._finished("\n".join([*opening, *(part for line in lines for part in wrapped(line))]))
 
     def _opening(self) -> list[str]:
         """What comes ahead of the functions."""
@@ -104,8 +103,7 @@ class _Emitter:
 
     def support(self) -> str:
         """The part of the header that is the C file's own: what its text needs."""
-        mentioned = words(self.text)
-        declared = self.operands.declarations(mentioned)
+        declared = self.operands.declarations(self.mentioned)
         parts = [
             f"\n#ifdef {SUPPORT} /* for {self.program.name}.c */",
             INCLUDES.rstrip(),
@@ -113,7 +111,7 @@ class _Emitter:
             f"enum {{ LINE = {self.program.line_bytes} }}; /* bytes of a cache line */",
             f"enum {{ BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
             "",
-            helpers_used(mentioned | words(declared)),
+            helpers_used(self.mentioned | words(declared)),
             f"{declared}\n#endif\n",
         ]
         return self._finished("\n".join(parts))

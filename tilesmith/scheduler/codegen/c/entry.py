@@ -121,13 +121,15 @@ def known_names(program: Program) -> dict[str, str]:
     return names | {name: "int64_t" for s in program.bounds for name in defined(s)}
 
 
-def used_lines(lines: list[str]) -> list[str]:
+def used_lines(lines: list[str]) -> tuple[list[str], set[str]]:
     """The lines but for definitions of facts of images, and of the ends of what vectors cover, that nothing follows
-    up."""
+    up; and the words of those that stay."""
     matched = ((line, _FACT.match(line) or _COVERED.match(line)) for line in lines)
     optional = {line: m.groups() for line, m in matched if m is not None}
     named = words("\n".join([line for line in lines if line not in optional]))
-    return [line for line in lines if line not in optional or not named.isdisjoint(optional[line])]
+    followed = {line for line, defined in optional.items() if not named.isdisjoint(defined)}
+    kept = [line for line in lines if line not in optional or line in followed]
+    return kept, named | words("\n".join(followed))
 
 
 _FACT = re.compile(r"    const (?:int64_t|\w+ \*restrict const) (\w+) = \w+(?:->|\.)\w+(?:\[\d\])?;$")

@@ -72,7 +72,8 @@ class _Emitter:
         p, device_type = self.program, self.platform.device_type
         bound_lines = self.opening.bound_lines()
         main = [*self.opening.opening(bound_lines), *self._run_lines(), "}", ""]
-        text = "\n".join(used_lines([*main, *self.opening.argv_lines(), *self._release_lines()]))
+        lines, _ = used_lines([*main, *self.opening.argv_lines(), *self._release_lines()])
+        text = "\n".join(lines)
         functions = [
             text_of(self.kernels[n], self.signatures[n], self.known, self.items[n], local)
             for n, local in self.functions

@@ -71,7 +71,8 @@ def _collect(x: object, found: list[Named]) -> None:
             if x.vector is not None:
                 found.append(x.vector)
         case LaneOffset():
-            _collect((x.lane, x.stride, x.origin, x.within), found)
+            _collect(x.lane, found)
+            found += (x.stride, x.origin) if x.within is None else (x.stride, x.origin, *x.within)
         case Buffer():
             found.append(x.pointer)
         case Extents():
@@ -96,20 +97,20 @@ Op = TypeVar("Op", bound=Operation)
 
 def with_operands(op: Op, value: Callable[[Value], Value], lane: Callable[[Lane], Lane]) -> Op:
     """The operation with its values and its indices that differ from lane to lane changed."""
-
-    def changed(x: object) -> object:
-        match x:
-            case Value():
-                return value(x)
-            case LaneOffset():
-                return replace(x, lane=lane(x.lane))
-            case tuple():
-                return tuple(map(changed, x))
-            case _:
-                return x
-
     kind: type = type(op)
-    return cast("Op", kind(*map(changed, _FIELDS[kind](op))))
+    return cast("Op", kind(*[_changed(x, value, lane) for x in _FIELDS[kind](op)]))
+
+
+def _changed(x: object, value: Callable[[Value], Value], lane: Callable[[Lane], Lane]) -> object:
+    match x:
+        case Value():
+            return value(x)
+        case LaneOffset():
+            return replace(x, lane=lane(x.lane))
+        case tuple():
+            return tuple([_changed(part, value, lane) for part in x])
+        case _:
+            return x
 
 
 def used(s: Statement) -> list[str]:

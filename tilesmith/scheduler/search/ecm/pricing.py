@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.interface import Breakdown, CostModel
@@ -15,7 +16,7 @@ from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.schedule_features import running_of
-from tilesmith.scheduler.features.simd_work import worked_counts
+from tilesmith.scheduler.features.simd_work import Footprints, worked_counts
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import PAPER, Kind
 from tilesmith.scheduler.search.params import PARAMS
@@ -109,7 +110,8 @@ class Pricing:
         reads = {name: self.facts.stages[name].reads for name in members.names}
         # short rows of lines that are used up while they stay
         least = 1 if has_columns(members, reads) else PARAMS.narrowest_tile_elements
-        axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, self._strips_of, least)
+        also = partial(_strips_of, self.platform.threads)
+        axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, also, least)
         counting = self._counting(segment, members)
         return Sizing(members, self.platform, self.model, axes, counting, PARAMS.same_time, constrained=False)
 
@@ -117,14 +119,6 @@ class Pricing:
         few = few_iterations(output)
         unrolled = unrolled_dims(members, few)
         return few_orders(orders(output, tiled_dims(output), few, unrolled))
-
-    def _strips_of(self, extent: int) -> tuple[int, ...]:
-        """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
-        return (
-            -(-extent // (self.platform.threads * PARAMS.strips_per_thread)),
-            -(-extent // self.platform.threads),
-            min(extent, PARAMS.short_strip_rows),
-        )
 
     def strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
         """A few strips for each thread along the outermost loop; the whole where that is little work."""
@@ -146,6 +140,7 @@ class TimedCounting:
     strict: bool
     running: dict[Hashable, Running] = field(default_factory=dict)
     placed: dict[Hashable, Placement] = field(default_factory=dict)
+    footprints: Footprints = field(default_factory=dict)
 
     def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
         """See Counting."""
@@ -155,11 +150,21 @@ class TimedCounting:
             group = group_of(self.members, shape.order, shape.choices, self.platform, self.strict, self.placed)
             running = self.running[key] = running_of(self.members.facts, group)
         running = running._replace(stream=shape.stream, prefetch=shape.prefetch)
-        return worked_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, running, whole)
+        threads, known = self.platform.threads, self.footprints
+        return worked_counts(self.members, shape.reads, nest, shape.levels, threads, running, whole, known)
 
     def key(self, shape: Shape) -> Hashable:
         """See Counting."""
         return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
+
+
+def _strips_of(threads: int, extent: int) -> tuple[int, ...]:
+    """Tile sizes of a dim that are strips of it: a few for each thread, one, short ones."""
+    return (
+        -(-extent // (threads * PARAMS.strips_per_thread)),
+        -(-extent // threads),
+        min(extent, PARAMS.short_strip_rows),
+    )
 
 
 def few_orders(listed: Sequence[LoopOrder]) -> Iterator[LoopOrder]:
