@@ -258,7 +258,7 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
             other = flat.get(part.terms)
             flat[part.terms] = part if other is None else Index(pick(other.const, part.const), part.terms)
     found = list(flat.values())
-    if len(found) > 1:
+    if len(found) > 1 and len([1 for terms in flat if len(terms) == 1 and terms[0][0].kind in _MONOTONE]) > 1:
         found = _without(found, _at_most if kind == "max" else _at_least)
     return found[0] if len(found) == 1 else _atom(kind, *sorted(found, key=lambda x: x.key))
 

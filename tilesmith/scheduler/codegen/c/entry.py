@@ -124,7 +124,8 @@ def known_names(program: Program) -> dict[str, str]:
 def used_lines(lines: list[str]) -> list[str]:
     """The lines but for definitions of facts of images, and of the ends of what vectors cover, that nothing follows
     up."""
-    matched = ((line, _FACT.match(line) or _COVERED.match(line)) for line in lines)
+    definitions = [line for line in lines if line.lstrip().startswith("const ")]
+    matched = ((line, _FACT.match(line) or _COVERED.match(line)) for line in definitions)
     optional = {line: m.groups() for line, m in matched if m is not None}
     named = words("\n".join([line for line in lines if line not in optional]))
     return [line for line in lines if line not in optional or not named.isdisjoint(optional[line])]
