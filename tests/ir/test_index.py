@@ -98,6 +98,18 @@ def test_extremes_are_decided_where_the_difference_is_known() -> None:
     assert maximum(maximum(X, Y), maximum(Y, X)) == maximum(X, Y)
 
 
+def test_extremes_are_decided_between_the_same_functions_of_more_and_less() -> None:
+    def clamped(x: Index) -> Index:
+        return maximum(minimum(x, N), const(-1))
+
+    assert minimum(minimum(clamped(X - 1), clamped(X)), clamped(X + 1)) == clamped(X - 1)
+    assert maximum(clamped(X + 1), maximum(clamped(X - 1), Y)) == maximum(Y, clamped(X + 1))
+    assert maximum(divide(X, 2) + 1, divide(X + 1, 2)) == divide(X, 2) + 1
+    assert minimum(divide(X, 2) + 1, divide(X + 1, 2)) == divide(X + 1, 2)
+    assert minimum(divide(X, 2), divide(X, 3)).terms[0][0].kind == "min"
+    assert maximum(clamped(X), clamped(Y)).terms[0][0].kind == "max"
+
+
 def test_exact_parts_leave_a_division() -> None:
     assert divide(X.scaled(4) + 7, 4) == X + 1
     assert divide(X.scaled(4) + Y, 4) == X + divide(Y, 4)

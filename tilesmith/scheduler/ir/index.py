@@ -260,9 +260,41 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
         for part in parts:
             other = flat.get(part.terms)
             flat[part.terms] = part if other is None else Index(pick(other.const, part.const), part.terms)
-    if len(flat) == 1:
-        return next(iter(flat.values()))
-    return _atom(kind, *sorted(flat.values(), key=lambda x: x.key))
+    found = list(flat.values())
+    if len(found) > 1 and len([1 for terms in flat if len(terms) == 1 and terms[0][0].kind in _MONOTONE]) > 1:
+        found = _without(found, _at_most if kind == "max" else _at_least)
+    return found[0] if len(found) == 1 else _atom(kind, *sorted(found, key=lambda x: x.key))
+
+
+def _without(several: list[Index], beaten: Callable[[Index, Index], bool]) -> list[Index]:
+    """Those that no other beats."""
+    kept: list[Index] = []
+    for x in several:
+        if not any(beaten(x, y) for y in kept):
+            kept = [*(y for y in kept if not beaten(y, x)), x]
+    return kept
+
+
+def _at_least(x: Index, y: Index) -> bool:
+    return _at_most(y, x)
+
+
+def _at_most(x: Index, y: Index) -> bool:
+    """True where x <= y whatever the symbols are: x is the same monotone function of no more than y is."""
+    if x.terms == y.terms:
+        return x.const <= y.const
+    if len(x.terms) != 1 or len(y.terms) != 1:
+        return False
+    (a, c), (b, d) = x.terms[0], y.terms[0]
+    if a.kind != b.kind or a.kind not in _MONOTONE or c != 1 or d != 1:
+        return False
+    if a.kind == "div":
+        (p, k), (q, other) = a.args, b.args
+        return k.is_const and k == other and k.const > 0 and _at_most(p + k.const * x.const, q + k.const * y.const)
+    return x.const <= y.const and len(a.args) == len(b.args) and all(map(_at_most, a.args, b.args))
+
+
+_MONOTONE = ("min", "max", "div")
 
 
 def minimum(a: Index, b: Index) -> Index:

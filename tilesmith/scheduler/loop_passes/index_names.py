@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
 from operator import is_
 
 from tilesmith.scheduler.ir.index import Index, Terms, divide, maximum, minimum, modulo, multiply, sym
-from tilesmith.scheduler.ir.loop.program import Body, Let, MutableIndex, Program, Statement
+from tilesmith.scheduler.ir.loop.program import Body, Let, MutableIndex, Program, RowPointer, Statement
+from tilesmith.scheduler.ir.loop.row_coordinates import row_coordinates, row_offset
 from tilesmith.scheduler.ir.loop.traversal import (
     NESTING,
     defined,
@@ -79,7 +80,7 @@ class _Naming:
         self.level |= dict.fromkeys(variables, len(outer))
         for n, s in enumerate(body):
             here.statement = n
-            for x in indices(s):
+            for x in _indices(s):
                 if not x.is_short:
                     here.concerned.add(n)
                     self._count_index(x, blocks)
@@ -118,7 +119,7 @@ class _Naming:
             if isinstance(s, Let) and s.value.terms in wanted:  # it has a name
                 wanted.discard(s.value.terms)
                 late |= wanted.intersection(block.first.get(n, ()))
-                out.append(with_indices(s, self._changed))
+                out.append(_with_indices(s, self._changed))
                 self.names[s.value.terms] = sym(s.name) - s.value.const
                 continue
             for found in _sums_inside(s) if late else block.first.get(n, ()):
@@ -126,7 +127,7 @@ class _Naming:
                     wanted.discard(found)
                     late.discard(found)
                     out.append(self._definition(found))
-            changed = with_indices(s, self._changed) if n in block.concerned else s
+            changed = _with_indices(s, self._changed) if n in block.concerned else s
             out.append(with_regions(changed, self._named) if isinstance(s, NESTING) else changed)
         self.names = outer
         return tuple(out)
@@ -167,9 +168,23 @@ class _Naming:
         return total
 
 
+def _indices(s: Statement) -> Sequence[Index]:
+    """The indices of a statement that may have names: of a row, its coordinates."""
+    at = row_coordinates(s.buffer, s.offset) if isinstance(s, RowPointer) else None
+    return indices(s) if at is None else [x for x in at if x is not None]
+
+
+def _with_indices(s: Statement, change: Callable[[Index], Index]) -> Statement:
+    """A statement with those indices changed."""
+    if not isinstance(s, RowPointer) or (at := row_coordinates(s.buffer, s.offset)) is None:
+        return with_indices(s, change)
+    changed = tuple([None if x is None else change(x) for x in at])
+    return s if all(map(is_, changed, at)) else replace(s, offset=row_offset(s.buffer, changed))
+
+
 def _sums_inside(s: Statement) -> Iterator[Terms]:
     """The sums of a statement and of those inside of it, parts before what they are parts of."""
-    for x in dict.fromkeys(x for one in walk((s,)) for x in indices(one)):
+    for x in dict.fromkeys(x for one in walk((s,)) for x in _indices(one)):
         yield from _sums(x)
 
 

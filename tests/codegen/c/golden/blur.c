@@ -4,6 +4,8 @@
 #define TILESMITH_SUPPORT
 #include "blur.h"
 
+#define BLUR_X_0(y) (blur_x_0 + (blur_x_stride_0 * ((y) & 3) - blur_y_0_min0))
+
 int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   const int query = (input_0 && !input_0->data) || (blur_y_0 && !blur_y_0->data);
   if (!ts_is_image(input_0, 2, query) || !ts_is_image(blur_y_0, 2, 0)) return TILESMITH_E_ARGUMENT;
@@ -63,7 +65,7 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
       /* blur_x: computed at y.inner, stored at x.outer */
       for (int64_t y_2 = blur_x_y_done_0; y_2 <= y_1 + 2; y_2++) {
         const uint16_t *const input_1 = input_0_data + ((y_2 - input_0_min1) * input_0_stride1 - input_0_min0);
-        uint16_t *const blur_x_1 = blur_x_0 + (blur_x_stride_0 * (y_2 & 3) - blur_y_0_min0);
+        uint16_t *const blur_x_1 = BLUR_X_0(y_2);
         const int64_t x_first_0 = blur_y_0_min0;
         const int64_t x_last_0 = ts_last_vector(x_first_0, blur_y_x_hi_0 - 31, 32);
         const int64_t x_from_0 = x_first_0, x_to_0 = x_last_0 + 32;
@@ -78,9 +80,9 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
         }
       }
       for (int64_t y_3 = y_lo_0; y_3 <= y_1; y_3++) {
-        uint16_t *const blur_x_2 = blur_x_0 + (blur_x_stride_0 * (y_3 & 3) - blur_y_0_min0);
-        uint16_t *const blur_x_4 = blur_x_0 + (blur_x_stride_0 * ((y_3 + 1) & 3) - blur_y_0_min0);
-        uint16_t *const blur_x_6 = blur_x_0 + (blur_x_stride_0 * ((y_3 + 2) & 3) - blur_y_0_min0);
+        uint16_t *const blur_x_2 = BLUR_X_0(y_3);
+        uint16_t *const blur_x_4 = BLUR_X_0(y_3 + 1);
+        uint16_t *const blur_x_6 = BLUR_X_0(y_3 + 2);
         uint16_t *const blur_y_1 = blur_y_0_data + ((y_3 - blur_y_0_min1) * blur_y_0_stride1 - blur_y_0_min0);
         const int64_t x_first_1 = blur_y_0_min0;
         const int64_t x_last_1 = ts_last_vector(x_first_1, blur_y_x_hi_0 - 31, 32);

@@ -4,6 +4,8 @@
 #define TILESMITH_SUPPORT
 #include "equalise.h"
 
+#define INPUT_0(y) (input_0_data + (((y) - input_0_min1) * input_0_stride1 - input_0_min0))
+
 int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_buffer *output_0,
   tilesmith_buffer *output_1) {
   (void)gain_0;
@@ -66,7 +68,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
 
   /* update 0 of histogram: ry, rx */
   for (int64_t ry_0 = 0; ry_0 <= input_0_extent1 - 1; ry_0++) {
-    const uint8_t *const input_1 = input_0_data + ((ry_0 - input_0_min1) * input_0_stride1 - input_0_min0);
+    const uint8_t *const input_1 = INPUT_0(ry_0);
     for (int64_t rx_0 = 0; rx_0 <= input_0_extent0 - 1; rx_0++) {
       const _Bool t_0 = input_1[rx_0] > 0;
       if (t_0) {
@@ -83,7 +85,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
 
   /* output: y.inner, x.inner */
   for (int64_t y_0 = output_0_min1; y_0 <= output_y_hi_0; y_0++) {
-    const uint8_t *const input_4 = input_0_data + ((y_0 - input_0_min1) * input_0_stride1 - input_0_min0);
+    const uint8_t *const input_4 = INPUT_0(y_0);
     float *const output_2 = output_0_data + ((y_0 - output_0_min1) * output_0_stride1 - output_0_min0);
     uint8_t *const output_3 = output_1_data + ((y_0 - output_1_min1) * output_1_stride1 - output_1_min0);
     for (int64_t x_0 = output_0_min0; x_0 <= output_x_hi_0; x_0++) {

@@ -15,6 +15,7 @@ from tilesmith.scheduler.codegen.c.prelude import (
     entry_name,
     helpers_used,
 )
+from tilesmith.scheduler.codegen.c.row_macros import row_macros
 from tilesmith.scheduler.codegen.c.statements import Statements
 from tilesmith.scheduler.codegen.c.types import Symbols, element, words
 from tilesmith.scheduler.codegen.c.wide_integers import for_architecture
@@ -79,11 +80,17 @@ class _Emitter:
         definitions = Counter([s.result.name for s in statements if isinstance(s, Define)])
         # a name that several blocks define is used in all of them
         self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
+        self.statements.row_macros = row_macros(self.symbols, statements)
         bound_lines = self.opened.bound_lines()
         self.statements.names = known_names(p)
-        body_lines = self.statements.block(p.body, 1)
+        printer = self.statements
+        body = printer.block(p.body, 1)
+        functions, body_lines = printer.repeated.resolved(body, printer.names | printer.past, printer.row_macros)
         main = [*self.opened.opening(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
-        lines, named = used_lines([*self.statements.outlined, *main, *self._argv_lines()])
+        macros = [macro.definition for macro in printer.row_macros.values()]
+        lines, named = used_lines(
+            [*macros, *([""] if macros else []), *printer.outlined, *functions, *main, *self._argv_lines()]
+        )
         opening = self._opening()
         self.mentioned = named | words("\n".join(opening))
         return self._finished("\n".join([*opening, *(part for line in lines for part in wrapped(line))]))

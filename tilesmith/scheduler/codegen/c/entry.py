@@ -124,7 +124,8 @@ def known_names(program: Program) -> dict[str, str]:
 def used_lines(lines: list[str]) -> tuple[list[str], set[str]]:
     """The lines but for definitions of facts of images, and of the ends of what vectors cover, that nothing follows
     up; and the words of those that stay."""
-    matched = ((line, _FACT.match(line) or _COVERED.match(line)) for line in lines)
+    definitions = [line for line in lines if line.lstrip().startswith("const ")]
+    matched = ((line, _FACT.match(line) or _COVERED.match(line)) for line in definitions)
     optional = {line: m.groups() for line, m in matched if m is not None}
     named = words("\n".join([line for line in lines if line not in optional]))
     followed = {line for line, defined in optional.items() if not named.isdisjoint(defined)}

@@ -99,8 +99,9 @@ def wrapped(line: str) -> list[str]:
     if len(line) <= WIDTH:
         return [line]
     lines, pad = [], " " * (len(line) - len(line.lstrip()) + 4)
+    going_on = " \\" if line.startswith("#define") else ""
     while len(line) > WIDTH + (len(line) - len(line.lstrip())) // 2 and (at := _break(line, len(pad))) is not None:
-        lines.append(line[:at].rstrip())
+        lines.append(line[:at].rstrip() + going_on)
         line = pad + line[at:].lstrip()
     return [*lines, line]
 

@@ -1,22 +1,55 @@
-"""Blocks that are functions of their own in C: the structs with what they read."""
+"""Blocks that are functions of their own in C: the parameters, or the structs, with what they read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from tilesmith.scheduler.codegen.c.row_macros import RowMacros
+from tilesmith.scheduler.codegen.c.types import words
+from tilesmith.scheduler.ir.loop.program import Body
+from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
 
 WORTH_A_CALL = 80
 """Statements of the ends of a row from which on calls, which move each window four times, take little of the time that
 the row does: with half as many, and ten windows, they took 3 % of rows of 100 vectors."""
 
-_WORD = re.compile(r"\w+")
+
+def names_inside(body: Body) -> Iterator[str]:
+    """The names that a block defines, those inside of its statements too."""
+    return (name for s in walk(body) for name in (*defined(s), *defined_inside(s)))
 
 
-def captured(lines: Iterable[str], outside: Mapping[str, str], but: Iterable[str]) -> dict[str, str]:
-    """The names from outside that lines mention, all `but` some, with their types in C, those of a type together."""
-    words = set(_WORD.findall("\n".join(lines))) - set(but)
-    found = {name: t for name, t in outside.items() if name in words}
+def mentioned(lines: Iterable[str], macros: RowMacros) -> set[str]:
+    """The words of lines, and those of the macros there."""
+    found = words("\n".join(lines))
+    return found.union(*[macro.names for macro in macros.values() if macro.name in found])
+
+
+def captured(read: Collection[str], outside: Mapping[str, str]) -> dict[str, str]:
+    """The names from outside that are read, with their types in C, those of a type together."""
+    found = {name: t for name, t in outside.items() if name in read}
     return {name: t for t in dict.fromkeys(found.values()) for name in found if found[name] == t}
+
+
+def parameters(given: Mapping[str, str]) -> str:
+    """The parameters of a function that is given names of some types."""
+    return ", ".join(f"{t}{name}" if t.endswith("*") else f"{t} {name}" for name, t in given.items()) or "void"
+
+
+def normal_form(lines: Iterable[str], names: Collection[str], macros: RowMacros) -> tuple[str, list[str]]:
+    """The text of lines with numbers for `names`, in the order of their first appearance, and these: lines that differ
+    in names alone have the same text. What macros stand for is part of it."""
+    rows = {macro.name: macro.arguments_and_row for macro in macros.values()}
+    parts = _NAME.split("\n".join(lines))
+    for macro in [word for word in dict.fromkeys(parts[1::2]) if word in rows]:
+        parts += ["\n", *_NAME.split(rows[macro])]
+    own = [word for word in dict.fromkeys(parts[1::2]) if word in names or word in rows]
+    numbers = {word: f"${n}" for n, word in enumerate(own)}
+    return "".join([numbers.get(part, part) for part in parts]), own
+
+
+_NAME = re.compile(r"([A-Za-z_]\w*)")
 
 
 def struct(name: str, fields: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
@@ -34,3 +67,14 @@ def renamed(lines: list[str], names: Iterable[str], by: str) -> list[str]:
     joined = "|".join(names)
     found = re.compile(rf"\b({joined})\b")
     return [found.sub(rf"{by}\1", line) for line in lines] if joined else lines
+
+
+def seldom(name: str, given: Mapping[str, str], body: Sequence[str]) -> list[str]:
+    """A function that is seldom called, with parameters."""
+    return [f"SELDOM void {name}({parameters(given)}) {{", *body, "}", ""]
+
+
+def part(name: str, given: Mapping[str, str], body: list[str]) -> list[str]:
+    """A function for a part of every row, which reads a struct."""
+    head = f"SMALL void {name}(const struct {name} *own) {{"
+    return [*struct(name, given), head, *renamed(body, given, "own->"), "}", ""]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, zip_longest
-from typing import TypeAlias, assert_never
+from itertools import zip_longest
+from typing import assert_never
 
 from tilesmith.scheduler.codegen.c.addresses import lane_index, offset
 from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled, strides
@@ -12,10 +12,23 @@ from tilesmith.scheduler.codegen.c.lane_gathers import place
 from tilesmith.scheduler.codegen.c.nesting import Nesting
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.operations import expression
-from tilesmith.scheduler.codegen.c.outlining import WORTH_A_CALL, captured, renamed, struct
+from tilesmith.scheduler.codegen.c.outlining import (
+    WORTH_A_CALL,
+    captured,
+    mentioned,
+    names_inside,
+    normal_form,
+    part,
+    renamed,
+    seldom,
+    struct,
+)
+from tilesmith.scheduler.codegen.c.repeated_loops import RepeatedLoops, is_over_rows
+from tilesmith.scheduler.codegen.c.row_distances import Products, apart, products
+from tilesmith.scheduler.codegen.c.row_macros import RowMacros
 from tilesmith.scheduler.codegen.c.types import Symbols, element
 from tilesmith.scheduler.errors import InternalError
-from tilesmith.scheduler.ir.index import Index, Terms, const, divide
+from tilesmith.scheduler.ir.index import const, divide
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
@@ -62,21 +75,27 @@ class Statements:
         self.operands = operands
         self.blocks = 0
         self.rows = 0  # that have numbers of their own
-        self.rows_known: list[tuple[_Products, RowPointer]] = []  # in scope
+        self.row_macros: RowMacros = {}
+        self.rows_known: list[tuple[Products, RowPointer]] = []  # in scope
         self.depth = 0  # of the block that is printed
         self.names: dict[str, str] = {}  # in scope, with their types
+        self.past: dict[str, str] = {}  # that were, with their types
         self.outlined: list[str] = []  # lines of functions of their own
         self.functions = 0  # that there are
+        self.inside = 0  # how many of them around what is printed
+        self.repeated = RepeatedLoops()
+        self.in_structs: set[str] = set()  # registers that are, by then
+        self.made: dict[object, tuple[str, list[int]]] = {}  # functions, with which names of their texts they have
         self._scratch: dict[str, str] = {}
 
     def block(self, statements: Body, indent: int) -> list[str]:
         """The lines of a block."""
         self.depth += indent
-        outer = len(self.rows_known)
-        names = dict(self.names)
+        outer, rows = len(self.names), len(self.rows_known)
         windows = {n: self._windows(s, statements) for n, s in enumerate(statements) if isinstance(s, PeeledLoop)}
         numbered: dict[int, Mapping[str, str]] = {}
         in_structs = {name for found in windows.values() for name in found}
+        self.in_structs |= in_structs
         nesting, lines = Nesting(self.single, self.depth), []
         for n, s in enumerate(statements):
             match s:
@@ -106,9 +125,11 @@ class Statements:
                 case _:
                     lines += nesting.flush() + self._lines(s, indent)
             self.names.update(self._declared(s))
-        self.names = names
+        del self.rows_known[rows:]
+        while len(self.names) > outer:
+            name, c_type = self.names.popitem()
+            self.past[name] = c_type
         self.depth -= indent
-        del self.rows_known[outer:]
         pad = "    " * indent
         lines += nesting.flush()
         for number, found in numbered.items():
@@ -151,7 +172,7 @@ class Statements:
             case PeelVectors():
                 return peeled(self.symbols, s)
             case Loop():
-                return self._loop(s, indent)
+                return self._loop(s)
             case If():
                 conditions = [f"{text(x)} >= 0" for x in s.nonnegative]
                 if s.condition is not None:
@@ -185,13 +206,17 @@ class Statements:
         return self.block(body, 1)
 
     def _row(self, s: RowPointer) -> str:
-        """A pointer to a row, from that of a row nearby if there is one."""
-        own = _products(s.offset)
-        near = [row for products, row in reversed(self.rows_known) if row.buffer is s.buffer and products == own]
+        """A pointer to a row: from that of a row nearby if there is one, as compilers address both by one register
+        then, which is up to 5 % of a pipeline's time; or by its coordinates."""
+        own = products(s.offset)
+        near = [row for theirs, row in reversed(self.rows_known) if row.buffer is s.buffer and theirs == own]
         ways = ((row.result, apart(s.offset, row.offset)) for row in near)
-        found = next(((row, by) for row, by in ways if by is not None), (s.buffer.pointer, s.offset))
+        found = next((place(row, self.symbols.bare(by)) for row, by in ways if by is not None), None)
         self.rows_known.append((own, s))
-        return place(found[0], self.symbols.bare(found[1]))
+        macro = self.row_macros.get(s.buffer.pointer)
+        if found is None and macro is not None:
+            found = macro.call(self.symbols, s, self.names)
+        return found or place(s.buffer.pointer, self.symbols.bare(s.offset))
 
     def _pointer(self, b: Buffer) -> str:
         """The type of pointers into a buffer."""
@@ -286,9 +311,16 @@ class Statements:
 
     # loops ------------------------------------------------------------
 
-    def _loop(self, s: Loop, indent: int) -> list[str]:
+    def _loop(self, s: Loop) -> list[str]:
+        head = ["", f"/* {s.comment} */"] if s.comment else []
+        lines = self._loop_lines(s)
+        if self.inside or self.operands.kept or not is_over_rows(s, self.in_structs):
+            return [*head, *lines]
+        return [*head, self.repeated.add(s, lines)]
+
+    def _loop_lines(self, s: Loop) -> list[str]:
         bare = self.symbols.bare
-        lines = ["", f"/* {s.comment} */"] if s.comment else []
+        lines: list[str] = []
         if s.parallel:
             lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
@@ -317,8 +349,8 @@ class Statements:
         bare, n = self.symbols.bare, self.functions
         self.functions += 1
         kind = "SMALL" if sum(1 for _ in walk(s.body)) >= WORTH_A_CALL else "INLINE"
-        body, given = self._function(s.body, 2, {s.var: "int64_t"}, windows)
-        body = renamed(body, windows, f"w{n}.")
+        body, given = self._function(s.body, 2, {s.var: "int64_t"}, windows, by_struct=True)
+        body = renamed(renamed(body, given, "own->"), windows, f"w{n}.")
         kept = [f"struct windows{n} w;"] if windows else []
         self.outlined += struct(f"windows{n}", windows) if windows else []
         self.outlined += struct(f"row_ends{n}", given, kept)
@@ -347,28 +379,38 @@ class Statements:
         ]
 
     def _apart(self, s: Apart) -> list[str]:
-        """A block that is a function; what it reads is in a struct."""
+        """A block that is a function of what it reads: one that another block is, too, if it differs in names alone. A
+        part is called for every row: it reads a struct, as so many arguments would cost 8 % of a pipeline's time."""
         if any(isinstance(x, Scratch | Allocate | Free | CopyOut | OverflowGuard) for x in walk(s.body)):
             return ["{", *self._inner(s.body), "}"]  # it is about the call
-        n = self.functions
-        self.functions += 1
-        body, given = self._function(s.body, 1, {}, ())
-        name, kind = (f"seldom{n}", "SELDOM") if s.seldom else (f"part{n}", "SMALL")
-        self.outlined += [*struct(name, given), f"{kind} void {name}(const struct {name} *own) {{", *body, "}", ""]
-        return [f"{name}(&(struct {name}){{{', '.join(given)}}});"]
+        body, given = self._function(s.body, 1, {}, (), by_struct=not s.seldom)
+        text, names = normal_form(body, {*names_inside(s.body), *given}, self.row_macros)
+        key = s.seldom, text, tuple(map(given.get, names))
+        if key not in self.made:
+            name = f"{'seldom' if s.seldom else 'part'}{self.functions}"
+            self.functions += 1
+            self.outlined += seldom(name, given, body) if s.seldom else part(name, given, body)
+            self.made[key] = name, [names.index(x) for x in given]
+        name, order = self.made[key]
+        arguments = ", ".join(names[n] for n in order)
+        return [f"{name}({arguments});" if s.seldom else f"{name}(&(struct {name}){{{arguments}}});"]
 
     def _function(
-        self, body: Body, indent: int, more: Mapping[str, str], but: Iterable[str]
+        self, body: Body, indent: int, more: Mapping[str, str], but: Iterable[str], by_struct: bool
     ) -> tuple[list[str], dict[str, str]]:
-        """The lines of a block that is a function of its own, which declares `more`, and the names that it reads by
-        `own`, all `but` some, with their types."""
+        """The lines of a block that is a function of its own, which declares `more`, and the names that it reads from
+        outside, all `but` some, with their types. Macros do not know what it has in a struct."""
+        macros, self.row_macros = self.row_macros, {} if by_struct else self.row_macros
         outside, kept, self.operands.kept = self.names, self.operands.kept, {}
         depth, self.depth = self.depth, 0
+        self.inside += 1
         self.names = {**outside, **more}
         lines = self.block(body, indent)
         self.names, self.depth, self.operands.kept = outside, depth, kept
-        given = captured(lines, outside, but)
-        return renamed(lines, given, "own->"), given
+        self.inside -= 1
+        given = captured(mentioned(lines, self.row_macros).difference(but), outside)
+        self.row_macros = macros
+        return lines, given
 
     def _windows(self, s: PeeledLoop, block: Body) -> dict[str, str]:
         """The registers of a block that the body of one of its loops changes, with their types: all begin as 0."""
@@ -437,30 +479,6 @@ class Statements:
             f"                   from, extent, {n}, {size});",
             "}",
         ]
-
-
-_Products: TypeAlias = frozenset[tuple[frozenset[Terms], int]]
-
-
-def _products(x: Index) -> _Products:
-    """The products in a place, but for constants in them: places that `apart` tells apart have the same."""
-    return frozenset([(frozenset([arg.terms for arg in a.args]), c) for a, c in x.terms if a.kind == "mul"])
-
-
-def apart(a: Index, b: Index) -> Index | None:
-    """How far a place is from another, where that is a multiple of one symbol, or a number."""
-    total = a - b
-    products = [(x, c) for x, c in total.terms if x.kind == "mul"]
-    for (one, times), (other, back) in combinations(products, 2):
-        for shared in one.args if times == -back else ():
-            if shared in other.args:
-                x, y = (p.args[p.args[0] == shared] for p in (one, other))
-                if x.terms != y.terms:
-                    return None
-                rest = Index(total.const, tuple([t for t in total.terms if t[0] not in (one, other)]))
-                total = rest + shared.scaled(times * (x.const - y.const))
-                break
-    return total if len(total.terms) <= 1 and all(x.kind == "sym" for x, _ in total.terms) else None
 
 
 def _exponentials(body: Body) -> Iterator[Value]:
