@@ -21,6 +21,7 @@ from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written_out
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
+from tilesmith.scheduler.lowering.row_room import begins_rows
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
 
@@ -107,7 +108,8 @@ class _Rows:
         )
         box = tuple(x.ends for x in s.box)
         for part in left_to_values(b, sources, stage, s.updates, box):
-            run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True))))
+            roomy = s.vector is not None and begins_rows(s.buffers, s.vector, part)
+            run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True)), roomy=roomy))
         whole = zip(stage.dims, self.boxes[stage.name], strict=True)
         expected = {d: self.estimates.range(ends) for d, ends in whole}
         run_updates(b, sources, stage, s.buffers, s.updates, box, expected, estimate)

@@ -80,7 +80,9 @@ class Buffer:
     `i_d % ring` instead of `i_d - origin[d]`. `extent` counts its elements per dim; `unit` is the dim with
     stride 1. Where that is expected to have `channels` elements and no more, the elements of `pixels`, the dim that
     follows in memory, are expected to lie side by side; 0 expects nothing. `where` says who owns the memory: the
-    caller, the call (one allocation for the whole image), or a thread (scratch).
+    caller, the call (one allocation for the whole image), or a thread (scratch). Rows, along
+    `unit`, have `room` elements more at both ends, which are no points of the stage: they may be read and written, and
+    have any value.
     """
 
     stage: str
@@ -96,6 +98,7 @@ class Buffer:
     extent: list[Index] = field(default_factory=list)
     channels: int = 0
     pixels: int = -1
+    room: int = 0
 
 
 Operand: TypeAlias = Value | Index | Lane
