@@ -30,7 +30,9 @@ def with_rows(unit: LoweringUnit) -> LoweringUnit:
     """*Before*: computations of boxes and rows in the loops of groups. *After*: every one is expanded."""
     b = unit.builder()
     stages = {s.name: s for s in unit.pipeline.stages}
-    rows = _Rows(b, stages, unit.params(), unit.boxes, unit.estimates(b), halves(unit.pipeline))
+    estimates = unit.estimates(b)
+    estimates.add(unit.program.body)
+    rows = _Rows(b, stages, unit.params(), unit.boxes, estimates, halves(unit.pipeline))
     rows.block(unit.program.body)
     return replace(unit, program=replace(unit.program, body=tuple(b.scopes[0].statements)))
 
