@@ -53,7 +53,6 @@ MIDDLES = {
     "every point twice": "s1(x // 2, y) * 3 + s1((x + 1) // 2, y)",
     "its neighbours as well": "s1(x // 2 - 1, y) + s1(x // 2 + 1, y)",
     "four times": "s1(x // 4, y) + s1((x + 2) // 4, y)",
-    "from the other end": "s1(-x, y) + s1(3 - x, y)",
     "what the point is": "s1(x, y) * x + y",
     "a divisor": "s1(x, y) // s1(x + 1, y)",
     "a place that data say": "s1(clamp(s1(x, y), -3, 3), y)",
@@ -70,6 +69,7 @@ def test_rows_that_read_memory_of_our_own_are_vectors(value: str) -> None:
 POINTS = {
     "further apart than there is room for": "s1(3 * x, y)",
     "a place that data move": "s1(x + clamp(s1(x, y), -3, 3), y)",
+    "from the other end": "s1(-x, y) + s1(3 - x, y)",
     "of a column": "s1(y, x)",
     "where the point itself is not a line": "s1(clamp(x * x, -9, 9), y)",
     "of an image": "s1(x, y) + f(x, y)",
@@ -97,6 +97,12 @@ def test_rows_of_tiles_have_room_of_their_own(width: int, compute: str, store: s
     p = chain("s0(x, y) * 3", "s1(x - 1, y) + s1(2 * x, y)", "s2(x // 2, y) + s2(x, y - 1)", "s3(x, y) + s3(x + 1, y)")
     tiles = group("x.inner y.inner x.outer", in_rows(p, compute, store), tiles=(Tile("x", width),), parallel="x.outer")
     assert by_points(assert_lowered_right(p, [tiles], *REGIONS, sizes=SIZE)) == {"s1", "out"}
+
+
+def test_a_stage_without_dims_has_no_rows() -> None:
+    s1 = {"name": "s1", "dims": [], "value": "f(3, 4)"}
+    p = loaded(s1, {"name": "out", "dims": ["x", "y"], "value": "s1() + f(x, y)"}, type="int32")
+    assert_lowered_right(p, [group("x.inner y.inner", [Placement("s1", "inline", "inline")])], *REGIONS, sizes=SIZE)
 
 
 def whole_image(parallel: str | None) -> tuple[Pipeline, list[Group]]:
@@ -142,8 +148,11 @@ def test_a_point_that_is_updated_is_updated_once() -> None:
 
 
 def test_rows_begin_as_far_into_a_line_as_without() -> None:
+    """Margins are where vectors start at multiples of something, and nowhere else."""
     for type_ in ("uint8", "int16", "float64"):
-        p = chain("s0(x, y)", "s1(x, y) + s1(x + 1, y)", type_=type_)
+        p = chain("s0(x, y)", "s1(x, y) + s1(x + 1, y)", "s2(x // 2, y)", "s3(x, y)", "s4(x + 1, y)", type_=type_)
         program = program_of(p, [rows_of(p)])
-        (room,) = {s.buffer.room * s.buffer.type.bytes for s in walk(program.body) if isinstance(s, Stores)} - {0}
-        assert room % program.line_bytes == 0
+        margins = {
+            s.buffer.stage: s.buffer.margin * s.buffer.type.bytes for s in walk(program.body) if isinstance(s, Stores)
+        }
+        assert margins == {"s1": 0, "s2": program.line_bytes, "s3": program.line_bytes, "s4": 0, "out": 0}

@@ -39,7 +39,7 @@ from tilesmith.scheduler.lowering.open_group import OpenGroup
 from tilesmith.scheduler.lowering.reductions import has_long_reduction
 from tilesmith.scheduler.lowering.rotating_windows import grid_start
 from tilesmith.scheduler.lowering.row_loops import joined_row, unrolled_dims
-from tilesmith.scheduler.lowering.row_room import give_room, widest
+from tilesmith.scheduler.lowering.row_room import give_room, widest, with_room
 
 Boxes = dict[str, Box]
 SHARED_POINTS = 8
@@ -51,9 +51,10 @@ SIDE_BY_SIDE = 8
 @dataclass(slots=True)
 class GroupLowering(OpenGroup):
     """Lowers one group; `buffers` gets an entry for every member. `scratch` is the memory of a thread, `estimate` gives
-    an index at the estimates."""
+    an index at the estimates. Vectors that compute or read the stages `aligned` start at multiples of something."""
 
     estimate: Callable[[Index], int]
+    aligned: frozenset[str]
     scratch: list[Extents] = field(default_factory=list)
     _depends: dict[str, set[str]] = field(default_factory=dict)
     _values: dict[str, Index] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class GroupLowering(OpenGroup):
                 buffer = Buffer(stage.name, component, type_, stage.dims, self.plan.unit(stage), "thread")
                 if stage.dims:
                     expect_channels(buffer, stage.storage, self.plan.expected(stage.name, stage.storage[0])[1])
-                    give_room(self.builder, buffer, p.vector, widest(self.plan.group))
+                    give_room(self.builder, buffer, p.vector, widest(self.plan.group), stage.name in self.aligned)
                 buffer.pointer = Pointer(self.builder.fresh(stage.name))
                 extents = []
                 for d in range(len(stage.dims)):
@@ -102,9 +103,10 @@ class GroupLowering(OpenGroup):
                     buffer.ring.append(ring)
                     size = const(ring) if ring is not None else self.plan.extent(stage, d, self.plan.index(p.store))
                     if self.plan.on_grid(stage, d):
-                        buffer.room = self.plan.room
-                        size = size + self.plan.lanes  # whole vectors reach beyond both ends
-                    size = size + (2 * buffer.room if d == buffer.unit else 0)
+                        buffer.margin = buffer.room = self.plan.room
+                        size = size + 2 * self.plan.room + self.plan.lanes  # whole vectors reach beyond both ends
+                    elif d == buffer.unit:
+                        size = with_room(buffer, size, p.vector)
                     extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
                     buffer.origin.append(const(0))
                     unit = d == buffer.unit
@@ -230,7 +232,7 @@ class GroupLowering(OpenGroup):
             buffer = self.buffers[stage.name, component]
             for d, (lo, _) in enumerate(box):
                 if buffer.ring[d] is None:
-                    buffer.origin[d] = lo - (buffer.room if d == buffer.unit else 0)
+                    buffer.origin[d] = lo - (buffer.margin if d == buffer.unit else 0)
                     if self.plan.on_grid(stage, d):
                         start = grid_start(lo - self.plan.room, self.anchor, self.plan.lanes)
                         buffer.origin[d] = self._name(start, "start")

@@ -16,7 +16,7 @@ from tilesmith.scheduler.lowering.bounds import values_of
 from tilesmith.scheduler.lowering.group import GroupLowering
 from tilesmith.scheduler.lowering.group_plan import GroupPlan
 from tilesmith.scheduler.lowering.interleaved_channels import expect_channels
-from tilesmith.scheduler.lowering.row_room import give_room, widest
+from tilesmith.scheduler.lowering.row_room import aligned, give_room, widest, with_room
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
 
@@ -39,6 +39,8 @@ class _Loops:
         self.freed: set[str] = set()
         self.declared: list[tuple[str, Extents, bool]] = []
         self.lanes = max(map(widest, unit.plan.schedule.groups), default=1)
+        inlined = {p.stage for g in unit.plan.schedule.groups for p in g.placements if p.compute == INLINE}
+        self.aligned = aligned(unit.pipeline.stages, inlined)
 
     def run(self) -> LoweringUnit:
         groups = [g for g in self.unit.plan.schedule.groups if g.output in self.unit.boxes]
@@ -71,7 +73,8 @@ class _Loops:
 
         group = replace(group, stream=group.stream and self.unit.platform.streaming_stores)
         plan = GroupPlan(group, stage, members, boxes, expected)
-        for extents in GroupLowering(b, inlined, self.buffers, plan, buffers, self.estimates.value).run():
+        lowering = GroupLowering(b, inlined, self.buffers, plan, buffers, self.estimates.value, self.aligned)
+        for extents in lowering.run():
             self.declared.append((extents.buffer.stage, extents, True))
         if arguments and not direct:
             for argument, buffer in zip(arguments, buffers, strict=True):
@@ -89,13 +92,13 @@ class _Loops:
         buffer = Buffer(stage.name, component, stage.types[component], stage.dims, unit, "call")
         if box:
             expect_channels(buffer, stage.storage, self.estimates.range(box[unit])[1])
-        give_room(b, buffer, vector, self.lanes)
+        give_room(b, buffer, vector, self.lanes, stage.name in self.aligned)
         buffer.pointer = Pointer(b.fresh(stage.name))
         extents = []
         for n, (d, (lo, hi)) in enumerate(zip(stage.dims, box, strict=True)):
-            room = buffer.room if n == unit else 0
-            extents.append(b.let(maximum(hi - lo + 1, const(1)) + 2 * room, f"{stage.name}_{d}_size"))
-            buffer.origin.append(lo - room)
+            size = maximum(hi - lo + 1, const(1))
+            extents.append(b.let(with_room(buffer, size, vector) if n == unit else size, f"{stage.name}_{d}_size"))
+            buffer.origin.append(lo - buffer.margin if n == unit else lo)
             buffer.stride.append(const(1) if n == unit else sym(b.fresh(f"{stage.name}_stride")))
             buffer.ring.append(None)
         buffer.extent = list(extents)

@@ -1,5 +1,6 @@
-"""Room at the ends of rows: memory of our own has some elements more than the points of a stage, so that a row shorter
-than a vector is one vector, and vectors that start at multiples of something cover rows that do not.
+"""Room beyond rows: memory of our own goes on after its last row, and rows are no shorter than a vector, so that a row
+of fewer points is one vector; where vectors start at multiples of something, rows have margins for those that begin
+before them or end after them.
 
 Lanes beyond a row read what is there, and write what nobody reads. All operations are defined for all values, and an
 index that data says is in bounds whatever the data are: only how far places move along the row has to be known.
@@ -7,10 +8,11 @@ index that data says is in bounds whatever the data are: only how far places mov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
+from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box
-from tilesmith.scheduler.ir.index import Index, const, sym
+from tilesmith.scheduler.ir.index import Index, const, maximum, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.program import (
@@ -27,19 +29,39 @@ from tilesmith.scheduler.ir.loop.program import (
 )
 from tilesmith.scheduler.ir.loop.traversal import operands_of, walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Group, Vector
 from tilesmith.scheduler.lowering.index_vectorization import Axis
 
 VECTORS_OF_ROOM = 2
-"""Vectors that rows have room for at both ends: rows of every other point move two elements a lane."""
+"""Vectors that there is room for after the last row: rows of every other point move two elements a lane."""
 
 
-def give_room(b: Builder, buffer: Buffer, vector: Vector | None, lanes: int) -> None:
-    """Room in a new buffer of a stage that `vector` computes, where that is along its rows; vectors have `lanes` at
-    most. Rows begin as far into a line as they would without."""
+def aligned(stages: Iterable[Stage], inlined: Set[str]) -> frozenset[str]:
+    """The stages that read others at a part of their own rate along their rows, those inlined in them included, and
+    what they read: vectors start at multiples of something there."""
+    slow: dict[str, bool] = {}
+    reads: dict[str, set[str]] = {}
+    for s in stages:
+        spans = (span for a in accesses(s) for span in a.spans if span.known and span.var in s.storage[:1])
+        read = {a.producer for a in accesses(s)}
+        through = read.intersection(inlined)
+        slow[s.name] = any(span.rate.denominator > 1 for span in spans) or any(slow[name] for name in through)
+        reads[s.name] = read.union(*(reads[name] for name in through))
+    return frozenset(name for s, of in reads.items() if slow[s] for name in (s, *of))
+
+
+def give_room(b: Builder, buffer: Buffer, vector: Vector | None, lanes: int, margin: bool) -> None:
+    """Room after a new buffer of a stage that `vector` computes along its rows, where vectors have `lanes` at most, and
+    the `margin` that it is to have: a line, so that rows begin as far into one as they would without."""
     if vector is not None and buffer.dims[buffer.unit] == vector.dim and b.register_lanes(buffer.type) > 1:
-        line = max(b.line_bytes // buffer.type.bytes, 1)
-        buffer.room = -(-VECTORS_OF_ROOM * lanes // line) * line
+        buffer.room = VECTORS_OF_ROOM * lanes
+        buffer.margin = b.line_bytes // buffer.type.bytes if margin else 0
+
+
+def with_room(buffer: Buffer, size: Index, vector: Vector | None) -> Index:
+    """The elements of a row of so many points: no fewer than a vector."""
+    return size if not buffer.room or vector is None else maximum(size, const(vector.lanes)) + 2 * buffer.margin
 
 
 def widest(group: Group) -> int:
@@ -49,11 +71,11 @@ def widest(group: Group) -> int:
 
 
 def begins_rows(buffers: Iterable[Buffer], vector: Vector, box: Box) -> bool:
-    """Whether the rows of a box begin where rows of the buffers do, with room for a vector at both ends: before them
+    """Whether the rows of a box begin where rows of the buffers do, which are no shorter than a vector: before them
     there is nothing, and after them what is stored later, if anything."""
     for x in buffers:
         first, _ = box[x.unit]
-        if x.dims[x.unit] != vector.dim or x.room < vector.lanes or x.origin[x.unit] + x.room != first:
+        if x.dims[x.unit] != vector.dim or not x.room or x.origin[x.unit] + x.margin != first:
             return False
     return True
 
@@ -93,7 +115,7 @@ class _Reach:
                 self.rates[s.result] = rate or 0
                 return rate is not None
             case Store():
-                return s.within is None and self._stays(s.row, s.index)
+                return s.within is None and self.axis.align - 1 <= s.buffer.margin
             case Loop() | If() | Accumulator() | Assign() | Prefetch():
                 return True  # neither bounds nor conditions are made of where the vector is
             case _:
@@ -122,8 +144,12 @@ class _Reach:
         of_row, rate = self.rates.get(row, 0), self._rate(at)
         if rate is None:
             return False
-        reach = -(-abs(of_row + rate) * self.axis.lanes // self.axis.align)
-        return reach == 0 or reach <= self.b.buffers[row].room
+        rate, align = rate + of_row, self.axis.align
+        if rate == 0:
+            return True
+        buffer = self.b.buffers[row]
+        before, after = (-(-abs(rate) * points // align) for points in (align - 1, self.axis.lanes))
+        return rate > 0 and before <= buffer.margin and after <= buffer.room
 
     def _rate(self, at: Index) -> int | None:
         """Elements that a place moves by, with `q`; None where it does in another way."""

@@ -39,12 +39,12 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   const int64_t blur_y_0_stride1 = blur_y_0_image.stride[1];
 
   /* blur_y: y.outer, x.outer, y.inner, x.inner */
-  const int64_t blur_x_x_size_0 = ts_max(blur_y_x_hi_0 - blur_y_0_min0 + 1, 1) + 128;
+  const int64_t blur_x_x_size_0 = ts_max(blur_y_x_hi_0 - blur_y_0_min0 + 1, 32);
 
   /* buffers of every thread */
   int64_t scratch0_bytes = 0;
   const int64_t blur_x_stride_0 = ts_pitch(blur_x_x_size_0, sizeof(uint16_t));
-  const int64_t blur_x_0_at = ts_reserve(&scratch0_bytes, ts_times(blur_x_stride_0, 4), sizeof(uint16_t));
+  const int64_t blur_x_0_at = ts_reserve(&scratch0_bytes, ts_times(blur_x_stride_0, 4) + 64, sizeof(uint16_t));
   char *const scratch0 = ts_take(slots, ts_times(scratch0_bytes, THREADS));
   if (!scratch0) goto finish;
 
@@ -63,7 +63,7 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
       /* blur_x: computed at y.inner, stored at x.outer */
       for (int64_t y_2 = blur_x_y_done_0; y_2 <= y_1 + 2; y_2++) {
         const uint16_t *const input_1 = input_0_data + ((y_2 - input_0_min1) * input_0_stride1 - input_0_min0);
-        uint16_t *const blur_x_1 = blur_x_0 + (blur_x_stride_0 * (y_2 & 3) - blur_y_0_min0 + 64);
+        uint16_t *const blur_x_1 = blur_x_0 + (blur_x_stride_0 * (y_2 & 3) - blur_y_0_min0);
         const int64_t x_first_0 = blur_y_0_min0;
         const int64_t x_last_0 = ts_last_vector(x_first_0, blur_y_x_hi_0 - 31, 32);
         const int64_t x_from_0 = x_first_0, x_to_0 = x_last_0 + 32;
@@ -78,9 +78,9 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
         }
       }
       for (int64_t y_3 = y_lo_0; y_3 <= y_1; y_3++) {
-        uint16_t *const blur_x_2 = blur_x_0 + (blur_x_stride_0 * (y_3 & 3) - blur_y_0_min0 + 64);
-        uint16_t *const blur_x_4 = blur_x_0 + (blur_x_stride_0 * ((y_3 + 1) & 3) - blur_y_0_min0 + 64);
-        uint16_t *const blur_x_6 = blur_x_0 + (blur_x_stride_0 * ((y_3 + 2) & 3) - blur_y_0_min0 + 64);
+        uint16_t *const blur_x_2 = blur_x_0 + (blur_x_stride_0 * (y_3 & 3) - blur_y_0_min0);
+        uint16_t *const blur_x_4 = blur_x_0 + (blur_x_stride_0 * ((y_3 + 1) & 3) - blur_y_0_min0);
+        uint16_t *const blur_x_6 = blur_x_0 + (blur_x_stride_0 * ((y_3 + 2) & 3) - blur_y_0_min0);
         uint16_t *const blur_y_1 = blur_y_0_data + ((y_3 - blur_y_0_min1) * blur_y_0_stride1 - blur_y_0_min0);
         const int64_t x_first_1 = blur_y_0_min0;
         const int64_t x_last_1 = ts_last_vector(x_first_1, blur_y_x_hi_0 - 31, 32);

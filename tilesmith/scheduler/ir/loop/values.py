@@ -81,8 +81,8 @@ class Buffer:
     stride 1. Where that is expected to have `channels` elements and no more, the elements of `pixels`, the dim that
     follows in memory, are expected to lie side by side; 0 expects nothing. `where` says who owns the memory: the
     caller, the call (one allocation for the whole image), or a thread (scratch). Rows, along
-    `unit`, have `room` elements more at both ends, which are no points of the stage: they may be read and written, and
-    have any value.
+    `unit`, have `margin` elements more at both ends, and there are `room` more after the last row: no points of the
+    stage, which may have any value.
     """
 
     stage: str
@@ -98,6 +98,7 @@ class Buffer:
     extent: list[Index] = field(default_factory=list)
     channels: int = 0
     pixels: int = -1
+    margin: int = 0
     room: int = 0
 
 
