@@ -4,6 +4,7 @@ beyond them touch is room; and scalars are left where it is not."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.lowered import group, loaded
@@ -56,6 +57,8 @@ MIDDLES = {
     "what the point is": "s1(x, y) * x + y",
     "a divisor": "s1(x, y) // s1(x + 1, y)",
     "a place that data say": "s1(clamp(s1(x, y), -3, 3), y)",
+    "a row that data say": "s1(2 * x, clamp(s1(x, y), -2, 2))",
+    "a row that data of all lanes say": "s1(x, clamp(s1(x // 8, y), -2, 2))",
 }
 
 
@@ -70,6 +73,8 @@ POINTS = {
     "further apart than there is room for": "s1(3 * x, y)",
     "a place that data move": "s1(x + clamp(s1(x, y), -3, 3), y)",
     "from the other end": "s1(-x, y) + s1(3 - x, y)",
+    "further apart, of a row that data say": "s1(3 * x, clamp(s1(x, y), -2, 2))",
+    "at multiples of something, without a margin": "select(x % 2 == 0, s1(x, y), s1(x + 1, y) * 2)",
     "of a column": "s1(y, x)",
     "where the point itself is not a line": "s1(clamp(x * x, -9, 9), y)",
     "of an image": "s1(x, y) + f(x, y)",
@@ -97,6 +102,34 @@ def test_rows_of_tiles_have_room_of_their_own(width: int, compute: str, store: s
     p = chain("s0(x, y) * 3", "s1(x - 1, y) + s1(2 * x, y)", "s2(x // 2, y) + s2(x, y - 1)", "s3(x, y) + s3(x + 1, y)")
     tiles = group("x.inner y.inner x.outer", in_rows(p, compute, store), tiles=(Tile("x", width),), parallel="x.outer")
     assert by_points(assert_lowered_right(p, [tiles], *REGIONS, sizes=SIZE)) == {"s1", "out"}
+
+
+EVERY_OTHER = "select(x % 2 == 0, s1(x, y), s1(x + 1, y) * 2)"
+
+
+@pytest.mark.parametrize("readers", [("s2(x // 2, y)", "s3(x, y)"), ("s1(x // 2, y)", "s2(x, y) + s3(x, y)")])
+def test_vectors_at_multiples_need_margins_where_they_read_and_where_they_are_stored(readers: tuple[str, ...]) -> None:
+    """Readers at half the rate give a margin to the stage that they read, once the one, once the other."""
+    p = chain("s0(x, y) * 3 + 1", EVERY_OTHER, *readers)
+    assert "s2" in by_points(assert_lowered_right(p, [rows_of(p)], *REGIONS, sizes=SIZE))
+
+
+@pytest.mark.parametrize("at", [("x // 2", "x"), ("x", "x // 2")])
+def test_margins_are_seen_through_what_is_inlined(at: tuple[str, str]) -> None:
+    inlined, reader = at
+    p = chain(
+        "s0(x, y) * 3", f"s1({inlined}, y) * 5", f"s2({reader}, y) + s2({reader} + 3, y)", "s3(x, y) - s3(x + 1, y)"
+    )
+    s1, s2, s3 = in_rows(p)
+    rows = group("x.inner y.inner", [s1, replace(s2, compute="inline", store="inline", order=(), vector=None), s3])
+    assert by_points(assert_lowered_right(p, [rows], *REGIONS, sizes=SIZE)) == {"s1", "out"}
+
+
+def test_short_rows_of_a_ring_do_not_reach_into_each_other() -> None:
+    p = chain("s0(x, y) * 3", "s1(x, y) - s1(x + 1, y)", "s2(x, y) + s2(x, y + 1) * 5 + s2(x, y + 2) * 7")
+    for level in ("y.inner", "y.outer"):
+        rows = group("x.inner y.inner y.outer", in_rows(p, "y.inner", level), tiles=(Tile("y", None),))
+        assert by_points(assert_lowered_right(p, [rows], *REGIONS, sizes=SIZE)) == {"s1", "out"}
 
 
 def test_a_stage_without_dims_has_no_rows() -> None:

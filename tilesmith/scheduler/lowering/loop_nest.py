@@ -272,7 +272,7 @@ def _row(
         evaluator = Evaluator(b, sources, axis, own=nest.own, moved=moved)
         b.declare(counter)
         _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
-    if nest.roomy and not (evaluator.constraints or given or nest.once or past) and stays_in_room(b, axis, body):
+    if nest.roomy and not (evaluator.constraints or given) and stays_in_room(b, axis, body):
         start = b.let(divide(lo, align), f"{dim}_first")
         final = b.let(maximum(start, divide(hi - (lanes - align), align)), f"{dim}_last")
         until = minimum(divide(hi, align), start + (hi - lo))  # nothing where the row is empty

@@ -135,7 +135,8 @@ class _Reach:
                 self.located |= self._moves(op.at)
                 return True
             case ops.ToIndex():
-                return False
+                self.looked_up = True
+                return True
             case _:
                 return not any(isinstance(x, Pointer) for x in operands_of(op))
 
