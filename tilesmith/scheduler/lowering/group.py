@@ -95,7 +95,6 @@ class GroupLowering(OpenGroup):
                 buffer = Buffer(stage.name, component, type_, stage.dims, self.plan.unit(stage), "thread")
                 if stage.dims:
                     expect_channels(buffer, stage.storage, self.plan.expected(stage.name, stage.storage[0])[1])
-                    give_room(self.builder, buffer, p.vector, widest(self.plan.group), stage.name in self.aligned)
                 buffer.pointer = Pointer(self.builder.fresh(stage.name))
                 extents = []
                 for d in range(len(stage.dims)):
@@ -103,9 +102,9 @@ class GroupLowering(OpenGroup):
                     buffer.ring.append(ring)
                     size = const(ring) if ring is not None else self.plan.extent(stage, d, self.plan.index(p.store))
                     if self.plan.on_grid(stage, d):
-                        buffer.margin = buffer.room = self.plan.room
                         size = size + 2 * self.plan.room + self.plan.lanes  # whole vectors reach beyond both ends
                     elif d == buffer.unit:
+                        give_room(self.builder, buffer, p.vector, widest(self.plan.group), stage.name in self.aligned)
                         size = with_room(buffer, size, p.vector)
                     extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
                     buffer.origin.append(const(0))
