@@ -102,4 +102,4 @@ def _loop(s: Loop, env: dict[str, int], run: Executed) -> None:
 
 def _extents(memory: Extents, env: dict[str, int], run: Executed) -> None:
     along, *others = (x.value(env) for x in memory.extents)
-    run.elements[memory.buffer.stage] = (along - 2 * memory.buffer.margin, *others)
+    run.elements[memory.buffer.stage] = (along - memory.buffer.margin, *others)

@@ -1,6 +1,6 @@
 """Room beyond rows: memory of our own goes on after its last row, and rows are no shorter than a vector, so that a row
-of fewer points is one vector; where vectors start at multiples of something, rows have margins for those that begin
-before them or end after them.
+of fewer points is one vector; where vectors start at multiples of something, there are margins between rows, for those
+that begin before a row and for those that end after it.
 
 Lanes beyond a row read what is there, and write what nobody reads. All operations are defined for all values, and an
 index that data says is in bounds whatever the data are: only how far places move along the row has to be known.
@@ -61,7 +61,7 @@ def give_room(b: Builder, buffer: Buffer, vector: Vector | None, lanes: int, mar
 
 def with_room(buffer: Buffer, size: Index, vector: Vector | None) -> Index:
     """The elements of a row of so many points: no fewer than a vector."""
-    return size if not buffer.room or vector is None else maximum(size, const(vector.lanes)) + 2 * buffer.margin
+    return size if not buffer.room or vector is None else maximum(size, const(vector.lanes)) + buffer.margin
 
 
 def widest(group: Group) -> int:
@@ -115,7 +115,7 @@ class _Reach:
                 self.rates[s.result] = rate or 0
                 return rate is not None
             case Store():
-                return s.within is None and self.axis.align - 1 <= s.buffer.margin
+                return s.within is None and 2 * (self.axis.align - 1) <= s.buffer.margin  # of this row and the next
             case Loop() | If() | Accumulator() | Assign() | Prefetch():
                 return True  # neither bounds nor conditions are made of where the vector is
             case _:

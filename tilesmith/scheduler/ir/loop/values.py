@@ -81,8 +81,8 @@ class Buffer:
     stride 1. Where that is expected to have `channels` elements and no more, the elements of `pixels`, the dim that
     follows in memory, are expected to lie side by side; 0 expects nothing. `where` says who owns the memory: the
     caller, the call (one allocation for the whole image), or a thread (scratch). Rows, along
-    `unit`, have `margin` elements more at both ends, and there are `room` more after the last row: no points of the
-    stage, which may have any value.
+    `unit`, begin with `margin` elements, and there are `room` more after the last row: no points of the stage, which
+    may have any value.
     """
 
     stage: str
