@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from support.lowered import loaded, pipeline
 
-from tilesmith.scheduler.ir.index import const, divide, maximum, sym
-from tilesmith.scheduler.ir.loop.program import Let, Loop
+from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
+from tilesmith.scheduler.ir.loop.program import If, Let, Loop
 from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
 
 
@@ -27,6 +27,13 @@ def test_definitions_are_what_they_stand_for_also_inside_of_loops() -> None:
 def test_loops_with_known_ends_are_in_the_middle() -> None:
     found = Estimates({"n": 40}, {"y": (const(10), sym("n"))})
     assert found.value(sym("y")) == 25
+
+
+def test_loops_of_a_block_are_in_the_middle_as_well() -> None:
+    found, y = Estimates({"n": 40}), sym("y")
+    tile = If((y,), (Let("last", minimum(sym("n"), y + 15)),))
+    found.add((Loop("y", const(0), sym("n"), const(16), (tile,)),))
+    assert (found.value(y), found.value(sym("last"))) == (20, 35)
 
 
 def test_a_range_is_where_it_begins_and_how_much_it_is() -> None:

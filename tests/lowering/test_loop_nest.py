@@ -19,6 +19,7 @@ from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
+from tilesmith.scheduler.lowering.index_vectorization import NeedAlignment
 from tilesmith.scheduler.lowering.loop_nest import Nest, iterations, run, shares_loads, written_out
 from tilesmith.scheduler.lowering.memory import load, store
 
@@ -97,6 +98,30 @@ def test_every_point_is_visited_and_no_other(x0: int, x1: int, vector: Vector | 
 def test_where_no_point_may_be_visited_twice_none_is(x0: int, x1: int) -> None:
     found = visits(box(once=True), x0=x0, x1=x1, y0=1, y1=2)
     assert found.tolist() == expected(x0, x1, 1, 2).tolist()
+
+
+@pytest.mark.parametrize("align", [1, 2, 4])
+@pytest.mark.parametrize(("x0", "x1"), [*ENDS, (1, 0), (1, 8), (-1, 6), (-3, 5)])
+def test_rows_with_room_are_vectors_whatever_their_length(x0: int, x1: int, align: int) -> None:
+    """They begin at multiples, before the row or with it; nothing is stored where it is empty."""
+    b = builder()
+    memory = replace(buffer("out", INT32, ("x", "y")), margin=8, room=16)
+
+    def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        if evaluator.axis is not None and evaluator.axis.align < align:
+            raise NeedAlignment(align)
+        for env in envs:
+            store(b, memory, (Lane(env["x"].base + MARGIN, env["x"].pattern), env["y"]), literal(1, INT32))
+
+    for name in ("x0", "x1", "y0", "y1"):
+        b.declare(name)
+    run(b, Sources({}, {("out", 0): memory}, {}), replace(box(roomy=True), body=body))
+    result = np.zeros((HEIGHT, WIDTH), np.int32)
+    execute_body(b.scopes[0].statements, [(memory, result)], x0=x0, x1=x1, y0=1, y1=2)
+    begin = x0 // align * align
+    end = max(begin + 8, -(-(x1 + 1) // align) * align)
+    whole = expected(begin, end - 1, 1, 2) if x1 >= x0 else np.zeros_like(result)
+    assert result.tolist() == whole.tolist()
 
 
 def test_vectors_end_where_they_need_to_and_the_rest_depends_on_how_much_it_is() -> None:

@@ -8,7 +8,7 @@ from support.lowered_values import assert_lowered_right
 from support.machines import machine
 
 from tilesmith.scheduler.ir.loop.computations import Computation
-from tilesmith.scheduler.ir.loop.program import If, MutableIndex, Program
+from tilesmith.scheduler.ir.loop.program import If, MutableIndex, Program, Stores
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile
@@ -50,3 +50,11 @@ def test_dims_written_out_are_asked_for_where_any_extent_may_come(extent: int) -
     unrolled = group("c.inner x.inner", unroll=("c",))
     program = assert_lowered_right(p, [unrolled], ((-3, 21), (0, extent)), ((0, 3), (1, extent)))
     assert any(isinstance(s, If) for s in walk(program.body))
+
+
+@pytest.mark.parametrize(("width", "bodies"), [(64, 3), (1024, 2)])
+def test_edges_are_wide_or_narrow_by_what_is_expected_of_a_tile(width: int, bodies: int) -> None:
+    """Wide ones are vectors of their own, and shorter rows points. Of tiles that in the middle counts."""
+    p = loaded({"name": "out", "dims": ["x"], "value": "f(clamp(x - 40, 0, 2000)) + 1.0"}, extents=(width,))
+    _, after = stages(p, group("x.inner x.outer", tiles=(Tile("x", 64),)))
+    assert sum(isinstance(s, Stores) for s in walk(after.body)) == bodies

@@ -35,7 +35,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 @dataclass
 class Executed:
     """`stored` counts elements by stage (every lane of a vector), `elements` has the sizes of buffers: (stage,
-    elements per dim, fastest first)."""
+    elements per dim, fastest first, but for margins of rows)."""
 
     stored: Counter[str] = field(default_factory=Counter)
     elements: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -101,4 +101,5 @@ def _loop(s: Loop, env: dict[str, int], run: Executed) -> None:
 
 
 def _extents(memory: Extents, env: dict[str, int], run: Executed) -> None:
-    run.elements[memory.buffer.stage] = tuple(x.value(env) for x in memory.extents)
+    along, *others = (x.value(env) for x in memory.extents)
+    run.elements[memory.buffer.stage] = (along - memory.buffer.margin, *others)

@@ -27,7 +27,7 @@ from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, T
 from tilesmith.scheduler.search.constraints import document as constraints_document
 from tilesmith.scheduler.search.constraints.constraints import FREE, Fixed
 
-SCHEDULER_VERSION = "22"
+SCHEDULER_VERSION = "23"
 """Part of every key: raised when the same question gets another answer."""
 
 Clock = Callable[[], float]

@@ -8,25 +8,27 @@ from dataclasses import dataclass, field
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.program import Body, Let, Loop
+from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 @dataclass(slots=True)
 class Estimates:
-    """Indices as numbers: `symbols` have their estimates, what a Let defines has what that gives, loops with known
-    `ranges` are in the middle; the rest is 1."""
+    """Indices as numbers: `symbols` have their estimates, what a Let defines has what that gives, `loops` and those of
+    known `ranges` are in the middle; the rest is 1."""
 
     symbols: dict[str, int]
     ranges: Mapping[str, tuple[Index, Index]] = field(default_factory=dict)
     lets: dict[str, Index] = field(default_factory=dict)
+    loops: dict[str, tuple[Index, Index]] = field(default_factory=dict)
 
     def add(self, body: Body) -> None:
-        """Takes in the definitions of a block."""
-        for s in body:
+        """Takes in the definitions and the loops of a block."""
+        for s in walk(body):
             if isinstance(s, Let):
                 self.lets[s.name] = s.value
             elif isinstance(s, Loop):
-                self.add(s.body)
+                self.loops[s.var] = (s.lo, s.hi)
 
     def value(self, x: Index) -> int:
         """The number that `x` is."""
@@ -40,8 +42,9 @@ class Estimates:
     def _look(self, name: str) -> int:
         if name in self.symbols:
             return self.symbols[name]
-        if name in self.ranges:
-            return sum(map(self.value, self.ranges[name])) // 2
+        ends = self.ranges.get(name) or self.loops.get(name)
+        if ends is not None:
+            return sum(map(self.value, ends)) // 2
         if name not in self.lets:
             return 1
         found = self.symbols[name] = self.lets[name].value(self._look)

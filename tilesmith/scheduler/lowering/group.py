@@ -39,6 +39,7 @@ from tilesmith.scheduler.lowering.open_group import OpenGroup
 from tilesmith.scheduler.lowering.reductions import has_long_reduction
 from tilesmith.scheduler.lowering.rotating_windows import grid_start
 from tilesmith.scheduler.lowering.row_loops import joined_row, unrolled_dims
+from tilesmith.scheduler.lowering.row_room import give_room, widest, with_room
 
 Boxes = dict[str, Box]
 
@@ -46,9 +47,10 @@ Boxes = dict[str, Box]
 @dataclass(slots=True)
 class GroupLowering(OpenGroup):
     """Lowers one group; `buffers` gets an entry for every member. `scratch` is the memory of a thread, `estimate` gives
-    an index at the estimates."""
+    an index at the estimates. Vectors that compute or read the stages `aligned` start at multiples of something."""
 
     estimate: Callable[[Index], int]
+    aligned: frozenset[str]
     scratch: list[Extents] = field(default_factory=list)
     _depends: dict[str, set[str]] = field(default_factory=dict)
     _values: dict[str, Index] = field(default_factory=dict)
@@ -97,6 +99,9 @@ class GroupLowering(OpenGroup):
                     size = const(ring) if ring is not None else self.plan.extent(stage, d, self.plan.index(p.store))
                     if self.plan.on_grid(stage, d):
                         size = size + 2 * self.plan.room + self.plan.lanes  # whole vectors reach beyond both ends
+                    elif d == buffer.unit:
+                        give_room(self.builder, buffer, p.vector, widest(self.plan.group), stage.name in self.aligned)
+                        size = with_room(buffer, size, p.vector)
                     extents.append(self.builder.let(size, f"{stage.name}_{stage.dims[d]}_size"))
                     buffer.origin.append(const(0))
                     unit = d == buffer.unit
@@ -222,7 +227,7 @@ class GroupLowering(OpenGroup):
             buffer = self.buffers[stage.name, component]
             for d, (lo, _) in enumerate(box):
                 if buffer.ring[d] is None:
-                    buffer.origin[d] = lo
+                    buffer.origin[d] = lo - (buffer.margin if d == buffer.unit else 0)
                     if self.plan.on_grid(stage, d):
                         start = grid_start(lo - self.plan.room, self.anchor, self.plan.lanes)
                         buffer.origin[d] = self._name(start, "start")

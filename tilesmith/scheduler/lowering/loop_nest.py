@@ -23,6 +23,7 @@ from tilesmith.scheduler.lowering.index_vectorization import Axis, NeedAlignment
 from tilesmith.scheduler.lowering.memory import beyond, store, store_channels, store_past
 from tilesmith.scheduler.lowering.reductions import together
 from tilesmith.scheduler.lowering.residue_splitting import by_remainder
+from tilesmith.scheduler.lowering.row_room import stays_in_room
 
 MOST_OF_ROW = 8
 """Edges are wide that are expected to be one part in so many of a row."""
@@ -42,6 +43,7 @@ class Nest:
     `blocks` so many iterations are computed side by side. `name` is the stage's.
 
     `whole`, if it is a list, notes the lanes of rows that vectors cover where these fit: no scalars are emitted.
+    `roomy`: rows begin where those of memory do, and have room at both ends.
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     `estimate` gives an index at the estimates.
@@ -61,6 +63,7 @@ class Nest:
     half: Half | None = None
     estimate: Callable[[Index], int] = field(default=lambda _: 1)
     whole: list[int] | None = None
+    roomy: bool = False
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -255,7 +258,7 @@ def _row(
 ) -> None:
     """The vectorised loop: a middle of whole vectors, the last one moved back to end with the middle (where a point
     may be computed twice), and scalars at both edges (also for rows shorter than a vector). Wide edges, where clamps
-    are at work, are vectors too, which clamp lane by lane."""
+    are at work, are vectors too, which clamp lane by lane. Where vectors may reach beyond both ends they are all."""
     dim, lanes = vector.dim, vector.lanes
     lo, hi = nest.bounds[dim]
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
@@ -269,6 +272,12 @@ def _row(
         evaluator = Evaluator(b, sources, axis, own=nest.own, moved=moved)
         b.declare(counter)
         _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
+    if nest.roomy and not (evaluator.constraints or given) and stays_in_room(b, axis, body):
+        start = b.let(divide(lo, align), f"{dim}_first")
+        final = b.let(maximum(start, divide(hi - (lanes - align), align)), f"{dim}_last")
+        until = minimum(divide(hi, align), start + (hi - lo))  # nothing where the row is empty
+        b.emit(Loop(counter, start, until, const(lanes // align), tuple(body), seen=ClampedIndex(q, None, final)))
+        return
     start, end = lo, hi + 1
     for c in evaluator.constraints:
         moving = c.coefficient(q)

@@ -11,11 +11,12 @@ from tilesmith.scheduler.ir.index import const, maximum, sym
 from tilesmith.scheduler.ir.loop.program import Allocate, Argument, CopyOut, Extents, Free
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
-from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Vector
 from tilesmith.scheduler.lowering.bounds import values_of
 from tilesmith.scheduler.lowering.group import GroupLowering
 from tilesmith.scheduler.lowering.group_plan import GroupPlan
 from tilesmith.scheduler.lowering.interleaved_channels import expect_channels
+from tilesmith.scheduler.lowering.row_room import aligned, give_room, widest, with_room
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
 
@@ -37,6 +38,9 @@ class _Loops:
         self.buffers = {(a.name, 0): self.images[a.c_name] for a in program.arguments if not a.output}
         self.freed: set[str] = set()
         self.declared: list[tuple[str, Extents, bool]] = []
+        self.lanes = max(map(widest, unit.plan.schedule.groups), default=1)
+        inlined = {p.stage for g in unit.plan.schedule.groups for p in g.placements if p.compute == INLINE}
+        self.aligned = aligned(unit.pipeline.stages, inlined)
 
     def run(self) -> LoweringUnit:
         groups = [g for g in self.unit.plan.schedule.groups if g.output in self.unit.boxes]
@@ -56,7 +60,8 @@ class _Loops:
         if direct:
             buffers = tuple(arguments)
         else:
-            buffers = tuple(self._root_buffer(stage, n, boxes[stage.name]) for n in range(len(stage.types)))
+            components = range(len(stage.types))
+            buffers = tuple(self._root_buffer(stage, n, boxes[stage.name], group.vector) for n in components)
         for n, buffer in enumerate(buffers):
             self.buffers[stage.name, n] = buffer
         inside = {p.stage for p in group.placements}
@@ -68,7 +73,8 @@ class _Loops:
 
         group = replace(group, stream=group.stream and self.unit.platform.streaming_stores)
         plan = GroupPlan(group, stage, members, boxes, expected)
-        for extents in GroupLowering(b, inlined, self.buffers, plan, buffers, self.estimates.value).run():
+        lowering = GroupLowering(b, inlined, self.buffers, plan, buffers, self.estimates.value, self.aligned)
+        for extents in lowering.run():
             self.declared.append((extents.buffer.stage, extents, True))
         if arguments and not direct:
             for argument, buffer in zip(arguments, buffers, strict=True):
@@ -80,17 +86,19 @@ class _Loops:
     def _read_by_others(self, name: str) -> bool:
         return any(r.producer == name for s in self.unit.pipeline.stages if s.name != name for r in reads(s))
 
-    def _root_buffer(self, stage: Stage, component: int, box: Box) -> Buffer:
+    def _root_buffer(self, stage: Stage, component: int, box: Box, vector: Vector | None) -> Buffer:
         b = self.builder
         unit = stage.dims.index(stage.storage[0]) if stage.dims else 0
         buffer = Buffer(stage.name, component, stage.types[component], stage.dims, unit, "call")
         if box:
             expect_channels(buffer, stage.storage, self.estimates.range(box[unit])[1])
+        give_room(b, buffer, vector, self.lanes, stage.name in self.aligned)
         buffer.pointer = Pointer(b.fresh(stage.name))
         extents = []
         for n, (d, (lo, hi)) in enumerate(zip(stage.dims, box, strict=True)):
-            extents.append(b.let(maximum(hi - lo + 1, const(1)), f"{stage.name}_{d}_size"))
-            buffer.origin.append(lo)
+            size = maximum(hi - lo + 1, const(1))
+            extents.append(b.let(with_room(buffer, size, vector) if n == unit else size, f"{stage.name}_{d}_size"))
+            buffer.origin.append(lo - buffer.margin if n == unit else lo)
             buffer.stride.append(const(1) if n == unit else sym(b.fresh(f"{stage.name}_stride")))
             buffer.ring.append(None)
         buffer.extent = list(extents)

@@ -21,6 +21,7 @@ from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written_out
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
+from tilesmith.scheduler.lowering.row_room import begins_rows
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
 
@@ -29,7 +30,9 @@ def with_rows(unit: LoweringUnit) -> LoweringUnit:
     """*Before*: computations of boxes and rows in the loops of groups. *After*: every one is expanded."""
     b = unit.builder()
     stages = {s.name: s for s in unit.pipeline.stages}
-    rows = _Rows(b, stages, unit.params(), unit.boxes, unit.estimates(b), halves(unit.pipeline))
+    estimates = unit.estimates(b)
+    estimates.add(unit.program.body)
+    rows = _Rows(b, stages, unit.params(), unit.boxes, estimates, halves(unit.pipeline))
     rows.block(unit.program.body)
     return replace(unit, program=replace(unit.program, body=tuple(b.scopes[0].statements)))
 
@@ -107,7 +110,8 @@ class _Rows:
         )
         box = tuple(x.ends for x in s.box)
         for part in left_to_values(b, sources, stage, s.updates, box):
-            run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True))))
+            roomy = s.vector is not None and begins_rows(s.buffers, s.vector, part)
+            run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True)), roomy=roomy))
         whole = zip(stage.dims, self.boxes[stage.name], strict=True)
         expected = {d: self.estimates.range(ends) for d, ends in whole}
         run_updates(b, sources, stage, s.buffers, s.updates, box, expected, estimate)

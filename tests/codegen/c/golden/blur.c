@@ -41,12 +41,12 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   const int64_t blur_y_0_stride1 = blur_y_0_image.stride[1];
 
   /* blur_y: y.outer, x.outer, y.inner, x.inner */
-  const int64_t blur_x_x_size_0 = ts_max(blur_y_x_hi_0 - blur_y_0_min0 + 1, 1);
+  const int64_t blur_x_x_size_0 = ts_max(blur_y_x_hi_0 - blur_y_0_min0 + 1, 32);
 
   /* buffers of every thread */
   int64_t scratch0_bytes = 0;
   const int64_t blur_x_stride_0 = ts_pitch(blur_x_x_size_0, sizeof(uint16_t));
-  const int64_t blur_x_0_at = ts_reserve(&scratch0_bytes, ts_times(blur_x_stride_0, 4), sizeof(uint16_t));
+  const int64_t blur_x_0_at = ts_reserve(&scratch0_bytes, ts_times(blur_x_stride_0, 4) + 64, sizeof(uint16_t));
   char *const scratch0 = ts_take(slots, ts_times(scratch0_bytes, THREADS));
   if (!scratch0) goto finish;
 

@@ -63,4 +63,4 @@ def strides(symbols: Symbols, memory: Extents) -> tuple[list[str], str]:
             elements = f"ts_pitch({symbols.bare(memory.extents[n])}, {size})"
         else:
             elements = text(memory.extents[n])
-    return lines, elements
+    return lines, f"{elements} + {memory.buffer.room}" if memory.buffer.room else elements

@@ -17,7 +17,7 @@ from tilesmith.scheduler.codegen.opencl.outline import Host, HostIf, HostLoop, K
 from tilesmith.scheduler.codegen.opencl.passes import PASSES
 from tilesmith.scheduler.codegen.opencl.work_items import shared, stores
 from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.program import Body, If, Let, Loop, PeeledLoop, Program, Scratch
+from tilesmith.scheduler.ir.loop.program import Body, Extents, If, Let, Loop, PeeledLoop, Program, Scratch
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering import lower
 
@@ -81,7 +81,7 @@ class _Verifier:
                 case Let():
                     _define((s,), self.sizes)
                 case Scratch():
-                    self.scratch_bytes[s.name] = sum(self._bytes(m.extents, m.buffer.type.bits // 8) for m in s.buffers)
+                    self.scratch_bytes[s.name] = sum(map(self._bytes, s.buffers))
                 case HostLoop():
                     self.sizes[s.loop.var] = _value(s.loop.lo, self.sizes) or 0
                     yield from self.block(s.body)
@@ -92,11 +92,11 @@ class _Verifier:
                 case _:
                     pass
 
-    def _bytes(self, extents: tuple[Index, ...], element: int) -> int:
-        count = element
-        for extent in extents:
+    def _bytes(self, memory: Extents) -> int:
+        count = 1
+        for extent in memory.extents:
             count *= max(1, _value(extent, self.sizes) or 1)
-        return count
+        return (count + memory.buffer.room) * memory.buffer.type.bytes
 
     def _kernel(self, kernel: Kernel) -> Iterator[Misfit]:
         platform = self.platform

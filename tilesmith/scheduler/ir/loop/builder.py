@@ -65,6 +65,7 @@ class Builder:
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
         self.values: dict[str, Index] = {}  # of indices that have a name
+        self.buffers: dict[Pointer, Buffer] = {}  # that rows are of
         self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
         self._bases: dict[str, str] = {}  # of names, by hint
@@ -299,11 +300,12 @@ class Builder:
         """The pointer to the row of `buffer` at `offset` elements."""
         depth = max(self.depth_of(offset), self.depth_of(buffer.pointer))
         if offset.is_const and offset.const == 0:
+            self.buffers[buffer.pointer] = buffer
             return buffer.pointer
 
         def make() -> Pointer:
             result = Pointer(self.fresh(buffer.stage))
-            self.depths[result] = depth
+            self.depths[result], self.buffers[result] = depth, buffer
             self.scopes[depth].statements.append(RowPointer(result, buffer, offset))
             return result
 

@@ -237,7 +237,7 @@ class _Machine:
             elements *= self.at(extent)
 
     def allocate(self, m: Extents) -> None:
-        size = int(np.prod([self.at(x) for x in m.extents], dtype=np.int64)) if m.extents else 1
+        size = (int(np.prod([self.at(x) for x in m.extents], dtype=np.int64)) if m.extents else 1) + m.buffer.room
         rubbish = 85 if m.buffer.type.kind != "float" else np.nan  # what nothing has written yet
         self.pointers[m.buffer.pointer] = (Block(m.buffer.stage, np.full(size, rubbish, _stored(m.buffer))), 0)
 

@@ -105,7 +105,7 @@ FORMATS: dict[type, str] = {
     values.LaneOffset: "{lane} origin {origin} stride {stride} [[ring {ring}]] [[within {within}]]",
     values.Buffer: "buffer {pointer} {stage:text} component {component} : {type} dims({dims:names}) unit {unit} "
     "{where:name} origin({origin}) stride({stride}) ring({ring}) extent({extent}) "
-    "[[channels {channels} pixels {pixels}]]",
+    "[[channels {channels} pixels {pixels}]] [[margin {margin}]] [[room {room}]]",
     # the whole
     program.Argument: "argument {name:text} as {c_name:name} : {type} dims({dims:names}) storage({storage:names}) "
     "{output?} [[made_by {made_by:text}]]",

@@ -80,7 +80,9 @@ class Buffer:
     `i_d % ring` instead of `i_d - origin[d]`. `extent` counts its elements per dim; `unit` is the dim with
     stride 1. Where that is expected to have `channels` elements and no more, the elements of `pixels`, the dim that
     follows in memory, are expected to lie side by side; 0 expects nothing. `where` says who owns the memory: the
-    caller, the call (one allocation for the whole image), or a thread (scratch).
+    caller, the call (one allocation for the whole image), or a thread (scratch). Rows, along
+    `unit`, begin with `margin` elements, and there are `room` more after the last row: no points of the stage, which
+    may have any value.
     """
 
     stage: str
@@ -96,6 +98,8 @@ class Buffer:
     extent: list[Index] = field(default_factory=list)
     channels: int = 0
     pixels: int = -1
+    margin: int = 0
+    room: int = 0
 
 
 Operand: TypeAlias = Value | Index | Lane
