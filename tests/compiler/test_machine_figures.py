@@ -59,6 +59,8 @@ OF = {
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """
         scheduler/codegen/c/nesting: WIDTH LINES
         scheduler/codegen/c/outlining: WORTH_A_CALL
+        scheduler/codegen/c/repeated_loops: BESIDE
+        scheduler/codegen/c/row_macros: ARGUMENT
         scheduler/codegen/halide/directives: MOST_GUARDED
         scheduler/codegen/opencl/emitter: GROUPS
         scheduler/features/lookup_tables: FEWEST MOST_PARTS
@@ -71,6 +73,7 @@ OF = {
         scheduler/lowering/interleaved_channels: MOST_LOADS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
         scheduler/lowering/reductions: UNROLLED_TRIPS MOST_WRITTEN UNROLLED_SCALAR_TRIPS WRITTEN_TERMS
+        scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
         scheduler/lowering/updates: SHARED_POINTS
     """,
@@ -100,6 +103,7 @@ OF = {
         scheduler/ir/schedule/primitives/unroll: MAX_UNROLL
         scheduler/ir/schedule/primitives/vectorize: MAX_LANES
         scheduler/lowering/expressions: INLINED_READS
+        scheduler/rare_collections: MOST_YOUNG
         scheduler/rewrites/expression_rules/application: MOST_PARTS DEEPEST STEPS_A_PART FURTHER_STEPS
         scheduler/rewrites/expression_rules/document: MOST_RULES
         scheduler/rewrites/expression_rules/matching: MOST_BINDINGS MOST_STEPS
