@@ -28,7 +28,7 @@ def misplaced_channels(
     place = 2 - dims.index(channel)
     plausible = range(1, MOST_CHANNELS + 1) if channels is None else (channels,)
     others = [axis for axis in range(3) if axis != place and shape[axis] in plausible]
-    if shape[place] in plausible or len(others) != 1 or max(plausible) > MOST_CHANNELS:
+    if shape[place] <= MOST_CHANNELS or len(others) != 1 or max(plausible) > MOST_CHANNELS:
         return None
     order = [axis for axis in range(3) if axis != others[0]]
     order.insert(place, others[0])

@@ -1,0 +1,204 @@
+"""Functions of images that define pipelines: traced once for each types of their arguments, then called compiled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+from tilesmith.app.inprocess.compile import compile
+from tilesmith.app.inprocess.compiled import CompiledPipeline
+from tilesmith.app.inprocess.images import Array, as_array
+from tilesmith.app.inprocess.layout import Layouts, region_of
+from tilesmith.app.inprocess.signature import OPTIONS, Scalars, Signature
+from tilesmith.scheduler.compiler import Options
+from tilesmith.scheduler.errors import TilesmithError
+from tilesmith.scheduler.frontends.python import frontend
+from tilesmith.scheduler.frontends.python.frontend import Boundary, Image, Param, Spans, Stage, Type
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import TYPES
+
+Kind: TypeAlias = tuple[str, int | None]
+"""The type of an argument: its elements', and the number of dims of an image, None of a scalar."""
+AXES = ("x", "y", "c", "d", "e")
+_SCALARS = {bool: "bool", int: "int32", float: "float32"}
+
+
+class TraceError(TilesmithError):
+    """A function that defines no pipeline; the message names it."""
+
+    code = "bad_function"
+
+
+class TracedPipeline:
+    """A function of images as a pipeline. A call with arrays traces it, the first time for these types and numbers of
+    dims: it is given an `Image` for each array and a `Param` for each number, and returns the stages that are the
+    outputs. The pipeline is planned for the sizes of that call. `compiled` gives what a call would use."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        boundary: Boundary | Mapping[str, Boundary] | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None,
+        sizes: Mapping[str, Spans] | None = None,
+        platform: object = "host",
+        options: Options | None = None,
+        threads: int | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._signature = inspect.signature(function)
+        self._names = tuple(self._signature.parameters)
+        every = self._signature.parameters.values()
+        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in every):
+            raise TraceError(f"{function.__name__}{self._signature}: a pipeline has a fixed number of arguments")
+        self._positional = tuple(p.name for p in every if p.kind is not p.KEYWORD_ONLY)
+        self._defaults = {p.name: p.default for p in every if p.default is not p.empty}
+        self._options = {name + "_" * (name in self._names): name for name in OPTIONS}
+        self._boundary, self._dims, self._sizes = boundary, dims or {}, sizes or {}
+        self._platform, self._compile_options, self._threads = platform, options, threads
+        self._compiled: dict[tuple[tuple[str, Kind], ...], CompiledPipeline] = {}
+        self._tracing = Lock()
+
+    def __repr__(self) -> str:
+        return f"<pipeline {self._function.__name__}{self._signature}, traced for {len(self._compiled)} types>"
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The outputs for these arrays and numbers; options are those of `CompiledPipeline`."""
+        options = {self._options[name]: named.pop(name) for name in tuple(named) if name in self._options}
+        values = self._bound(args, named)
+        compiled = self._for(values)
+        own = {wanted: name for name, wanted in compiled.signature.options.items()}
+        return compiled(**values, **{own[name]: value for name, value in options.items()})
+
+    def compiled(self, *args: Any, **named: Any) -> CompiledPipeline:
+        """The compiled pipeline that a call with these arguments uses; it is traced now where it was not before."""
+        return self._for(self._bound(args, named))
+
+    def _bound(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name, images as arrays. Raises ArgumentError."""
+        passed = dict(zip(self._positional, args, strict=False))
+        values = {**self._defaults, **passed, **named}
+        if len(args) > len(passed) or len(values) != len(self._names) or not passed.keys().isdisjoint(named):
+            try:
+                self._signature.bind(*args, **named)
+            except TypeError as error:
+                raise ArgumentError(f"{self._function.__name__}{self._signature}: {error}") from None
+        return {
+            name: value if type(value) in _SCALARS or isinstance(value, np.generic) else _image(value, name)
+            for name, value in values.items()
+            if not isinstance(value, Param)  # the function's default: the pipeline has it
+        }
+
+    def _for(self, values: dict[str, Any]) -> CompiledPipeline:
+        key = tuple([(name, _kind(value)) for name, value in values.items()])
+        found = self._compiled.get(key)
+        if found is None:
+            with self._tracing:
+                found = self._compiled.get(key)
+                if found is None:
+                    traced = self._traced(values)
+                    found = compile(traced, self._platform, self._compile_options, threads=self._threads)
+                    self._compiled[key] = found
+        return found
+
+    def _traced(self, values: dict[str, Any]) -> Pipeline:
+        """The pipeline of arguments like these, planned for their sizes. Raises TraceError, DocumentError."""
+        arguments = {name: self._argument(name, values.get(name)) for name in self._names}
+        made = self._function(**arguments)
+        outputs = list(made) if isinstance(made, tuple | list) else [made]
+        if not outputs or not all(isinstance(o, Stage) for o in outputs):
+            raise TraceError(
+                f"{self._function.__name__} returns {type(made).__name__}, not the stages that are the outputs: define "
+                'one, as result = Stage("result"); result[x, y] = ..., and return it'
+            )
+        images = [i for i in arguments.values() if isinstance(i, Image)]
+        places = {i.name: region_of(values[i.name].shape) for i in images}
+        spans: dict[Stage | Image | str, Spans] = {o.name: self._span(o, images) for o in outputs}
+        spans.update(places)
+        pipeline = frontend.pipeline(self._function.__name__, outputs, spans, inspect.getdoc(self._function) or "")
+        layouts = Layouts(pipeline)
+        params = {name: value for name, value in values.items() if any(p.name == name for p in pipeline.params)}
+        scalars: Scalars = Signature(pipeline, layouts.bounds).scalars(params)
+        regions = layouts.largest(places, scalars.bounds)
+        return replace(pipeline, estimates=tuple(sorted((dict(pipeline.estimates) | regions).items())))
+
+    def _argument(self, name: str, value: Any) -> Image | Param:
+        """The image or the param that stands for an argument."""
+        default = self._signature.parameters[name].default
+        if isinstance(default, Param):
+            return default
+        element, rank = _kind(value)
+        type_ = Type(element)
+        if rank is None:
+            return Param(name, type_, None if default is inspect.Parameter.empty else default)
+        boundary = self._boundary.get(name) if isinstance(self._boundary, Mapping) else self._boundary
+        return Image(name, type_, *self._dims.get(name, AXES[:rank]), boundary=boundary)
+
+    def _span(self, output: Stage, images: Sequence[Image]) -> Spans:
+        """A size of an output to begin with: its own, or one point, which grows as far as images reach."""
+        if output.name in self._sizes:
+            return self._sizes[output.name]
+        dims = output.entry.get("dims", ())
+        known = {dim for image in images for dim in image.entry["dims"]}
+        if not known.issuperset(dims):
+            free = ", ".join(d for d in dims if d not in known)
+            raise TraceError(
+                f"the size of output {output.name!r} along {free} follows from no image: say it, as "
+                f"@pipeline(sizes={{{output.name!r}: [(0, 256)]}}), (min, extent) per dim"
+            )
+        return [(0, 1)] * len(dims)
+
+
+def _image(value: Any, name: str) -> Array:
+    if type(value) is np.ndarray and value.dtype.name in TYPES:
+        return value
+    what = f"argument {name!r}"
+    array = as_array(np.asarray(value) if isinstance(value, list | tuple) else value, what)
+    if array.dtype.name not in TYPES:
+        raise ArgumentError(f"{what} is an array of {array.dtype}: pass one of {', '.join(TYPES)}")
+    return array
+
+
+def _kind(value: Any) -> Kind:
+    """The type of an argument. Raises ArgumentError for a number that no scalar of the language is."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.name, value.ndim
+    name = _SCALARS.get(type(value)) or (value.dtype.name if isinstance(value, np.generic) else type(value).__name__)
+    if name not in TYPES:
+        raise ArgumentError(f"a {name} is no image and no number that pipelines have: pass one of {', '.join(TYPES)}")
+    return name, None
+
+
+@overload
+def pipeline(function: Callable[..., Any], /) -> TracedPipeline: ...
+
+
+@overload
+def pipeline(
+    *,
+    boundary: Boundary | Mapping[str, Boundary] | None = None,
+    dims: Mapping[str, Sequence[str]] | None = None,
+    sizes: Mapping[str, Spans] | None = None,
+    platform: object = "host",
+    options: Options | None = None,
+    threads: int | None = None,
+) -> Callable[[Callable[..., Any]], TracedPipeline]: ...
+
+
+def pipeline(function: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
+    """Decorator: the function as a pipeline that is called with arrays.
+
+    `boundary` of images, one for all or by name; `dims` of images by name, where they are not x, y, c, ...; `sizes`,
+    (min, extent) per dim, of outputs whose dims no image has; the others as `compile` takes them.
+    """
+    if function is None:
+        return functools.partial(TracedPipeline, **settings)
+    return TracedPipeline(function)
