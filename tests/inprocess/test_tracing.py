@@ -114,3 +114,44 @@ def test_what_defines_no_pipeline_is_told() -> None:
         ts.pipeline(lambda photo: photo[x, y])(PHOTO)
     with pytest.raises(TraceError, match="a fixed number of arguments"):
         ts.pipeline(lambda *photos: photos[0])
+    with pytest.raises(TraceError, match="no output depends on gain: leave it out"):
+        ts.pipeline(lambda photo, gain: doubled(photo))(PHOTO, 1.0)
+    with pytest.raises(ts.ArgumentError, match="a float16 is no number"):
+        brighter(PHOTO, np.float16(1))
+
+
+def doubled(photo: Image) -> Stage:
+    result = Stage("result")
+    result[x, y] = 2 * photo[x, y]
+    return result
+
+
+def test_arguments_are_those_of_their_names_in_any_order() -> None:
+    @ts.pipeline
+    def between(a, b, share=0.5):
+        result = Stage("result")
+        result[x, y] = share * float32(a[x, y]) - float32(b[x, y])
+        return result
+
+    other = PHOTO.astype(np.uint16) * 3
+    for call in (lambda: between(PHOTO, other), lambda: between(b=other, a=PHOTO), lambda: between(PHOTO, b=other)):
+        np.testing.assert_array_equal(call(), np.float32(0.5) * PHOTO - other)
+    np.testing.assert_array_equal(between(share=1.0, b=PHOTO, a=other), np.float32(1) * other - PHOTO)
+    assert repr(between).endswith("traced for 2 types>")
+    with pytest.raises(ts.ArgumentError, match="missing a required argument: 'b'"):
+        between(PHOTO, c=other)
+
+
+def test_numbers_for_a_declared_param_are_not_told_apart() -> None:
+    calls = []
+
+    @ts.pipeline
+    def scaled(photo, by=BY):
+        calls.append(by)
+        result = Stage("result")
+        result[x, y] = photo[x, y] * by
+        return result
+
+    for value in (2, np.uint8(2), True):
+        np.testing.assert_array_equal(scaled(PHOTO, by=value), PHOTO * np.uint8(value))
+    assert calls == [BY]

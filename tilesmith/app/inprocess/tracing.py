@@ -19,15 +19,16 @@ from tilesmith.app.inprocess.signature import OPTIONS, Scalars, Signature
 from tilesmith.scheduler.compiler import Options
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.frontends.python import frontend
-from tilesmith.scheduler.frontends.python.frontend import Boundary, Image, Param, Spans, Stage, Type
+from tilesmith.scheduler.frontends.python.frontend import Boundary, Image, Param, Spans, Stage, Type, reached
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 
-Kind: TypeAlias = tuple[str, int | None]
+Kind: TypeAlias = tuple[np.dtype[Any] | type, int | None]
 """The type of an argument: its elements', and the number of dims of an image, None of a scalar."""
 AXES = ("x", "y", "c", "d", "e")
-_SCALARS = {bool: "bool", int: "int32", float: "float32"}
+_SCALARS: dict[type, str] = {bool: "bool", int: "int32", float: "float32"}
+_TYPES = frozenset(t.numpy for t in TYPES.values())
 
 
 class TraceError(TilesmithError):
@@ -56,15 +57,17 @@ class TracedPipeline:
         self._function = function
         self._signature = inspect.signature(function)
         self._names = tuple(self._signature.parameters)
+        self._all = set(self._names)
         every = self._signature.parameters.values()
         if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in every):
             raise TraceError(f"{function.__name__}{self._signature}: a pipeline has a fixed number of arguments")
         self._positional = tuple(p.name for p in every if p.kind is not p.KEYWORD_ONLY)
         self._defaults = {p.name: p.default for p in every if p.default is not p.empty}
+        self._declared = {name: p for name, p in self._defaults.items() if isinstance(p, Param)}
         self._options = {name + "_" * (name in self._names): name for name in OPTIONS}
         self._boundary, self._dims, self._sizes = boundary, dims or {}, sizes or {}
         self._platform, self._compile_options, self._threads = platform, options, threads
-        self._compiled: dict[tuple[tuple[str, Kind], ...], CompiledPipeline] = {}
+        self._compiled: dict[tuple[Kind, ...], CompiledPipeline] = {}
         self._tracing = Lock()
 
     def __repr__(self) -> str:
@@ -75,8 +78,12 @@ class TracedPipeline:
         options = {self._options[name]: named.pop(name) for name in tuple(named) if name in self._options}
         values = self._bound(args, named)
         compiled = self._for(values)
-        own = {wanted: name for name, wanted in compiled.signature.options.items()}
-        return compiled(**values, **{own[name]: value for name, value in options.items()})
+        images = [values[name] for name in compiled.signature.inputs]
+        params = {name: values[name] for name in compiled.signature.params if name in values}
+        if options:
+            own = {wanted: name for name, wanted in compiled.signature.options.items()}
+            params |= {own[name]: value for name, value in options.items()}
+        return compiled(*images, **params)
 
     def compiled(self, *args: Any, **named: Any) -> CompiledPipeline:
         """The compiled pipeline that a call with these arguments uses; it is traced now where it was not before."""
@@ -86,19 +93,22 @@ class TracedPipeline:
         """The arguments by name, images as arrays. Raises ArgumentError."""
         passed = dict(zip(self._positional, args, strict=False))
         values = {**self._defaults, **passed, **named}
-        if len(args) > len(passed) or len(values) != len(self._names) or not passed.keys().isdisjoint(named):
+        if len(args) > len(passed) or values.keys() != self._all or not passed.keys().isdisjoint(named):
             try:
                 self._signature.bind(*args, **named)
             except TypeError as error:
                 raise ArgumentError(f"{self._function.__name__}{self._signature}: {error}") from None
-        return {
-            name: value if type(value) in _SCALARS or isinstance(value, np.generic) else _image(value, name)
-            for name, value in values.items()
-            if not isinstance(value, Param)  # the function's default: the pipeline has it
-        }
+        found = {}
+        for name in self._names:
+            value = values[name]
+            if type(value) in _SCALARS or isinstance(value, np.number | np.bool_):
+                found[name] = value
+            elif not isinstance(value, Param):  # else the function's default, which the pipeline has
+                found[name] = _image(value, name)
+        return found
 
     def _for(self, values: dict[str, Any]) -> CompiledPipeline:
-        key = tuple([(name, _kind(value)) for name, value in values.items()])
+        key = tuple([_kind(value) for name, value in values.items() if name not in self._declared])
         found = self._compiled.get(key)
         if found is None:
             with self._tracing:
@@ -119,6 +129,10 @@ class TracedPipeline:
                 f"{self._function.__name__} returns {type(made).__name__}, not the stages that are the outputs: define "
                 'one, as result = Stage("result"); result[x, y] = ..., and return it'
             )
+        used = {source for source in reached(outputs) if not isinstance(source, Stage)}
+        unused = [name for name, argument in arguments.items() if argument not in used]
+        if unused:
+            raise TraceError(f"{self._function.__name__}: no output depends on {', '.join(unused)}: leave it out")
         images = [i for i in arguments.values() if isinstance(i, Image)]
         places = {i.name: region_of(values[i.name].shape) for i in images}
         spans: dict[Stage | Image | str, Spans] = {o.name: self._span(o, images) for o in outputs}
@@ -132,13 +146,12 @@ class TracedPipeline:
 
     def _argument(self, name: str, value: Any) -> Image | Param:
         """The image or the param that stands for an argument."""
-        default = self._signature.parameters[name].default
-        if isinstance(default, Param):
-            return default
+        if name in self._declared:
+            return self._declared[name]
         element, rank = _kind(value)
-        type_ = Type(element)
+        type_ = Type(_SCALARS[element] if isinstance(element, type) else element.name)
         if rank is None:
-            return Param(name, type_, None if default is inspect.Parameter.empty else default)
+            return Param(name, type_, self._defaults.get(name))
         boundary = self._boundary.get(name) if isinstance(self._boundary, Mapping) else self._boundary
         return Image(name, type_, *self._dims.get(name, AXES[:rank]), boundary=boundary)
 
@@ -158,11 +171,11 @@ class TracedPipeline:
 
 
 def _image(value: Any, name: str) -> Array:
-    if type(value) is np.ndarray and value.dtype.name in TYPES:
+    if type(value) is np.ndarray and value.dtype in _TYPES:
         return value
     what = f"argument {name!r}"
     array = as_array(np.asarray(value) if isinstance(value, list | tuple) else value, what)
-    if array.dtype.name not in TYPES:
+    if array.dtype.newbyteorder("=") not in _TYPES:
         raise ArgumentError(f"{what} is an array of {array.dtype}: pass one of {', '.join(TYPES)}")
     return array
 
@@ -170,11 +183,13 @@ def _image(value: Any, name: str) -> Array:
 def _kind(value: Any) -> Kind:
     """The type of an argument. Raises ArgumentError for a number that no scalar of the language is."""
     if isinstance(value, np.ndarray):
-        return value.dtype.name, value.ndim
-    name = _SCALARS.get(type(value)) or (value.dtype.name if isinstance(value, np.generic) else type(value).__name__)
-    if name not in TYPES:
-        raise ArgumentError(f"a {name} is no image and no number that pipelines have: pass one of {', '.join(TYPES)}")
-    return name, None
+        return value.dtype, value.ndim
+    kind = type(value)
+    if kind in _SCALARS:
+        return kind, None
+    if value.dtype not in _TYPES:
+        raise ArgumentError(f"a {value.dtype} is no number that pipelines have: pass one of {', '.join(TYPES)}")
+    return value.dtype, None
 
 
 @overload
