@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
+from html import escape
 from threading import Lock
 from typing import Any
 
@@ -23,7 +24,7 @@ from tilesmith.scheduler.compiler import Compiled
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Region, RegionError
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Schedule
 from tilesmith.scheduler.rewrites.fuse_outputs import apart
 from tilesmith.scheduler.search import Trace
 from tilesmith.scheduler.search.explain import to_text
@@ -115,6 +116,18 @@ class CompiledPipeline:
     def explain(self) -> str:
         """Every decision of the search, and what each stage is predicted to cost."""
         return to_text(self.schedule, self.trace, self.predicted)
+
+    def _repr_html_(self) -> str:
+        """The stages, each with where it is computed and coloured by group; the loops below."""
+        notes: dict[str, tuple[str, int]] = {}
+        for number, group in enumerate(self.schedule.groups):
+            for placement in group.placements:
+                level = placement.compute
+                notes[placement.stage] = (level if level == INLINE else f"at {level}", number)
+            notes[group.output] = ("root", number)
+        name, machine = escape(f"{self.signature}"), escape(self.platform.name)
+        loops = f"<details><summary>loops</summary><pre>{escape(self.loopnest)}</pre></details>"
+        return f"<div><p><b>{name}</b> for {machine}</p>{self.plan.pipeline.picture(notes)}{loops}</div>"
 
     # --- calling it
 

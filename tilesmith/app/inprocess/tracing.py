@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from threading import Lock
 from typing import Any, TypeAlias, overload
 
@@ -72,6 +73,9 @@ class TracedPipeline:
 
     def __repr__(self) -> str:
         return f"<pipeline {self._function.__name__}{self._signature}, traced for {len(self._compiled)} types>"
+
+    def _repr_html_(self) -> str:
+        return f"<div><p>{escape(repr(self))}</p>{''.join(c._repr_html_() for c in self._compiled.values())}</div>"
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The outputs for these arrays and numbers; options are those of `CompiledPipeline`."""
