@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tilesmith.app.inprocess.compile import compile
     from tilesmith.app.inprocess.compiled import CompiledPipeline
     from tilesmith.app.inprocess.tracing import TracedPipeline, pipeline
+    from tilesmith.app.runtime.build_cache import CacheWarning
+    from tilesmith.app.runtime.errors import CompileError, RunError
     from tilesmith.platforms import Platform as Platform
     from tilesmith.platforms import load as platform
     from tilesmith.scheduler.compiler import Compiled, Options, generate
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "AsyncClient",
+    "CacheWarning",
     "Client",
+    "CompileError",
     "Compiled",
     "CompiledPipeline",
     "DocumentError",
@@ -34,6 +38,7 @@ __all__ = [
     "Pipeline",
     "Platform",
     "RegionError",
+    "RunError",
     "ScheduleError",
     "ServiceError",
     "StrategyRefused",
@@ -49,10 +54,13 @@ __all__ = [
 
 _COMPILER, _ERRORS = "tilesmith.scheduler.compiler", "tilesmith.scheduler.errors"
 _ARGUMENTS, _INPROCESS = "tilesmith.scheduler.ir.pipeline.arguments", "tilesmith.app.inprocess"
+_RUN_ERRORS = "tilesmith.app.runtime.errors"
 _FOUND_IN = {
     "ArgumentError": (_ARGUMENTS, "ArgumentError"),
     "AsyncClient": ("tilesmith.app.client", "AsyncClient"),
+    "CacheWarning": ("tilesmith.app.runtime.build_cache", "CacheWarning"),
     "Client": ("tilesmith.app.client", "Client"),
+    "CompileError": (_RUN_ERRORS, "CompileError"),
     "Compiled": (_COMPILER, "Compiled"),
     "CompiledPipeline": (f"{_INPROCESS}.compiled", "CompiledPipeline"),
     "DocumentError": (_ERRORS, "DocumentError"),
@@ -60,6 +68,7 @@ _FOUND_IN = {
     "Pipeline": ("tilesmith.scheduler.ir.pipeline.pipeline", "Pipeline"),
     "Platform": ("tilesmith.platforms", "Platform"),
     "RegionError": (_ARGUMENTS, "RegionError"),
+    "RunError": (_RUN_ERRORS, "RunError"),
     "ScheduleError": (_ERRORS, "ScheduleError"),
     "ServiceError": ("tilesmith.app.client", "ServiceError"),
     "StrategyRefused": (_ERRORS, "StrategyRefused"),
