@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,7 +140,13 @@ def test_the_required_region_is_what_a_call_needs_and_no_more(shift: ts.Compiled
     needed = shift.required([(4, 8), (2, 5), (0, 3)], by=3)
     assert needed == {"photo": ((4, 11), (2, 6), (0, 3))}
     cut = photo[:, 2:8, 4:15]
-    np.testing.assert_array_equal(shift(cut, by=3), shift(photo, by=3, region=[(4, 8), (2, 5), (0, 3)]))
+    place = [(4, 8), (2, 5), (0, 3)]
+    np.testing.assert_array_equal(shift(cut, by=3), shift(photo, by=3, region=place))
+    moved = shift(cut, by=3, origin=(4, 2, 0), region=place)
+    np.testing.assert_array_equal(moved, shift(photo, by=3, region=place))
+    assert shift.regions(cut, by=3, origin={"photo": (4, 2, 0)}) == {"shifted": tuple(place)}
+    with pytest.raises(ts.RegionError, match=r"dim x \(axis 2\): 3 to 14 is required, the image has 4 to 14"):
+        shift(cut, by=3, origin=(4, 2, 0), region=[(3, 9), (2, 5), (0, 3)])
 
 
 def test_boundaries_of_a_required_region_are_those_of_the_image() -> None:
@@ -177,4 +184,7 @@ def test_what_was_decided_is_told(harris: ts.CompiledPipeline) -> None:
     assert harris.explain().startswith("harris, by method default")
     assert harris.loopnest.startswith("# harris")
     assert harris.schedule.pipeline == harris.pipeline.name == "harris"
-    assert repr(harris) == f"<harris(input, *, out=None, region=None, threads=None) for {harris.platform.name}>"
+    assert (
+        repr(harris)
+        == f"<harris(input, *, out=None, region=None, threads=None, origin=None) for {harris.platform.name}>"
+    )

@@ -21,7 +21,7 @@ from tilesmith.cost_models.interface import Breakdown
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.compiler import Compiled
-from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Region, RegionError
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Region, RegionError, Scalar
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Schedule
@@ -42,7 +42,7 @@ class CompiledPipeline:
 
     The result is an array, of several outputs a named tuple of arrays, of an output that is a tuple a tuple of arrays.
     Options of a call: `out`, an array (of several a tuple, or a dict by name) to compute into; `region`, what to
-    compute, (min, extent) per dim; `threads`.
+    compute, (min, extent) per dim; `threads`; `origin`, where images begin, 0 without it.
 
     The C is compiled at the first call, or by `build`, and kept on disk; it is called in this process. Any number of
     threads may call at a time. A call raises ArgumentError and RegionError where its arguments do not fit, CompileError
@@ -147,7 +147,7 @@ class CompiledPipeline:
         block.fill(buffers, [a.__array_interface__["data"][0] for a in every], given.params.packed)
         answer = self._loaded().call(block.address, self.threads if given.threads is None else given.threads)
         if answer != _OK:
-            raise self._refusal(answer, block, layout, arrays)
+            raise self._refusal(answer, block, layout)
         self._blocks.append(block)
         return results[0] if self._is_one else self._gathered(layout, results)
 
@@ -156,7 +156,8 @@ class CompiledPipeline:
 
     def _layout(self, given: Given, arrays: list[Array]) -> Layout:
         regions = () if given.region is None else tuple(self.signature.regions(given.region).items())
-        return self._layouts.of(tuple([a.shape for a in arrays]), given.params.bounds, regions)
+        origins = () if given.origin is None else tuple(self.signature.origins(given.origin).items())
+        return self._layouts.of(tuple([a.shape for a in arrays]), origins, given.params.bounds, regions)
 
     def _block(self) -> Block:
         """Memory for the arguments, which no other call has at the time."""
@@ -220,8 +221,7 @@ class CompiledPipeline:
         wanted = self.signature.regions(region)
         if len(wanted) < len(self.pipeline.outputs):
             raise ArgumentError(f"region: name one of each output: {', '.join(self.pipeline.outputs)}")
-        inputs = estimates.input_regions(self.pipeline, scalars.values)
-        inputs |= {name: region_of(tuple(shape)) for name, shape in (sizes or {}).items()}
+        inputs = self._sizes(sizes or {}, scalars.values)
         parts = [buffer_bytes(inputs[name], (0,) * len(inputs[name])) for name in self.signature.inputs]
         for name in self.pipeline.outputs:
             parts += [buffer_bytes(wanted[name], (0,) * len(wanted[name]))] * len(self.pipeline.stage(name).types)
@@ -231,20 +231,30 @@ class CompiledPipeline:
             raise self._beyond(wanted)
         return {name: block.region(number) for number, name in enumerate(self.signature.inputs)}
 
-    def _refusal(self, answer: int, block: Block, layout: Layout, arrays: list[Array]) -> Exception:
+    def _sizes(self, sizes: Mapping[str, Any], params: Mapping[str, Scalar]) -> dict[str, Region]:
+        """The regions of images of these shapes, of others as the pipeline is planned. Raises ArgumentError."""
+        known = {i.name: len(i.dims) for i, _ in self._inputs}
+        for name, shape in sizes.items():
+            if len(shape) != known.get(name):
+                rank = f"has {known[name]} axes, not the shape {shape}" if name in known else "is no input"
+                raise ArgumentError(f"sizes: {name!r} {rank}; inputs: {', '.join(known)}")
+        found = {name: region_of(tuple(shape)) for name, shape in sizes.items()}
+        return found if found.keys() == known.keys() else estimates.input_regions(self.pipeline, params) | found
+
+    def _refusal(self, answer: int, block: Block, layout: Layout) -> Exception:
         """The error for an answer of the C other than 0."""
         if answer == _MEMORY:
             return RunError("out_of_memory", "the compiled code got no memory for its buffers")
         if answer != _REGION:
             return self._beyond(layout.regions)
-        for number, ((wanted, _), array) in enumerate(zip(self._inputs, arrays, strict=True)):
-            needed = block.region(number)
-            for axis, (dim, (low, extent)) in enumerate(zip(wanted.dims, needed, strict=True), start=1):
-                size = array.shape[-axis]
-                if low < 0 or low + extent > size:
+        for number, (wanted, _) in enumerate(self._inputs):
+            places = zip(wanted.dims, block.region(number), layout.images[wanted.name], strict=True)
+            for axis, (dim, (low, extent), (has, size)) in enumerate(places, start=1):
+                if low < has or low + extent > has + size:
                     return RegionError(
-                        f"input {wanted.name!r}, dim {dim} (axis {array.ndim - axis}): {low} to {low + extent - 1} is "
-                        f"required, the image has 0 to {size - 1}: ask for a smaller region, or pass a larger image"
+                        f"input {wanted.name!r}, dim {dim} (axis {len(wanted.dims) - axis}): {low} to "
+                        f"{low + extent - 1} is required, the image has {has} to {has + size - 1}: ask for a smaller "
+                        "region, or pass a larger image"
                     )
         return RunError("run_failure", "the compiled code asked for a region that it was given")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,20 +47,19 @@ class Output:
 
 
 class Layout:
-    """The regions of a call whose images have these `shapes`, and its arrays of results, `outputs`."""
+    """The regions of a call, of its `images` and of its outputs (`regions`); `outputs`, its arrays of results."""
 
-    __slots__ = ("_item_bytes", "_shapes", "buffers", "outputs", "regions")
+    __slots__ = ("_item_bytes", "buffers", "images", "outputs", "regions")
 
-    def __init__(self, pipeline: Pipeline, shapes: tuple[Shape, ...], regions: dict[str, Region]) -> None:
-        self.regions = regions
+    def __init__(self, pipeline: Pipeline, images: dict[str, Region], regions: dict[str, Region]) -> None:
+        self.images, self.regions = images, regions
         self.outputs = tuple(_outputs(pipeline, regions))
-        self._shapes = shapes
         self._item_bytes = (*(i.type.bytes for i in pipeline.inputs), *(o.dtype.itemsize for o in self.outputs))
         self.buffers = lru_cache(_STRIDES_KEPT)(self._buffers)
 
     def _buffers(self, strides: tuple[Shape, ...]) -> bytes:
         """The buffers of images and results with these strides, in bytes; they have no data."""
-        regions = [*map(region_of, self._shapes), *(self.regions[output.name] for output in self.outputs)]
+        regions = [*self.images.values(), *(self.regions[output.name] for output in self.outputs)]
         parts = zip(regions, strides, self._item_bytes, strict=True)
         return b"".join([buffer_bytes(region, _elements(own, count)) for region, own, count in parts])
 
@@ -88,18 +88,24 @@ class Layouts:
         self.of = lru_cache(_KEPT)(self._of)
 
     def _of(
-        self, shapes: tuple[Shape, ...], bounds: tuple[Scalar, ...], given: tuple[tuple[str, Region], ...]
+        self,
+        shapes: tuple[Shape, ...],
+        origins: tuple[tuple[str, tuple[int, ...]], ...],
+        bounds: tuple[Scalar, ...],
+        given: tuple[tuple[str, Region], ...],
     ) -> Layout:
-        """The layout of images of these shapes, with these values of the params of bounds, for the regions that are
-        given and the largest that there are of other outputs. Raises ArgumentError and RegionError."""
+        """The layout of images of these shapes, which begin at 0 where they have no origin, with these values of the
+        params of bounds, for the regions that are given and the largest that there are of other outputs. Raises
+        ArgumentError and RegionError."""
         for image, shape in zip(self.pipeline.inputs, shapes, strict=True):
             channels = estimates.channels(self.pipeline, image, self._values(bounds))
             check_shape(shape, image, channels, self._reads_all(image))
-        regions = dict(given)
+        begin, regions = dict(origins), dict(given)
+        every = zip(self.pipeline.inputs, shapes, strict=True)
+        images = {i.name: region_of(shape, begin.get(i.name)) for i, shape in every}
         if len(regions) < len(self.pipeline.outputs):
-            images = {i.name: region_of(shape) for i, shape in zip(self.pipeline.inputs, shapes, strict=True)}
             regions = self.largest(images, bounds) | regions
-        return Layout(self.pipeline, shapes, regions)
+        return Layout(self.pipeline, images, regions)
 
     def _values(self, bounds: tuple[Scalar, ...]) -> dict[str, Scalar]:
         """Values of all params: those that bounds do not depend on may have any."""
@@ -122,9 +128,9 @@ class Layouts:
         return not any(dim in self.pipeline.stage(name).dims for name in self.pipeline.outputs)
 
 
-def region_of(shape: Shape) -> Region:
-    """(min, extent) per dim of an array of that shape, which begins at 0."""
-    return tuple((0, n) for n in reversed(shape))
+def region_of(shape: Shape, origin: tuple[int, ...] | None = None) -> Region:
+    """(min, extent) per dim of an array of that shape, which begins at `origin`, or at 0."""
+    return tuple(zip(origin or (0,) * len(shape), reversed(shape), strict=True))
 
 
 def _elements(strides: Shape, item_bytes: int) -> tuple[int, ...]:
@@ -135,10 +141,11 @@ def _elements(strides: Shape, item_bytes: int) -> tuple[int, ...]:
 def _params_of_bounds(normal: Pipeline) -> tuple[str, ...]:
     """The params that the regions which a normal pipeline needs may depend on."""
     symbols: set[str] = set()
+    number = count()
 
     def seen(bound: Index, _: str) -> Index:
         symbols.update(bound.symbols())
-        return bound if bound.is_short else sym(f"bound.{len(symbols)}")
+        return bound if bound.is_short else sym(f"bound.{next(number)}")
 
     outputs = {}
     for name in normal.outputs:

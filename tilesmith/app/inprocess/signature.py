@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ import numpy as np
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Region, Scalar, checked_params, checked_regions
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
-OPTIONS = ("out", "region", "threads")
+OPTIONS = ("out", "region", "threads", "origin")
 MAX_THREADS = 4096
 _KEPT = 256
 
@@ -37,6 +38,7 @@ class Given:
     out: Any = None
     region: Any = None
     threads: int | None = None
+    origin: Any = None
 
 
 class Signature:
@@ -110,6 +112,26 @@ class Signature:
             given = {outputs[0]: given}
         made = {name: self._region(name, region) for name, region in given.items()}
         return checked_regions(self.pipeline, made)
+
+    def origins(self, given: Any) -> dict[str, tuple[int, ...]]:
+        """The option `origin` as the first point of images by input, in the order of the dims; of one input it needs no
+        name. Raises ArgumentError."""
+        if not isinstance(given, Mapping):
+            if len(self.inputs) > 1:
+                raise ArgumentError(f"origin: there are several inputs, name each: {{{self.inputs[0]!r}: ..., ...}}")
+            given = {self.inputs[0]: given}
+        dims = {i.name: i.dims for i in self.pipeline.inputs}
+        found = {}
+        for name, point in given.items():
+            if name not in dims:
+                raise ArgumentError(f"origin: there is no input {name!r}; inputs: {', '.join(dims)}")
+            try:
+                found[name] = tuple([operator.index(n) for n in point])
+            except TypeError:
+                found[name] = ()
+            if len(found[name]) != len(dims[name]):
+                raise ArgumentError(f"origin of {name!r}: expected ({', '.join(dims[name])}), not {point!r}")
+        return found
 
     def _region(self, output: str, given: Any) -> Region:
         dims = self.pipeline.stage(output).dims
