@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import threading
 from typing import Any
@@ -177,6 +178,12 @@ def test_many_threads_call_at_a_time(shift: ts.CompiledPipeline) -> None:
 def test_a_compiled_pipeline_can_be_sent_to_another_process(shift: ts.CompiledPipeline) -> None:
     photo = integers((3, 9, 20))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(shift))(photo), shift(photo))
+
+
+def test_the_signature_is_one_of_python(shift: ts.CompiledPipeline) -> None:
+    signature = inspect.signature(shift)
+    assert str(signature) == "(photo, *, gain=1.0, by=1, out=None, region=None, threads=None, origin=None)"
+    assert shift.__name__ == "shift"
 
 
 def test_what_was_decided_is_told(harris: ts.CompiledPipeline) -> None:

@@ -42,6 +42,8 @@ INTS = np.zeros((9, 12), np.int32)
         (lambda f: f(PHOTO, out=[np.zeros(3), np.zeros(3)]), "expected 1 arrays"),
         (lambda f: f(PHOTO, out=7), "is a int: pass an array"),
         (lambda f: f(PHOTO, region=[(0, 4)]), "output output has 2 dims, the region has 1"),
+        (lambda f: f(PHOTO, origin=(2**31, 0, 0)), "input 'input' lies beyond 32-bit coordinates"),
+        (lambda f: f(np.broadcast_to(np.float32(0), (3, 4, 2**31 + 5))), "lies beyond 32-bit coordinates"),
         (lambda f: f(PHOTO, origin=(1, 2)), "origin of 'input': expected (x, y, c), not (1, 2)"),
         (lambda f: f(PHOTO, origin={"photo": (0, 0, 0)}), "there is no input 'photo'; inputs: input"),
         (lambda f: f.required([(0, 4), (0, 4)], {"input": (3, 4)}), "has 3 axes, not the shape (3, 4); inputs: input"),

@@ -56,6 +56,7 @@ class CompiledPipeline:
         self.threads = threads
         self._layouts = Layouts(record.pipeline)
         self.signature = Signature(record.pipeline, self._layouts.bounds)
+        self.__name__, self.__signature__ = record.pipeline.name, self.signature.of_python()
         self._inputs = tuple((i, i.type.numpy) for i in record.pipeline.inputs)
         self._blocks: list[Block] = []
         self._library: Library | None = None

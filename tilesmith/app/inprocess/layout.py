@@ -18,9 +18,10 @@ from tilesmith.app.runtime.regions import default_regions
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol, required_boxes
 from tilesmith.scheduler.features.required_regions import required_regions
 from tilesmith.scheduler.ir.index import Index, sym
-from tilesmith.scheduler.ir.pipeline.arguments import Region, Scalar
+from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Region, Scalar
 from tilesmith.scheduler.ir.pipeline.expressions import ParamRef, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
+from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.rewrites.passes import normalise
 
 Shape: TypeAlias = tuple[int, ...]
@@ -103,6 +104,9 @@ class Layouts:
         begin, regions = dict(origins), dict(given)
         every = zip(self.pipeline.inputs, shapes, strict=True)
         images = {i.name: region_of(shape, begin.get(i.name)) for i, shape in every}
+        for name, place in images.items():
+            if any(low < INT32.min or low + extent - 1 > INT32.max for low, extent in place):
+                raise ArgumentError(f"input {name!r} lies beyond 32-bit coordinates: pass a part of it")
         if len(regions) < len(self.pipeline.outputs):
             regions = self.largest(images, bounds) | regions
         return Layout(self.pipeline, images, regions)

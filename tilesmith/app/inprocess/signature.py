@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,16 @@ class Signature:
         params = [p.name if p.default is None else f"{p.name}={p.default}" for p in self.pipeline.params]
         named = [*params, *(f"{option}=None" for option in self.options)]
         return f"{self.pipeline.name}({', '.join([*self.inputs, '*', *named])})"
+
+    def of_python(self) -> inspect.Signature | None:
+        """The signature as Python has it, for help and editors; None where a name is a word of Python's."""
+        kinds = inspect.Parameter
+        images = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs if not iskeyword(name)]
+        defaults = [(p.name, kinds.empty if p.default is None else p.default) for p in self.pipeline.params]
+        named = [*defaults, *((option, None) for option in self.options)]
+        rest = [kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in named if not iskeyword(name)]
+        whole = len(images) + len(rest) == len(self.inputs) + len(named)
+        return inspect.Signature([*images, *rest]) if whole else None
 
     def bind(self, images: Sequence[object], named: Mapping[str, object]) -> Given:
         """The call with these arguments. Raises ArgumentError for one that is missing, unknown or given twice."""
