@@ -63,7 +63,12 @@ def test_the_sign_of_a_zero_is_passed() -> None:
 def test_several_outputs_are_a_named_tuple_and_tuples_are_tuples(parts: ts.CompiledPipeline) -> None:
     a, b = integers((9, 12), np.int32), integers((9, 12), np.int32)
     result = parts(b=b, a=a)
-    assert result._fields == ("total", "both", "turned")
+    assert result.names == ("total", "both", "turned")
+    assert result["both"] is result[1] is result.both
+    total, *_ = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(total, a + b)
+    with pytest.raises(AttributeError, match="no output 'sum'; outputs: total, both, turned"):
+        result.sum  # noqa: B018
     np.testing.assert_array_equal(result.total, a + b)
     np.testing.assert_array_equal(result.both[0], a - b)
     np.testing.assert_array_equal(result.both[1], a.astype(np.float32))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -140,6 +142,18 @@ def test_arguments_are_those_of_their_names_in_any_order() -> None:
     assert repr(between).endswith("traced for 2 types>")
     with pytest.raises(ts.ArgumentError, match="missing a required argument: 'b'"):
         between(PHOTO, c=other)
+
+
+@ts.pipeline
+def halved(photo):
+    result = Stage("result")
+    result[x, y] = photo[x, y] // 2
+    return result
+
+
+def test_a_traced_function_is_sent_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(halved)) is halved
+    np.testing.assert_array_equal(halved(PHOTO), PHOTO // 2)
 
 
 def test_numbers_for_a_declared_param_are_not_told_apart() -> None:

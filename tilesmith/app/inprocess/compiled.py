@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Mapping
 from html import escape
 from threading import Lock
@@ -12,6 +11,7 @@ from tilesmith.app.inprocess.block import Block, buffer_bytes
 from tilesmith.app.inprocess.images import Array, check_apart, check_output, image_array, output_array
 from tilesmith.app.inprocess.layout import Layout, Layouts, region_of
 from tilesmith.app.inprocess.library import Library
+from tilesmith.app.inprocess.outputs import Outputs
 from tilesmith.app.inprocess.signature import Given, Signature, check_threads
 from tilesmith.app.runtime import estimates
 from tilesmith.app.runtime.build import cannot_run_here
@@ -40,9 +40,9 @@ _ELSEWHERE = (
 class CompiledPipeline:
     """A pipeline that is scheduled for a platform, callable with arrays: images by position or by name, params by name.
 
-    The result is an array, of several outputs a named tuple of arrays, of an output that is a tuple a tuple of arrays.
-    Options of a call: `out`, an array (of several a tuple, or a dict by name) to compute into; `region`, what to
-    compute, (min, extent) per dim; `threads`; `origin`, where images begin, 0 without it.
+    The result is an array, of several outputs a tuple with names (`Outputs`), of an output that is a tuple a tuple of
+    arrays. Options of a call: `out`, an array (of several a tuple, or a dict by name) to compute into; `region`, what
+    to compute, (min, extent) per dim; `threads`; `origin`, where images begin, 0 without it.
 
     The C is compiled at the first call, or by `build`, and kept on disk; it is called in this process. Any number of
     threads may call at a time. A call raises ArgumentError and RegionError where its arguments do not fit, CompileError
@@ -63,7 +63,6 @@ class CompiledPipeline:
         self._building = Lock()
         self._components = sum(len(record.pipeline.stage(name).types) for name in record.pipeline.outputs)
         self._is_one = self._components == 1
-        self._result = _result_type(record.pipeline)
 
     def __reduce__(self) -> tuple[type[CompiledPipeline], tuple[Compiled, int | None]]:
         return CompiledPipeline, (self.record, self.threads)
@@ -188,7 +187,7 @@ class CompiledPipeline:
         parts: dict[str, Any] = {}
         for output, array in zip(layout.outputs, results, strict=True):
             parts[output.name] = array if output.component is None else (*parts.get(output.name, ()), array)
-        return self._result(*parts.values()) if len(parts) > 1 else next(iter(parts.values()))
+        return Outputs(parts) if len(parts) > 1 else next(iter(parts.values()))
 
     def build(self) -> CompiledPipeline:
         """This, with its C compiled and loaded. Raises CompileError, and RunError where it cannot run here."""
@@ -268,8 +267,3 @@ class CompiledPipeline:
                 "to have different estimates in the document"
             )
         return ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
-
-
-def _result_type(pipeline: Pipeline) -> Any:
-    """The named tuple of several outputs; names that Python has no place for are numbered."""
-    return namedtuple(f"{pipeline.name}_result", pipeline.outputs, rename=True)

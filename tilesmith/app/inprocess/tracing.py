@@ -71,6 +71,9 @@ class TracedPipeline:
         self._compiled: dict[tuple[Kind, ...], CompiledPipeline] = {}
         self._tracing = Lock()
 
+    def __reduce__(self) -> str:
+        return self._function.__qualname__  # as functions are, by name
+
     def __repr__(self) -> str:
         return f"<pipeline {self._function.__name__}{self._signature}, traced for {len(self._compiled)} types>"
 
