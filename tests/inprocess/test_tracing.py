@@ -65,6 +65,20 @@ def test_it_is_planned_for_the_sizes_of_the_first_call() -> None:
     assert brighter.compiled(PHOTO[:5]) is compiled
 
 
+def test_channels_last_are_refused_before_anything_is_planned_for_them() -> None:
+    brighter, calls = traced()
+    pixels = np.stack([PHOTO] * 3, axis=-1)
+    words = r"the axes \(c, y, x\), this array has the shape \(20, 30, 3\): pass photo.transpose\(2, 0, 1\)"
+    with pytest.raises(ts.ArgumentError, match=words):
+        brighter(pixels)
+    assert calls == []
+    assert brighter(pixels.transpose(2, 0, 1)).shape == (3, 20, 30)
+    with pytest.raises(ts.ArgumentError, match=words):
+        brighter(pixels)
+    volume, _ = traced(dims={"photo": ("x", "y", "c")})
+    assert volume(pixels).shape == pixels.shape
+
+
 def test_options_are_those_of_compiled_pipelines() -> None:
     brighter, _ = traced()
     out = np.empty((5, 4), np.uint8)

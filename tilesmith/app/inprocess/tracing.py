@@ -17,6 +17,7 @@ from tilesmith.app.inprocess.compiled import CompiledPipeline
 from tilesmith.app.inprocess.images import Array, as_array
 from tilesmith.app.inprocess.layout import Layouts, region_of
 from tilesmith.app.inprocess.signature import OPTIONS, Scalars, Signature
+from tilesmith.app.runtime.axes import misplaced_channels, transposed
 from tilesmith.scheduler.compiler import Options
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.frontends.python import frontend
@@ -159,6 +160,13 @@ class TracedPipeline:
         type_ = Type(_SCALARS[element] if isinstance(element, type) else element.name)
         if rank is None:
             return Param(name, type_, self._defaults.get(name))
+        order = None if name in self._dims else misplaced_channels(value.shape, AXES[:rank])
+        if order is not None:
+            axes = f"({', '.join(AXES[rank - 1 :: -1])})"
+            mended = f"pass {name}{transposed(order)}, or say its `dims`"
+            raise ArgumentError(
+                f"argument {name!r} has the axes {axes}, this array has the shape {value.shape}: {mended}"
+            )
         boundary = self._boundary.get(name) if isinstance(self._boundary, Mapping) else self._boundary
         return Image(name, type_, *self._dims.get(name, AXES[:rank]), boundary=boundary)
 

@@ -42,7 +42,7 @@ def kept_build(source: CSource, platform: Platform) -> BuiltLibrary:
             f"compiled code cannot be kept in {cache_dir()}: {error}. It is compiled into {folder}, which this process "
             "deletes when it ends; make room there, or have XDG_CACHE_HOME name a folder that can be written",
             CacheWarning,
-            stacklevel=2,
+            stacklevel=4,  # the call of a compiled pipeline
         )
         return build(source, platform, folder, COMPILE_TIMEOUT_S)
 
