@@ -172,6 +172,15 @@ def test_run_on_estimates():
     assert "ms, the best of 2" in printed
 
 
+@pytest.mark.parametrize("verb", ["run", "interpret"])
+def test_an_array_with_channels_last_is_bad_usage(tmp_path, verb):
+    np.save(tmp_path / "in.npy", np.zeros((20, 30, 3), np.float32))
+    files = ("--input", f"input={tmp_path / 'in.npy'}", "--output", f"output={tmp_path / 'out.npy'}")
+    result = tilesmith(verb, "harris", *files, status=2)
+    assert "save array.transpose(2, 0, 1)" in " ".join(result.stderr.split())
+    assert not (tmp_path / "out.npy").exists()
+
+
 def test_a_region_outside_the_input_is_bad_usage(tmp_path):
     np.save(tmp_path / "in.npy", np.zeros((3, 20, 30), np.float32))
     result = tilesmith(

@@ -89,8 +89,11 @@ def run(command, folder):
 
 
 @pytest.mark.parametrize("code", blocks(README, "python"))
-def test_the_python_of_the_readme_works(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def test_the_python_of_the_readme_works(code, folder):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -13,10 +13,10 @@ import typer
 
 from tilesmith.app.cli import schedules
 from tilesmith.app.cli.arguments import Arguments, Region, parse
-from tilesmith.app.cli.builds import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.cli.report import UsageError, print_json, progress
 from tilesmith.app.cli.sources import load_pipeline
 from tilesmith.app.runtime import estimates, images
+from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.regions import largest_regions
 from tilesmith.scheduler.features.required_regions import required_regions

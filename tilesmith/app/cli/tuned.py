@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tilesmith.app.cli.builds import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.cli.report import progress
 from tilesmith.app.profiler.tuning import Arguments, Contender, tune
 from tilesmith.app.runtime import estimates
 from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.runtime.run import cpus
 from tilesmith.scheduler.compiler import generate
 from tilesmith.scheduler.ir.pipeline.arguments import Scalar

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from tilesmith.app.runtime.errors import CompileError
+from tilesmith.app.runtime.errors import CompileError, StoreError
 from tilesmith.app.runtime.sandbox import Confinement, Finished, Limits, execute
 from tilesmith.platforms import Compiler, Platform
 from tilesmith.scheduler.codegen.artifact import CSource
@@ -34,6 +34,10 @@ _STALE_S = 24 * 3600
 _IN_USE_S = 600
 _OBJECT_BYTES = 256 << 20
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|File too large|File size limit exceeded")
+_EXTENSION = re.compile(
+    r"^#define (__(?:S?SSE|AVX|FMA|BMI|F16C|LZCNT|POPCNT|MOVBE|AES|PCLMUL|GFNI|VAES|VPCLMUL|ARM_FEATURE_)\w*) ",
+    re.MULTILINE,
+)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
 
 
@@ -57,11 +61,13 @@ class BuiltLibrary:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A compiler that was found: its program, and `identity`, which differs where the code it makes may."""
+    """A compiler that was found: its program, and `identity`, which differs where the code it makes may. `extensions`
+    are the macros of the instructions that it may use under the flags."""
 
     program: str
     version: str
     identity: str
+    extensions: frozenset[str] = frozenset()
 
 
 def build(
@@ -70,8 +76,8 @@ def build(
     """The shared object of `source` for `platform`, from the cache or compiled now within `timeout_s` seconds.
     Libraries beyond `cache_bytes` in all leave the cache, those first that have not been asked for the longest.
 
-    Raises CompileError: `compile_failure` with what the compiler said, `compile_timeout` (never remembered),
-    `store_full` where there is no space left; none of them leaves anything in the cache.
+    Raises CompileError: `compile_failure` with what the compiler said, `compile_timeout` (never remembered); StoreError
+    where there is no space left (`store_full`) or the folder cannot be used. None of them leaves anything in the cache.
     """
     if not _HEADER_NAME.fullmatch(source.header_name):
         raise CompileError("compile_failure", "the header's name is not a file name")
@@ -111,6 +117,19 @@ def build_program(code: str, compiler: Compiler, cache_dir: Path, timeout_s: flo
         return _program(code, toolchain, compiler, arguments, cache_dir.resolve() / "programs", deadline)
 
 
+def cannot_run_here(platform: Platform) -> str | None:
+    """The reason why code for `platform` does not run on this processor by itself; None where it does. Raises
+    CompileError where the platform's compiler is not there."""
+    if platform.kind != "cpu":
+        return f"it is of kind {platform.kind}"
+    if platform.architecture != host_system.machine():
+        return f"its architecture is {platform.architecture}, this machine's is {host_system.machine()}"
+    native = "-mcpu=native" if platform.architecture == "aarch64" else "-march=native"
+    here = find_toolchain(platform.compiler.model_copy(update={"flags": (native,)}))
+    lacking = sorted(find_toolchain(platform.compiler).extensions - here.extensions)
+    return f"this processor lacks {', '.join(name.strip('_') for name in lacking)}" if lacking else None
+
+
 def _run_prefix(platform: Platform) -> tuple[str, ...]:
     """The emulator, where this host is not of the platform's architecture."""
     return () if host_system.machine() == platform.architecture else platform.compiler.run_prefix
@@ -144,7 +163,8 @@ def _probe(program: str, flags: tuple[str, ...], timeout_s: float) -> Toolchain:
     macros = done.stdout.decode("utf-8", "replace")
     match = re.search(r'^#define __VERSION__ "(.*)"$', macros, re.MULTILINE)
     version = f"{Path(program).name} {match[1] if match else 'of unknown version'}"
-    return Toolchain(program, version, hashlib.sha256(macros.encode()).hexdigest())
+    extensions = frozenset(_EXTENSION.findall(macros))
+    return Toolchain(program, version, hashlib.sha256(macros.encode()).hexdigest(), extensions)
 
 
 @lru_cache(maxsize=256)
@@ -304,7 +324,7 @@ def _run_compiler(
 def _failure(done: Finished, folder: Path) -> CompileError:
     text = _text(done, folder)
     if _NO_SPACE.search(text):
-        return CompileError("store_full", "there is no space left to compile in", text)
+        return StoreError("store_full", "there is no space left to compile in", text)
     if done.signal is not None:
         return CompileError("compile_failure", f"the compiler was killed by signal {done.signal}", text)
     return CompileError("compile_failure", "the compiler refused the code", text)
@@ -323,5 +343,5 @@ def _storage_errors() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise CompileError("store_full", "there is no space left to compile in") from None
-        raise CompileError("compile_failure", f"the cache of builds cannot be used: {error.strerror}") from None
+            raise StoreError("store_full", "there is no space left to compile in") from None
+        raise StoreError("compile_failure", f"the cache of builds cannot be used: {error.strerror}") from None

@@ -1,7 +1,8 @@
 """Errors of foreign programs: the compiler, and what it made.
 
 WorkerError
-  CompileError   compile_failure, compile_timeout, store_full
+  CompileError   compile_failure, compile_timeout
+    StoreError     store_full, compile_failure
   RunError       run_failure, run_timeout, out_of_memory, store_full
   Cancelled      cancelled
 
@@ -27,6 +28,10 @@ class WorkerError(TilesmithError):
 
 class CompileError(WorkerError):
     """The C of a schedule could not be compiled."""
+
+
+class StoreError(CompileError):
+    """The folder where compiled code is to be kept has no space, or cannot be written."""
 
 
 class RunError(WorkerError):

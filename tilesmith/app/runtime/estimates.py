@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilesmith.app.runtime.images import channel_dim
+from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.features.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, Scalar

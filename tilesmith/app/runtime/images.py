@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tilesmith.app.runtime.axes import channel_dim, misplaced_channels, transposed
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.ir.pipeline.pipeline import Input
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -25,7 +26,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Format = Literal["npy", "png", "tiff", "jpeg"]
 
 MAX_PIXELS = 1 << 27  # width x height of one image file: 134 million, so that a small file cannot claim all memory
-CHANNEL_DIMS = ("c", "ch", "chan", "channel", "channels", "color", "colour")
 SUFFIXES: dict[str, Format] = {
     ".npy": "npy",
     ".png": "png",
@@ -84,14 +84,14 @@ class Raster:
 def read(path: Path, wanted: Input, channels: int | None = None, convert: bool = False) -> Array:
     """The array of `path` as the input `wanted`: axes the reverse of its dims, its type.
 
-    `channels` is how many planes an image must have, where that is known (not asked of .npy files). `convert`
-    changes depth (8 <-> 16 bit, scaled), gray <-> colour and alpha instead of refusing.
+    `channels` is how many planes an image must have, where that is known; of .npy files it tells H,W,C from C,H,W.
+    `convert` changes depth (8 <-> 16 bit, scaled), gray <-> colour and alpha instead of refusing.
     Raises ImageError, naming what the file has, what the input wants, and the remedy.
     """
     kind = _format_of(path)
     with _decoding(path):
         if kind == "npy":
-            return _npy(path, wanted)
+            return _npy(path, wanted, channels)
         raster = _png(path) if kind == "png" else _tiff(path) if kind == "tiff" else _pillow(path)
     _check_dims(path, wanted)
     if convert:
@@ -205,7 +205,7 @@ def _check_size(path: Path, width: int, height: int) -> None:
         raise ImageError("image_too_large", message, "pass it as .npy")
 
 
-def _npy(path: Path, wanted: Input) -> Array:
+def _npy(path: Path, wanted: Input, channels: int | None) -> Array:
     array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != len(wanted.dims):
         message = f"{path} is an array of shape {array.shape}, but input {wanted.name!r} wants {_dims(wanted.dims)}"
@@ -216,6 +216,11 @@ def _npy(path: Path, wanted: Input) -> Array:
         raise ImageError("image_depth", message, f"save it with array.astype('{wanted.type}')")
     if array.size == 0:
         raise ImageError("image_dims", f"{path} is an empty array, of shape {array.shape}")
+    axes = misplaced_channels(array.shape, wanted.dims, channels)
+    if axes is not None:
+        message = f"{path} is an array of shape {array.shape}, but input {wanted.name!r} wants {_dims(wanted.dims)}"
+        order = f"its axes are ({', '.join(reversed(wanted.dims))})"
+        raise ImageError("image_dims", message, f"{order}: save array{transposed(axes)}")
     return np.asarray(array, dtype=wanted.type.numpy)
 
 
@@ -277,13 +282,6 @@ def _pillow(path: Path) -> Raster:
 
 def _dims(dims: tuple[str, ...]) -> str:
     return f"dims [{', '.join(dims)}]"
-
-
-def channel_dim(dims: tuple[str, ...]) -> str | None:
-    """The dim of three that counts channels: the one named so, otherwise the last; None for gray images."""
-    if len(dims) < 3:
-        return None
-    return next((d for d in dims if d.lower() in CHANNEL_DIMS), dims[-1])
 
 
 def _height_width_channels(dims: tuple[str, ...]) -> tuple[str, ...]:

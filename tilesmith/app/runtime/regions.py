@@ -185,6 +185,6 @@ class _Search:
                 has, size = self.inputs[name][dim]
                 return RegionError(
                     f"input {name} is too small, dim {self.pipeline.input(name).dims[dim]}: even one point of "
-                    f"{asked} needs {low}..{low + extent - 1}, the image has {has}..{has + size - 1}"
+                    f"{asked} needs {low}..{low + extent - 1}, the image has {has}..{has + size - 1}: pass a larger one"
                 )
         return RegionError(f"no region of {asked} can be computed from these inputs")

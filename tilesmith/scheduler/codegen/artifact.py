@@ -27,6 +27,9 @@ class CSource:
     language: str = "c"
     libraries: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return self.code
+
     @property
     def code_name(self) -> str:
         """The name of the file: that of the header, or else of the function."""

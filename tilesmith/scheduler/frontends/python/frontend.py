@@ -242,15 +242,8 @@ def document(
     name: str, outputs: Sequence[Stage], estimates: Mapping[Stage | Image | str, Spans], doc: str = ""
 ) -> dict[str, Any]:
     """The document of that pipeline, as written: not checked, not canonical."""
-    seen: dict[Source, None] = {}
-    waiting: list[Source] = list(reversed(outputs))
-    while waiting:
-        source = waiting.pop()
-        if source not in seen:
-            seen[source] = None
-            waiting += sorted(source.needs(), key=lambda s: s.name, reverse=True)
     entries: dict[str, list[dict[str, Any]]] = {"params": [], "inputs": [], "stages": []}
-    for source in sorted(seen, key=lambda s: s.name):
+    for source in sorted(reached(outputs), key=lambda s: s.name):
         match source:
             case Param():
                 entries["params"].append(source.entry)
@@ -263,6 +256,18 @@ def document(
     names = {k if isinstance(k, str) else k.name: v for k, v in estimates.items()}
     result["estimates"] = {k: [list(span) for span in v] for k, v in names.items()}
     return result
+
+
+def reached(outputs: Sequence[Stage]) -> tuple[Source, ...]:
+    """The outputs and everything that they need: stages, images, params."""
+    seen: dict[Source, None] = {}
+    waiting: list[Source] = list(reversed(outputs))
+    while waiting:
+        source = waiting.pop()
+        if source not in seen:
+            seen[source] = None
+            waiting += sorted(source.needs(), key=lambda s: s.name, reverse=True)
+    return tuple(seen)
 
 
 def _read(source: Image | Stage, indices: Indices) -> Term:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from operator import is_
 from typing import Literal
 
 from tilesmith.scheduler.ir.memo import Memo
-from tilesmith.scheduler.ir.pipeline.expressions import Expr, RVar
+from tilesmith.scheduler.ir.pipeline.drawing import Node, graph
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, RVar, walk
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 BoundaryKind = Literal["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant"]
@@ -139,3 +141,29 @@ class Pipeline:
     def estimate(self, name: str) -> tuple[tuple[int, int], ...] | None:
         """(min, extent) per dim of that output, stage or input, where the document has it."""
         return dict(self.estimates).get(name)
+
+    def picture(self, notes: Mapping[str, tuple[str, int]] | None = None) -> str:
+        """The graph of the stages as SVG. `notes`: what stands below the name of a stage, and its group; without them
+        it is the dims."""
+        said = {s.name: (_dims(s.dims), 0) for s in self.stages} | dict(notes or {})
+        inputs = [Node(i.name, f"{i.type} {_dims(i.dims)}", ()) for i in self.inputs]
+        stages = [Node(s.name, said[s.name][0], _read(s), said[s.name][1], s.name in self.outputs) for s in self.stages]
+        return graph(f"stages of {self.name}", [*inputs, *stages])
+
+    def _repr_html_(self) -> str:
+        doc = f"<p>{escape(self.doc)}</p>" if self.doc else ""
+        return f"<div><p><b>{escape(self.name)}</b></p>{doc}{self.picture()}</div>"
+
+
+def _dims(dims: tuple[str, ...]) -> str:
+    return f"[{', '.join(dims)}]"
+
+
+def _read(stage: Stage) -> tuple[str, ...]:
+    """The names of the inputs and stages that a stage reads, itself left out."""
+    every = [*stage.values]
+    for update in stage.updates:
+        ends = (end for r in update.domain for end in (r.lo, r.extent))
+        every += [*ends, *update.at, *update.values, *([] if update.where is None else [update.where])]
+    found = (e.name for value in every for e in walk(value) if isinstance(e, Access) and e.name != stage.name)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,1 @@
+"""Pipelines as functions of arrays, computed in this process: the built library is loaded and called in place."""

@@ -1,0 +1,87 @@
+"""Pipelines and platforms as callers name them: objects, documents, names, files."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tilesmith import platforms
+from tilesmith.app.profiler.first_use import asked
+from tilesmith.app.profiler.host import document_in_environment
+from tilesmith.app.profiler.host import host as host_platform
+from tilesmith.platforms import Platform
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import TilesmithError
+from tilesmith.scheduler.frontends.document.document import load, load_text
+from tilesmith.scheduler.frontends.registry import importer_of
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+
+HOST = "host"
+_LOG = logging.getLogger("tilesmith")
+
+
+class UnknownSource(TilesmithError):
+    """There is no pipeline or platform of that name, and no such file."""
+
+    code = "bad_argument"
+
+
+def pipeline_of(source: object) -> Pipeline:
+    """The pipeline that `source` is: itself, a document (a mapping, or its text in JSON or YAML), the name of a shipped
+    one, or a file: a document, or what an importer reads.
+
+    Raises DocumentError where the document is wrong, ImportFailed, and UnknownSource.
+    """
+    match source:
+        case Pipeline():
+            return source
+        case Mapping():
+            return load(dict(source))
+        case str() if source in pipelines.names():
+            return pipelines.load(source)
+        case str() if "\n" in source or source.lstrip().startswith("{"):
+            return load_text(source)
+        case str() | os.PathLike():
+            return _file(Path(source))
+    raise UnknownSource(f"a pipeline, a document, a name or a file is needed, not a {type(source).__name__}")
+
+
+def _file(path: Path) -> Pipeline:
+    if (importer := importer_of(str(path))) is not None:
+        return importer.load(str(path)).pipeline
+    text = _read(path, "pipeline", pipelines.names())
+    return load_text(text, yaml={".yaml": True, ".yml": True, ".json": False}.get(path.suffix.lower()))
+
+
+def platform_of(source: object) -> Platform:
+    """The platform that `source` is: itself, a document (a mapping), a name of the catalog, a file, or `host`, this
+    machine: what the environment says of it, or else what is measured on first use.
+
+    Raises PlatformError where the document is wrong, and UnknownSource.
+    """
+    if source == HOST:
+        document = document_in_environment()
+        if document is not None:
+            return platforms.load_text(_read(document, "platform"))
+        return host_platform(calibrate=asked(), tell=_LOG.info, warn=warnings.warn)
+    if isinstance(source, str) and source in platforms.catalog_names():
+        return platforms.load(source)
+    if isinstance(source, str | os.PathLike):
+        return platforms.load_text(_read(Path(source), "platform", (HOST, *platforms.catalog_names())))
+    return platforms.load(source)
+
+
+def _read(path: Path, what: str, known: Iterable[str] = ()) -> bytes:
+    """The bytes of a document. Raises UnknownSource, which offers the known names."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        names = sorted(known)
+        near = difflib.get_close_matches(str(path), names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}" if names else ""
+        reason = "no file of that name, and none is shipped under it" if names else error.strerror
+        raise UnknownSource(f"there is no {what} {str(path)!r}: {reason}" + (f"; {hint}" if hint else "")) from None
