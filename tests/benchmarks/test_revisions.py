@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import revisions
+from benchmarks.revision_compiler import understood
 from benchmarks.revisions import EARLIER, THIS, Comparison, Side, ask, compare, compiler_of, tables
+from tilesmith import platforms
+from tilesmith.platforms import catalog
 from tilesmith.platforms.cpu.detect import host
 
 
@@ -32,6 +35,18 @@ def test_means_are_of_the_pipelines_that_have_the_figure() -> None:
 def test_a_process_that_cannot_answer_says_so() -> None:
     with compiler_of(revisions.ROOT) as process, pytest.raises(RuntimeError, match="could not compile"):
         ask(process, {"pipeline": "no such pipeline", "platform": {}, "into": "nowhere"})
+
+
+def test_a_checkout_is_not_told_of_a_machine_what_it_does_not_know() -> None:
+    known = platforms.to_document(catalog.load("i7-6700"))
+    told = known | {
+        "core": known["core"] | {"wings": 2},
+        "feathers": 7,
+        "sources": {**known["sources"], "tail": "seen"},
+    }
+    assert understood(catalog, told) == catalog.load("i7-6700")
+    with pytest.raises(platforms.PlatformError, match="/threads"):
+        understood(catalog, known | {"threads": "many"})
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ OF = {
         scheduler/frontends/halide/expressions: _ONE_AS_BITS
         scheduler/frontends/halide/serialized: VERSIONS
         scheduler/ir/pipeline/printer: _OR _AND _NOT COMPARE UNARY _POWER ATOM
+        scheduler/ir/pipeline/drawing: MOST_NODES _CHARACTER _DEPTH _GAP _HEIGHT _MARGIN
         scheduler/ir/pipeline/semantics: RANDOM_SEED
         scheduler/ir/schedule/document: FORMAT
         scheduler/lowering/index_vectorization: ANYWHERE
