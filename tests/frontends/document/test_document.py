@@ -384,7 +384,7 @@ def test_hints() -> None:
         "unknown_type": "did you mean 'uint8'?",
         "unknown_kind": "did you mean 'mirror_interior'?",
         "unknown_function": "did you mean 'blur'?",
-        "missing_estimate": 'add "last": [[min, extent], [min, extent]]',
+        "missing_estimate": 'add "last": [[0, 1920], [0, 1080]], the size that you expect',
     }
 
 

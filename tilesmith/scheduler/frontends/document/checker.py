@@ -9,7 +9,7 @@ from tilesmith.scheduler.frontends.document.diagnostics import Report
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.document.names import Names, Readable, close_to
 from tilesmith.scheduler.frontends.document.schema import InputDocument, ParamDocument
-from tilesmith.scheduler.frontends.document.schema_errors import Shape
+from tilesmith.scheduler.frontends.document.schema_errors import Shape, estimate_of
 from tilesmith.scheduler.frontends.document.stage_checker import (
     Context,
     StageSyntax,
@@ -158,7 +158,7 @@ class _Checker:
             elif owner.is_input:
                 self.problem("unknown_output", where, f"{name!r} is an input, and outputs are stages.")
             elif name not in estimated and not self.shape.guessed:
-                hint = f'add "{name}": [{", ".join(["[min, extent]"] * len(owner.dims))}]'
+                hint = f"add {estimate_of(name, owner.dims)}, the size that you expect"
                 self.problem("missing_estimate", "/estimates", f"The output {name!r} has no estimate.", hint)
             seen.add(name)
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tilesmith.scheduler.errors import Problem
+from tilesmith.scheduler.frontends.document import foreign_words
 from tilesmith.scheduler.frontends.document.limits import Limits
 
 REDUCTIONS = frozenset({"sum", "product", "min", "max", "any", "all", "argmin", "argmax"})
@@ -233,7 +234,9 @@ class _Walk:
         if node.keywords:
             self.problem("unsupported_syntax", "Arguments have no names.", node)
         if name is None:
-            self.problem("unsupported_syntax", "Only inputs, stages and functions can be called, by name.", node)
+            message = "Only inputs, stages and functions can be called, by name."
+            hint = foreign_words.function(node.func.attr) if isinstance(node.func, ast.Attribute) else None
+            self.problem("unsupported_syntax", message, node, hint)
         else:
             syntax.reads.setdefault(name, node.col_offset)
         loops = [arg for arg in node.args if isinstance(arg, ast.GeneratorExp)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import yaml
@@ -100,6 +101,7 @@ def _plain(loader: Any, root: yaml.Node, limits: Limits) -> Any:
         if not isinstance(node, yaml.ScalarNode) and node.tag not in _COLLECTIONS:
             _fail("bad_yaml", f"The tag {ascii(node.tag)[:60]} is not read.", pointer_=where)
         if isinstance(node, yaml.MappingNode):
+            found += _split_expressions(node, where)
             made: dict[str, Any] = {}
             owner[key] = made
             for key_node, value_node in node.value:
@@ -119,6 +121,22 @@ def _plain(loader: Any, root: yaml.Node, limits: Limits) -> Any:
     if found:
         raise DocumentError(tuple(found))
     return holder[0]
+
+
+def _split_expressions(node: yaml.MappingNode, where: str) -> list[Problem]:
+    """Expressions in `{...}` that a comma of their own ends: `{value: f(x, y)}` has the value `f(x` and a key `y)`."""
+    if not node.flow_style:
+        return []
+    found = []
+    for (key, value), (after, _) in pairwise(node.value):
+        scalars = isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode)
+        if scalars and not value.style and value.value.count("(") > value.value.count(")"):
+            text = ascii(f"{value.value}, {getattr(after, 'value', '...')}")[1:-1][:60]
+            message = f"Line {value.start_mark.line + 1}, column {value.start_mark.column + 1}: in braces a comma ends"
+            message += f" the value: '{text}' is cut in two."
+            hint = 'put the expression in quotes, as in {value: "f(x, y)"}, or on a line of its own'
+            found.append(Problem("bad_yaml", where + pointer(key.value), message, hint))
+    return found
 
 
 _COLLECTIONS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")

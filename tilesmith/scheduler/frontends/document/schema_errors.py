@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from tilesmith.scheduler.errors import DocumentError, Problem
+from tilesmith.scheduler.frontends.document import foreign_words
 from tilesmith.scheduler.frontends.document.diagnostics import Report, pointer
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.document.names import close_to
@@ -29,6 +30,9 @@ from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _KINDS = ("repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant")
+_ONE_KIND = f"the kinds are {', '.join(_KINDS)}"
+_SIZE = (1920, 1080)
+_CHANNELS = 3
 
 
 @dataclass(slots=True)
@@ -160,7 +164,8 @@ def _problem(kind: str, loc: Sequence[str | int], document: Mapping[Any, Any]) -
     key = next((s for s in reversed(steps) if isinstance(s, str)), "")
     match kind:
         case "missing":
-            return Problem("missing_key", place, f"The key {last!r} is missing.")
+            hint = _addition(last, document) if not steps else None
+            return Problem("missing_key", place, f"The key {last!r} is missing.", hint)
         case "extra_forbidden":
             hint = close_to(last, _keys_of(loc))
             return Problem("unknown_key", place, f"There is no key {_show(last)} here.", hint)
@@ -173,18 +178,64 @@ def _problem(kind: str, loc: Sequence[str | int], document: Mapping[Any, Any]) -
         case "literal_error" if key == "format":
             return Problem("unsupported_format", place, f"The format is 1, not {_show(value)}.", 'write "format": 1')
         case "literal_error" if key == "kind":
-            return Problem(
-                "unknown_kind", place, f"There is no boundary kind {_show(value)}.", close_to(str(value)[:64], _KINDS)
-            )
+            hint = foreign_words.boundary(str(value)[:64]) or close_to(str(value)[:64], _KINDS)
+            return Problem("unknown_kind", place, f"There is no boundary kind {_show(value)}.", hint or _ONE_KIND)
         case "literal_error":
-            hint = close_to(str(value)[:64], TYPES) if isinstance(value, str) else f"one of {', '.join(TYPES)}"
+            hint = _type_hint(value[:64]) if isinstance(value, str) else f"one of {', '.join(TYPES)}"
             return Problem("unknown_type", place, f"There is no type {_show(value)}.", hint)
         case "finite_number" | "int_parsing_size":
             return Problem("bad_number", place, "The number is too large, or not a number.")
         case "too_short" | "too_long":
             return Problem("bad_value", place, f"This is a pair [min, extent], not a list of {_length(value)}.")
         case _:
-            return Problem("bad_type", place, f"This cannot be {_json_type(value)}.", _wanted(kind))
+            hint = _boundary_object(value) if key == "boundary" and isinstance(value, str) else _wanted(kind)
+            return Problem("bad_type", place, f"This cannot be {_json_type(value)}.", hint)
+
+
+def estimate_of(name: str, dims: Sequence[str]) -> str:
+    """An entry of `estimates` that a hint proposes: a photograph's size, of few channels."""
+    spans = ", ".join(f"[0, {extent}]" for extent in (*_SIZE, *(_CHANNELS for _ in dims))[: len(dims)])
+    return f'"{name}": [{spans}]'
+
+
+def _addition(key: str, document: Mapping[Any, Any]) -> str | None:
+    """The line that adds a key that a document lacks."""
+    match key:
+        case "format":
+            return 'add "format": 1'
+        case "name":
+            return 'add "name": "my_pipeline"'
+        case "inputs":
+            return 'add "inputs": [{"name": "image", "type": "uint8", "dims": ["x", "y"]}]'
+        case "stages":
+            return 'add "stages": [{"name": "f", "dims": ["x", "y"], "value": "image(x, y)"}]'
+        case "outputs":
+            stages = _declared(document)
+            return f'add "outputs": ["{list(stages)[-1]}"]' if stages else 'add "outputs": [NAME], names of stages'
+        case "estimates":
+            stages, outputs = _declared(document), document.get("outputs")
+            named = [n for n in outputs if isinstance(n, str) and n in stages] if isinstance(outputs, list) else []
+            entries = ", ".join(estimate_of(n, stages[n]) for n in named[:8])
+            return f'add "estimates": {{{entries or "NAME: [[min, extent], ...]"}}}, the size that you expect'
+    return None
+
+
+def _declared(document: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """Stages that have a name and dims, whatever else is wrong with them."""
+    stages = document.get("stages")
+    items = [s for s in stages if isinstance(s, Mapping)] if isinstance(stages, list) else []
+    return {s["name"]: s["dims"] for s in items if isinstance(s.get("name"), str) and isinstance(s.get("dims"), list)}
+
+
+def _type_hint(name: str) -> str | None:
+    return foreign_words.type_name(name) or close_to(name, TYPES)
+
+
+def _boundary_object(kind: str) -> str:
+    """The hint for a boundary that is a word."""
+    if kind in _KINDS:
+        return f'write {{"kind": "{kind}"}}'
+    return f'write {{"kind": ...}}; {foreign_words.boundary(kind[:64]) or _ONE_KIND}'
 
 
 def _locate(loc: Sequence[str | int], document: object) -> tuple[list[str | int], object]:

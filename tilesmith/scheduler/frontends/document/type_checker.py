@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from tilesmith.scheduler.frontends.document import foreign_words
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
 from tilesmith.scheduler.frontends.document.names import Readable, close_to
 from tilesmith.scheduler.frontends.document.operators import binary, compare, conjoin, select, unary
@@ -189,7 +190,7 @@ class Builder(Context):
         elif name in self.variables or name in self.names.params:
             self.problem("unknown_function", f"{name!r} is a number and cannot be called.", node)
         else:
-            hint = close_to(name, [*self.names.readables, *FUNCTIONS, *REDUCTIONS])
+            hint = foreign_words.function(name) or close_to(name, [*self.names.readables, *FUNCTIONS, *REDUCTIONS])
             self.problem("unknown_function", f"No input, stage or function is called {name!r}.", node, hint)
         return None
 

@@ -1,0 +1,92 @@
+"""Hints for what people of other tools write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tilesmith.scheduler.errors import DocumentError, Problem
+from tilesmith.scheduler.frontends.document import foreign_words
+from tilesmith.scheduler.frontends.document.document import load, load_text
+from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.document.schema_errors import _KINDS
+from tilesmith.scheduler.ir.pipeline.types import TYPES
+
+
+def _document(value: str = "img(x, y)", **image: Any) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "name": "p",
+        "inputs": [{"name": "img", "type": "uint8", "dims": ["x", "y"]} | image],
+        "stages": [{"name": "f", "dims": ["x", "y"], "value": value}],
+        "outputs": ["f"],
+        "estimates": {"f": [[0, 64], [0, 64]]},
+    }
+
+
+def _problems(document: dict[str, Any]) -> tuple[Problem, ...]:
+    with pytest.raises(DocumentError) as caught:
+        load(document)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("call", ["clip(img(x, y), 0, 9)", "np.clip(img(x, y), 0, 9)"])
+def test_functions_of_other_tools_by_any_prefix(call: str) -> None:
+    assert [p.hint for p in _problems(_document(call))] == ["write clamp(value, low, high)"]
+
+
+@pytest.mark.parametrize(("kind", "word"), [("BORDER_REFLECT_101", "mirror_interior"), ("wrap", "repeat_image")])
+def test_boundaries_of_other_tools(kind: str, word: str) -> None:
+    assert [p.hint for p in _problems(_document(boundary={"kind": kind}))] == [f"write {word}"]
+    (as_word,) = _problems(_document(boundary=kind))
+    assert as_word.hint == f'write {{"kind": ...}}; write {word}'
+
+
+def test_a_boundary_that_is_a_word_of_ours() -> None:
+    (problem,) = _problems(_document(boundary="repeat_edge"))
+    assert problem.hint == 'write {"kind": "repeat_edge"}'
+
+
+def test_types_of_other_tools() -> None:
+    assert [p.hint for p in _problems(_document(type="np.uint8_t"))] == ["write uint8"]
+    assert [p.hint for p in _problems(_document(type="CV_32F"))] == ["write float32"]
+
+
+def test_no_word_is_one_of_the_language() -> None:
+    assert not foreign_words.FUNCTIONS.keys() & FUNCTIONS.keys()
+    assert not foreign_words.BOUNDARIES.keys() & set(_KINDS)
+    assert not foreign_words.TYPES.keys() & TYPES.keys()
+    assert set(foreign_words.TYPES.values()) <= TYPES.keys()
+
+
+def test_keys_that_are_missing_are_proposed() -> None:
+    document = _document()
+    for key in ("format", "outputs", "estimates"):
+        del document[key]
+    hints = {p.message.split("'")[1]: p.hint for p in _problems(document)}
+    assert hints["format"] == 'add "format": 1'
+    assert hints["outputs"] == 'add "outputs": ["f"]'
+    assert hints["estimates"] is not None
+    document = _document()
+    del document["estimates"]
+    (problem,) = _problems(document)
+    assert problem.hint == 'add "estimates": {"f": [[0, 1920], [0, 1080]]}, the size that you expect'
+    load(_document() | {"estimates": {"f": [[0, 1920], [0, 1080]]}})
+
+
+def test_proposals_of_documents_that_are_wrong_altogether() -> None:
+    assert all(p.hint for p in _problems({"stages": [{"dims": 3}, 4], "outputs": 5, "inputs": []}) if not p.pointer)
+
+
+@pytest.mark.parametrize("value", ["img(x, y)", "img(x, y) + img(x, y)"])
+def test_an_expression_that_its_comma_cuts(value: str) -> None:
+    text = f"format: 1\nname: p\nstages:\n  - {{name: f, dims: [x, y], value: {value}}}\n"
+    with pytest.raises(DocumentError) as caught:
+        load_text(text)
+    (problem, *_) = caught.value.problems
+    assert problem.code == "bad_yaml"
+    assert problem.pointer == "/stages/0/value"
+    assert problem.message.startswith("Line 4, column 36: in braces a comma ends the value: 'img(x, y)")
+    assert problem.hint is not None
+    assert "quotes" in problem.hint
