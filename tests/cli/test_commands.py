@@ -14,8 +14,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tilesmith.app.cli import app
-from tilesmith.app.cli.report import excerpt, resolve
+from tilesmith.app.cli.places import excerpt, problem_lines
 from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.errors import Problem
 
 BAD = {
     "format": 1,
@@ -105,10 +106,12 @@ def test_validate_tells_every_problem_and_marks_the_column(tmp_path):
     assert not result.stdout
     lines = result.stderr.splitlines()
     assert lines[0] == f"error: {path} has 2 problems"
-    at = lines.index("    2 * inptu(x, y)")
-    assert lines[at - 1].startswith("  at /stages/0/value, column 5: ")
-    assert lines[at + 1] == "        ^"
-    assert "did you mean 'input'?" in lines[at + 2]
+    at = next(n for n, line in enumerate(lines) if line.startswith(f"  {path}:1:"))
+    place, shown, mark, hint = lines[at + 1 : at + 5]
+    assert place == "    at /stages/0/value, of stage 'a'"
+    assert shown[mark.index("^") :].startswith("inptu(x, y)")
+    assert shown.startswith("     1 | ")
+    assert "did you mean 'input'?" in hint
     assert "/outputs/1" in result.stderr
     told = json.loads(tilesmith("validate", path, "--json", status=2).stdout)
     assert told["valid"] is False
@@ -233,12 +236,17 @@ def test_the_excerpt_of_a_long_expression_keeps_the_place():
     assert excerpt("a\tb\nc", 5) == ("a b c", "    ^")
 
 
-def test_pointers_are_followed():
-    document = {"a/b": [{"~": 1}], "c": 2}
-    assert resolve(document, "/a~1b/0/~0") == 1
-    assert resolve(document, "") is document
-    for pointer in ("/nope", "/c/d", "/a~1b/7", "/a~1b/x"):
-        assert resolve(document, pointer) is None
+def test_problems_of_text_have_lines_and_those_of_data_have_pointers(tmp_path):
+    text = "name: p\nstages:\n  - name: blurred\n    dims: [x]\n    value: >\n      1 +\n      imgg(x)\n"
+    (tmp_path / "p.yaml").write_text(text)
+    told = tilesmith("validate", tmp_path / "p.yaml", status=2).stderr
+    assert f"{tmp_path / 'p.yaml'}:7:7: No input, stage or function is called 'imgg'." in told
+    assert "    at /stages/0/value, of stage 'blurred'\n     7 |       imgg(x)\n       |       ^\n" in told
+    assert "  <stdin>:7:7: " in tilesmith("validate", "-", status=2, stdin=text).stderr
+    (problem,) = [Problem("unknown_key", "/a", "There is no key 'a' here.", "did you mean 'b'?")]
+    assert list(problem_lines((problem,), "what --fix says", None)) == [
+        "", "  at /a: There is no key 'a' here. [unknown_key]", "    hint: did you mean 'b'?",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

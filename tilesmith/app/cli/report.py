@@ -12,29 +12,32 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
+from tilesmith.app.cli.places import problem_lines
 from tilesmith.scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
 
 if TYPE_CHECKING:
     from tilesmith.platforms.errors import PlatformProblem
 
 OK, DEFECT, USAGE, NO_SCHEDULE, COMPILE_FAILURE, RUN_FAILURE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+STANDARD_INPUT = "the document on the standard input"
 USAGE_CODES = ("bad_", "image_", "limit_exceeded", "region_")
-EXCERPT = 96  # columns of an expression shown around a problem
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class BadDocument(TilesmithError):
-    """A document that is wrong, with where it came from and the document itself, to show the places in it."""
+    """A document that is wrong, with where it came from and its text, where it has one, to show the places in it."""
 
     code = "bad_document"
 
-    def __init__(self, problems: Sequence[Problem | PlatformProblem], source: str, document: object = None) -> None:
+    def __init__(
+        self, problems: Sequence[Problem | PlatformProblem], source: str, text: str | bytes | None = None
+    ) -> None:
         super().__init__("\n".join(str(p) for p in problems))
         self.problems = problems
         self.source = source
-        self.document = document
+        self.text = text
 
 
 class UsageError(TilesmithError):
@@ -90,7 +93,11 @@ def print_error(error: TilesmithError) -> None:
     if isinstance(error, FixedContradiction):
         error = BadDocument(error.problems, "what is fixed")
     if isinstance(error, BadDocument):
-        _print_problems(error)
+        count = "1 problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
+        _print_line(f"{error.source} has {count}", None)
+        place = "<stdin>" if error.source == STANDARD_INPUT else error.source
+        for line in problem_lines(error.problems, place, error.text):
+            typer.echo(line, err=True)
         return
     if isinstance(error, UsageError):
         for message, hint in error.problems:
@@ -111,44 +118,6 @@ def _print_line(message: str, hint: str | None) -> None:
 def print_warning(text: str) -> None:
     """Prints a warning on stderr."""
     typer.echo(f"{typer.style('warning:', fg='yellow', bold=True)} {text}", err=True)
-
-
-def _print_problems(error: BadDocument) -> None:
-    count = "1 problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
-    _print_line(f"{error.source} has {count}", None)
-    for problem in error.problems:
-        at = problem.column if isinstance(problem, Problem) else None
-        column = "" if at is None else f", column {at}"
-        typer.echo(f"\n  at {problem.pointer or '/'}{column}: {problem.message} [{problem.code}]", err=True)
-        expression = resolve(error.document, problem.pointer)
-        if at is not None and isinstance(expression, str):
-            for line in excerpt(expression, at):
-                typer.echo(f"    {line}", err=True)
-        if problem.hint:
-            typer.echo(f"    hint: {problem.hint}", err=True)
-
-
-def resolve(document: object, pointer: str) -> object:
-    """The part of `document` that a JSON Pointer names, None where there is none."""
-    for token in pointer.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(document, dict):
-            document = document.get(key)
-        elif isinstance(document, list) and key.isdecimal() and int(key) < len(document):
-            document = document[int(key)]
-        else:
-            return None
-    return document
-
-
-def excerpt(expression: str, column: int) -> tuple[str, str]:
-    """The line of `expression` around the 1-based `column`, and a caret under that column."""
-    text = "".join(c if c.isprintable() else " " for c in expression)
-    start = max(0, column - 1 - EXCERPT // 2) if len(text) > EXCERPT else 0
-    part = text[start : start + EXCERPT]
-    left = "..." if start else ""
-    right = "..." if start + EXCERPT < len(text) else ""
-    return left + part + right, " " * (len(left) + column - 1 - start) + "^"
 
 
 def _indented(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tilesmith.app.cli.report import BadDocument, UsageError, print_warning
+from tilesmith.app.cli.report import STANDARD_INPUT, BadDocument, UsageError, print_warning
 from tilesmith.scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ def load_pipeline(doc: str) -> Pipeline:
     try:
         return load_text(text, yaml=_is_yaml(doc))
     except DocumentError as error:
-        in_expressions = any(p.column is not None for p in error.problems)
-        raise BadDocument(error.problems, _called(doc), parsed(doc, text) if in_expressions else None) from None
+        raise BadDocument(error.problems, _called(doc), text) from None
 
 
 def imported(importer: Importer, source: str) -> Pipeline:
@@ -91,7 +90,7 @@ def load_platform(name: str, calibrate: bool = True) -> Platform:
     try:
         return platforms.load_text(text)
     except platforms.PlatformError as error:
-        raise BadDocument(error.problems, _called(name)) from None
+        raise BadDocument(error.problems, _called(name), text) from None
 
 
 def detected() -> CpuPlatform:
@@ -120,7 +119,7 @@ def load_schedule(path: str) -> Schedule:
     try:
         return from_document(parsed(path, text))
     except DocumentError as error:
-        raise BadDocument(error.problems, _called(path)) from None
+        raise BadDocument(error.problems, _called(path), text) from None
 
 
 def load_text(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
@@ -182,4 +181,4 @@ def parsed(name: str, text: bytes) -> Any:
 
 
 def _called(name: str) -> str:
-    return "the document on the standard input" if name == STDIN else name
+    return STANDARD_INPUT if name == STDIN else name

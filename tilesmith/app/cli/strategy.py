@@ -8,7 +8,7 @@ import typer
 
 from tilesmith.app.cli.listings import table
 from tilesmith.app.cli.report import BadDocument, UsageError, print_json
-from tilesmith.app.cli.sources import load_text, parsed, suggestion
+from tilesmith.app.cli.sources import load_text, suggestion
 from tilesmith.scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def load(name: str) -> StrategyDocument:
     try:
         return document.load_text(text)
     except DocumentError as error:
-        raise BadDocument(error.problems, name, parsed(name, text)) from None
+        raise BadDocument(error.problems, name, text) from None
 
 
 def as_strategy(plan: Plan, platform: Platform) -> str:

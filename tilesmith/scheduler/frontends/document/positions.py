@@ -50,6 +50,23 @@ class Positions:
             node = key
         return self._at(_character(self._text, node, problem.column))
 
+    def named(self, pointer: str) -> str | None:
+        """The name of the innermost item on the way to a place that has one: that of its stage, input or param."""
+        node, name = self._root, None
+        for step in pointer.split("/")[1:]:
+            found = None if node is None else _child(node, step.replace("~1", "/").replace("~0", "~"))
+            if found is None:
+                break
+            node = found[1]
+            own = _child(node, "name")
+            if own is not None and isinstance(own[1], yaml.ScalarNode):
+                name = str(own[1].value)
+        return name
+
+    def line(self, position: Position) -> str:
+        """The text of the line that a position is on."""
+        return self._text.split("\n")[position.line - 1]
+
     def _at(self, index: int) -> Position:
         before = self._text[:index]
         return Position(before.count("\n") + 1, index - (before.rfind("\n") + 1) + 1)
