@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,14 @@ from tilesmith.app.runtime.errors import RunError
 from tilesmith.scheduler import pipelines
 
 pytestmark = pytest.mark.slow
+COPY = {
+    "format": 1,
+    "name": "copy",
+    "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+    "stages": [{"name": "output", "dims": ["x", "y"], "value": "input(x, y)"}],
+    "outputs": ["output"],
+    "estimates": {"output": [[0, 40], [0, 30]]},
+}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -169,7 +178,34 @@ def test_run_equals_interpret_on_a_region_that_begins_anywhere(tmp_path):
 
 def test_run_on_estimates():
     printed = tilesmith("run", "blur", "--estimates", "--repeat", "2").stdout
-    assert "ms, the best of 2" in printed
+    assert re.search(r": \d+\.\d{3} ms, the best of 2; median \d+\.\d{3} ms, four of five in ", printed)
+    assert re.search(r": \d+\.\d{3} ms\n", tilesmith("run", "blur", "--estimates").stdout)
+
+
+def test_an_input_is_not_overwritten(tmp_path):
+    (tmp_path / "copy.json").write_text(json.dumps(COPY))
+    Image.fromarray(np.zeros((20, 30), np.uint8)).save(tmp_path / "in.png")
+    (tmp_path / "link.png").symlink_to(tmp_path / "in.png")
+    before = (tmp_path / "in.png").read_bytes()
+    for name in ("in.png", "link.png"):
+        files = ("--input", f"input={tmp_path / 'in.png'}", "--output", f"output={tmp_path / name}")
+        said = " ".join(tilesmith("interpret", tmp_path / "copy.json", *files, status=2).stderr.split())
+        assert "would overwrite the input 'input' hint: name another file" in said
+    assert (tmp_path / "in.png").read_bytes() == before
+
+
+def test_a_picture_that_shows_nothing_is_told(tmp_path):
+    np.save(tmp_path / "in.npy", np.linspace(0, 0.01, 1200, dtype=np.float32).reshape(30, 40))
+    (tmp_path / "copy.json").write_text(json.dumps(COPY))
+    common = ("interpret", tmp_path / "copy.json", "--input", f"input={tmp_path / 'in.npy'}")
+    said = tilesmith(*common, "--output", f"output={tmp_path / 'out.png'}").stderr
+    assert "out.png: it is nearly black" in said
+    assert "--stretch" in said
+    for quiet in (
+        ("--output", f"output={tmp_path / 'out.png'}", "--stretch"),
+        ("--output", f"output={tmp_path}/o.npy"),
+    ):
+        assert "nearly black" not in tilesmith(*common, *quiet).stderr
 
 
 @pytest.mark.parametrize("verb", ["run", "interpret"])

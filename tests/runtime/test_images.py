@@ -176,6 +176,25 @@ def test_the_wrong_array_is_refused(tmp_path, array, code, words):
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("array", "hint"),
+    [
+        (np.full((2, 3), 0.5), "(array * 255).round().astype('uint8')"),
+        (np.full((2, 3), 200.0), "array.astype('uint8')"),
+        (np.full((2, 3), 1, np.int64), "array.astype('uint8')"),
+    ],
+)
+def test_floats_of_a_picture_are_scaled_before_they_are_integers(tmp_path, array, hint):
+    np.save(tmp_path / "a.npy", array)
+    with pytest.raises(ImageError) as caught:
+        images.read(tmp_path / "a.npy", wanted("uint8"))
+    assert str(caught.value.hint).endswith(f"save {hint}") or str(caught.value.hint) == f"save it with {hint}"
+    tifffile.imwrite(tmp_path / "a.tif", array.astype(np.float32))
+    with pytest.raises(ImageError) as caught:
+        images.read(tmp_path / "a.tif", wanted("uint8"))
+    assert caught.value.hint == "scale its floats to 0..255, and pass them as .npy"
+
+
 @pytest.mark.parametrize("name", ["a.png", "a16.png", "a.tif", "a16.tif", "a.jpg", "a.npy"])
 def test_a_file_cut_short_is_refused_wherever_it_is_cut(tmp_path, name):
     path = tmp_path / name

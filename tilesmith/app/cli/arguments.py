@@ -65,9 +65,19 @@ def parse(
         params=_params(pipeline, params, complaints),
         regions=_regions(pipeline, regions, complaints),
     )
+    _overwritten(parsed, complaints)
     if complaints:
         raise UsageError(*complaints)
     return parsed
+
+
+def _overwritten(arguments: Arguments, complaints: list[Complaint]) -> None:
+    """Outputs that would be written over an input, or over one another."""
+    taken = {file.path.resolve(): f"the input {name!r}" for name, file in sorted(arguments.inputs.items())}
+    for (name, _), path in arguments.outputs.items():
+        if (owner := taken.get(path.resolve())) is not None:
+            complaints.append((f"--output {name}={path} would overwrite {owner}", "name another file"))
+        taken.setdefault(path.resolve(), f"the output {name!r}")
 
 
 def _pairs(option: str, texts: Iterable[str], shape: str, complaints: list[Complaint]) -> list[tuple[str, str]]:

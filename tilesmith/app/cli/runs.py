@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import psutil
 import typer
 
 from tilesmith.app.cli import schedules
 from tilesmith.app.cli.arguments import Arguments, Region, parse
-from tilesmith.app.cli.report import UsageError, print_json, progress
+from tilesmith.app.cli.report import UsageError, print_json, print_warning, progress
 from tilesmith.app.cli.sources import load_pipeline
-from tilesmith.app.runtime import estimates, images
+from tilesmith.app.runtime import estimates, images, visibility
 from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.regions import largest_regions
@@ -80,10 +81,18 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
             }
         )
         return
-    best, count = min(done.times_ms), len(done.times_ms)
-    of = "" if count == 1 else f", the best of {count}"
-    typer.echo(f"{job.pipeline.name} on {result.platform.name}, {done.threads} threads: {best:.3f} ms{of}")
+    where = f"{job.pipeline.name} on {result.platform.name}, {done.threads} threads"
+    typer.echo(f"{where}: {times_text(done.times_ms)}")
     _tell_files(written)
+
+
+def times_text(times_ms: Sequence[float]) -> str:
+    """Times of calls for people: the least, and of several the median and the span of their middle four fifths."""
+    least, count = min(times_ms), len(times_ms)
+    if count == 1:
+        return f"{least:.3f} ms"
+    low, median, high = (float(q) for q in np.percentile(times_ms, (10, 50, 90)))
+    return f"{least:.3f} ms, the best of {count}; median {median:.3f} ms, four of five in {low:.3f}..{high:.3f} ms"
 
 
 def interpret(doc: str, files: Files, as_json: bool) -> None:
@@ -170,6 +179,9 @@ def _write(job: Job, outputs: Outputs, stretch: bool) -> dict[str, Any]:
         except OSError as error:
             raise UsageError((f"{path} cannot be written: {error.strerror or error}", None)) from None
         told[name]["files"][str(component)] = str(path)
+        shown = path.suffix.lower() != ".npy" and not stretch
+        if shown and (remark := visibility.remark(outputs[name][component])) is not None:
+            print_warning(f"{path}: {remark}")
     return told
 
 

@@ -213,7 +213,7 @@ def _npy(path: Path, wanted: Input, channels: int | None) -> Array:
         raise ImageError("image_dims", message, hint)
     if array.dtype.newbyteorder("=") != wanted.type.numpy:
         message = f"{path} is an array of {array.dtype}, but input {wanted.name!r} wants {wanted.type}"
-        raise ImageError("image_depth", message, f"save it with array.astype('{wanted.type}')")
+        raise ImageError("image_depth", message, _cast(array, wanted.type))
     if array.size == 0:
         raise ImageError("image_dims", f"{path} is an empty array, of shape {array.shape}")
     axes = misplaced_channels(array.shape, wanted.dims, channels)
@@ -222,6 +222,13 @@ def _npy(path: Path, wanted: Input, channels: int | None) -> Array:
         order = f"its axes are ({', '.join(reversed(wanted.dims))})"
         raise ImageError("image_dims", message, f"{order}: save array{transposed(axes)}")
     return np.asarray(array, dtype=wanted.type.numpy)
+
+
+def _cast(array: Array, type_: ScalarType) -> str:
+    """The conversion that makes an array one of another type; floats of 0..1 are no integers until they are scaled."""
+    if array.dtype.kind == "f" and type_.kind in ("int", "uint") and array.size and float(np.max(array)) <= 1:
+        return f"its floats are 0..1: save (array * {type_.max}).round().astype('{type_}')"
+    return f"save it with array.astype('{type_}')"
 
 
 def _png(path: Path) -> Raster:
@@ -361,6 +368,8 @@ def _typed(path: Path, raster: Raster, wanted: Input) -> Array:
         return samples.astype(type_.numpy)  # wider than any file: the values as they are
     bits = {"uint8": "8 bits", "uint16": "16 bits", "bool": "1 bit"}.get(type_.name, "an array file (.npy)")
     message = f"{path} has {raster.depth} a sample, but input {wanted.name!r} is {type_} and wants {bits}"
+    if samples.dtype.kind == "f" and type_.is_integer:
+        raise ImageError("image_depth", message, f"scale its floats to 0..{type_.max}, and pass them as .npy")
     convertible = type_.name in ("uint8", "uint16") and samples.dtype.kind in "ub"
     raise ImageError("image_depth", message, CONVERT if convertible else "pass it as .npy")
 
