@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 
 # What tests import is compiled once, not in every process that they start.
@@ -10,10 +11,10 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test quick fuzz lint format check bench clean
+.PHONY: help setup setup-dev run test quick fuzz lint format check bench clean
 
 help:  ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */make \1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */make \1\t/' | expand -t 14
 
 setup: $(STAMP)  ## the virtual environment, with the command at .venv/bin/tilesmith
 
@@ -21,6 +22,13 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples]'
+	@touch $@
+
+setup-dev: $(DEV_STAMP)  ## what tests, linters and types need besides, for who changes the code
+
+$(DEV_STAMP): $(STAMP)
+	@echo "installing the developers' tools ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,examples]'
 	@touch $@
 
@@ -31,22 +39,22 @@ $(BENCH_STAMP): $(STAMP)
 run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ONCE=1: ends by itself)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
-test: setup  ## the tests, in a process a core (up to four)
+test: setup-dev  ## the tests, in a process a core (up to four)
 	@$(TESTS)
 
-quick: setup  ## the tests but for those that compile and run C at length: a minute or so
+quick: setup-dev  ## the tests but for those that compile and run C at length: a minute or so
 	@$(TESTS) -m 'not slow'
 
-fuzz: setup  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
+fuzz: setup-dev  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
 	@$(BIN)/python tests/support/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
-lint: setup  ## format, lint, types, and which package may import which
+lint: setup-dev  ## format, lint, types, and which package may import which
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-format: setup  ## formats the code, and mends what the linter can mend
+format: setup-dev  ## formats the code, and mends what the linter can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
