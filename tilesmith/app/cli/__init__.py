@@ -203,6 +203,20 @@ def validate(doc: Doc, as_json: AsJson = False) -> None:
 
 @app.command()
 @reporting
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The pipeline's name, and its output's.")],
+    photo: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="A picture that it is to fit.")] = None,
+    template: Annotated[str, typer.Option("--template", help="blank, blur, sharpen or edges.")] = "sharpen",
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Instead of NAME.yaml.")] = None,
+) -> None:
+    """Write a pipeline document to start from, with comments that explain it."""
+    from tilesmith.app.cli import starter
+
+    starter.new(name, template, photo, output)
+
+
+@app.command()
+@reporting
 def run(
     doc: Doc,
     inputs: Inputs = None,

@@ -92,11 +92,20 @@ def read(path: Path, wanted: Input, channels: int | None = None, convert: bool =
     with _decoding(path):
         if kind == "npy":
             return _npy(path, wanted, channels)
-        raster = _png(path) if kind == "png" else _tiff(path) if kind == "tiff" else _pillow(path)
+    decoded = raster(path)
     _check_dims(path, wanted)
     if convert:
-        raster = _converted(raster, wanted, channels if channel_dim(wanted.dims) is not None else 1)
-    return _planes(path, raster, wanted, channels)
+        decoded = _converted(decoded, wanted, channels if channel_dim(wanted.dims) is not None else 1)
+    return _planes(path, decoded, wanted, channels)
+
+
+def raster(path: Path) -> Raster:
+    """The samples of a picture: PNG, TIFF or JPEG. Raises ImageError, for an array file too."""
+    kind = _format_of(path)
+    if kind == "npy":
+        raise ImageError("image_format", f"{path} is an array, and no picture")
+    with _decoding(path):
+        return _png(path) if kind == "png" else _tiff(path) if kind == "tiff" else _pillow(path)
 
 
 def format_to_write(path: Path) -> Format:
