@@ -14,9 +14,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tilesmith.app.cli import app
-from tilesmith.app.cli.places import excerpt, problem_lines
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.errors import Problem
+from tilesmith.scheduler.frontends.document.excerpts import excerpt, problem_lines
 
 BAD = {
     "format": 1,

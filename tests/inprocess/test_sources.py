@@ -43,3 +43,14 @@ def test_what_there_is_not_is_told_with_what_is_near() -> None:
         pipeline_of(7)
     with pytest.raises(ts.DocumentError):
         pipeline_of({"format": 1})
+
+
+def test_errors_of_texts_and_files_have_lines(tmp_path: Path) -> None:
+    text = "format: 1\nname: p\ninputs: []\nstages:\n  - {name: f, dims: [x], value: 1 + g}\noutputs: [f]\n"
+    (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
+    for source, name in ((text, "the document"), (tmp_path / "p.yaml", str(tmp_path / "p.yaml"))):
+        with pytest.raises(ts.DocumentError, match="missing_key") as caught:
+            pipeline_of(source)
+        assert f"{name}:5:37: Nothing here is called 'g'. [unknown_name]" in str(caught.value)
+        assert "at /stages/0/value, of stage 'f'" in str(caught.value)
+        assert {p.code for p in caught.value.problems} == {"unknown_name", "missing_key"}

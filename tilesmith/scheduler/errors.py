@@ -48,8 +48,9 @@ class DocumentError(TilesmithError):
 
     code = "bad_document"
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("\n".join(str(p) for p in problems))
+    def __init__(self, problems: tuple[Problem, ...], told: str | None = None) -> None:
+        """`told` has the problems in words, where more is known of their places than pointers say."""
+        super().__init__(told or "\n".join(str(p) for p in problems))
         self.problems = problems
 
 

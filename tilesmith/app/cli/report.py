@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
-from tilesmith.app.cli.places import problem_lines
 from tilesmith.scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
+from tilesmith.scheduler.frontends.document.excerpts import problem_lines
 
 if TYPE_CHECKING:
     from tilesmith.platforms.errors import PlatformProblem

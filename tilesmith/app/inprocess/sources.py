@@ -15,8 +15,9 @@ from tilesmith.app.profiler.host import document_in_environment
 from tilesmith.app.profiler.host import host as host_platform
 from tilesmith.platforms import Platform
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.errors import TilesmithError
+from tilesmith.scheduler.errors import DocumentError, TilesmithError
 from tilesmith.scheduler.frontends.document.document import load, load_text
+from tilesmith.scheduler.frontends.document.excerpts import problem_lines
 from tilesmith.scheduler.frontends.registry import importer_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
@@ -44,7 +45,7 @@ def pipeline_of(source: object) -> Pipeline:
         case str() if source in pipelines.names():
             return pipelines.load(source)
         case str() if "\n" in source or source.lstrip().startswith("{"):
-            return load_text(source)
+            return _parsed(source, "the document", None)
         case str() | os.PathLike():
             return _file(Path(source))
     raise UnknownSource(f"a pipeline, a document, a name or a file is needed, not a {type(source).__name__}")
@@ -54,7 +55,16 @@ def _file(path: Path) -> Pipeline:
     if (importer := importer_of(str(path))) is not None:
         return importer.load(str(path)).pipeline
     text = _read(path, "pipeline", pipelines.names())
-    return load_text(text, yaml={".yaml": True, ".yml": True, ".json": False}.get(path.suffix.lower()))
+    return _parsed(text, str(path), {".yaml": True, ".yml": True, ".json": False}.get(path.suffix.lower()))
+
+
+def _parsed(text: str | bytes, source: str, yaml: bool | None) -> Pipeline:
+    """The pipeline of a text. Raises DocumentError, whose message has the line and column of every problem."""
+    try:
+        return load_text(text, yaml=yaml)
+    except DocumentError as error:
+        told = "\n".join((f"{source} is wrong:", *problem_lines(error.problems, source, text)))
+        raise DocumentError(error.problems, told) from None
 
 
 def platform_of(source: object) -> Platform:
