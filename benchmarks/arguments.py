@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.contender import ALIGNMENT, allocate, layout, tilesmith_buffer
+from benchmarks.contender import tilesmith_buffer
 from benchmarks.problem import Problem, Region
+from tilesmith.app.bench.memory import ALIGNMENT, allocate, layout
 
 PAGE, LINE = 4096, 64
 SHORT = 16

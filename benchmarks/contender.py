@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-ALIGNMENT = 128
+from tilesmith.app.bench.memory import allocate, layout
+
 MAX_DIMS = 5
 
 
@@ -62,33 +63,6 @@ class HalideBuffer(ctypes.Structure):
         ("dim", ctypes.POINTER(HalideDimension)),
         ("padding", ctypes.c_void_p),
     )
-
-
-def layout(extents: Sequence[int], storage: Sequence[int]) -> tuple[int, ...]:
-    """Strides in elements per dim, packed, the dims of `storage` fastest first."""
-    strides = [0] * len(extents)
-    step = 1
-    for d in storage:
-        strides[d] = step
-        step *= extents[d]
-    return tuple(strides)
-
-
-def allocate(
-    dtype: np.dtype,
-    extents: Sequence[int],
-    strides: Sequence[int],
-    alignment: int = ALIGNMENT,
-    offset: int = 0,
-) -> np.ndarray:
-    """A touched array with the axes reversed, of these strides in elements; its first element is `offset` bytes after
-    an address that is aligned."""
-    size = (1 + sum((n - 1) * s for n, s in zip(extents, strides, strict=True))) * dtype.itemsize
-    raw = np.zeros(size + alignment + offset, dtype=np.uint8)
-    raw.fill(0)
-    start = -raw.ctypes.data % alignment + offset
-    steps = tuple(s * dtype.itemsize for s in reversed(strides))
-    return np.ndarray(tuple(reversed(extents)), dtype, buffer=raw.data, offset=start, strides=steps)
 
 
 def tilesmith_buffer(array: np.ndarray, region: Sequence[Sequence[int]], strides: Sequence[int]) -> TilesmithBuffer:

@@ -24,6 +24,8 @@ import numpy as np
 import psutil
 
 from benchmarks.problem import Problem, cut_from_floats
+from tilesmith.app.bench.agreement import ContenderError, agreement
+from tilesmith.app.bench.memory import storage_order
 from tilesmith.scheduler.analysis.stage_graph import expressions
 from tilesmith.scheduler.ir.pipeline.expressions import InputBound, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -41,12 +43,6 @@ ATTEMPTS = 4
 SETTLE_S = 0.01
 """The pause between bursts, in which the threads that the last contender left spinning go to sleep."""
 ANSWER_TIMEOUT_S = 300.0
-FLOAT_TOLERANCE = 1e-4
-"""Relative to the output's largest magnitude. Halide reassociates and contracts as it likes, as do we."""
-
-
-class ContenderError(Exception):
-    """A contender failed, disagreed, or died; the message says how."""
 
 
 @dataclass(frozen=True)
@@ -314,47 +310,5 @@ def inputs_with_bounds_in_use(pipeline: Pipeline) -> set[str]:
     return found
 
 
-def storage_order(dims: tuple[str, ...], storage: tuple[str, ...]) -> list[int]:
-    """The positions of the dims, fastest in memory first."""
-    return [dims.index(d) for d in storage or dims]
-
-
 def load_outputs(directory: Path) -> list[np.ndarray]:
     return [np.load(p) for p in sorted(directory.glob("*.npy"), key=lambda p: int(p.stem))]
-
-
-def agreement(
-    expected: Sequence[np.ndarray],
-    got: Sequence[np.ndarray],
-    tolerance: float = FLOAT_TOLERANCE,
-    cut: Sequence[bool] | None = None,
-) -> float:
-    """The largest difference of floats over the largest magnitude; 0 for integers, which have to be equal.
-
-    Values that are not finite have to be so in both. Arrays for which `cut` says that their integers are cut from
-    floats may be off by 1, and a hundredth of their values by more: what a table has, read at a place that is off by 1.
-    Raises ContenderError where the two disagree.
-    """
-    if len(expected) != len(got):
-        raise ContenderError(f"{len(got)} outputs, not {len(expected)}")
-    worst = 0.0
-    for a, b, rounded in zip(expected, got, cut or [False] * len(got), strict=True):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            raise ContenderError(f"an output of {b.dtype} {b.shape}, not {a.dtype} {a.shape}")
-        if a.dtype.kind != "f":
-            off = np.maximum(a, b) - np.minimum(a, b)
-            wrong = int(np.count_nonzero(off > rounded))
-            if rounded and wrong <= a.size // 100 and off.max() <= np.iinfo(a.dtype).max >> 8:
-                continue
-            if wrong:
-                raise ContenderError(f"disagrees in {wrong} of {a.size} values")
-            continue
-        finite = np.isfinite(a)
-        if not np.array_equal(finite, np.isfinite(b)):
-            raise ContenderError("disagrees in which values are finite")
-        if finite.any():
-            scale = float(np.abs(a[finite]).max()) or 1.0
-            worst = max(worst, float(np.abs(a[finite].astype(np.float64) - b[finite]).max()) / scale)
-    if worst > tolerance:
-        raise ContenderError(f"disagrees by {worst:.1e} of the largest magnitude")
-    return worst

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks import emulated_findings
-from benchmarks.contest import ContenderError, agreement
 from benchmarks.documents import drawn_name, pipeline_of
 from benchmarks.emulated_findings import CONTENDERS, finding
 from benchmarks.emulation import ARCHITECTURE, EmulationError, emulated, without_sve
@@ -34,6 +33,7 @@ from benchmarks.everywhere import UNFINISHED, Contenders, Job, Records, finish
 from benchmarks.findings import same_code
 from benchmarks.problem import at_estimates
 from tilesmith import platforms
+from tilesmith.app.bench.agreement import ContenderError, agreement
 from tilesmith.app.profiler.tuning import has_floats
 from tilesmith.platforms import CpuPlatform
 from tilesmith.scheduler import pipelines

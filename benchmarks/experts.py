@@ -10,7 +10,7 @@ from collections.abc import Callable
 import halide as hl
 
 from benchmarks import pyramid_experts
-from benchmarks.to_halide import HalidePipeline
+from tilesmith.app.bench.to_halide import HalidePipeline
 
 STRIP = 32
 

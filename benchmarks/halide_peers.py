@@ -37,7 +37,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 if TYPE_CHECKING:
     import halide as hl
 
-    from benchmarks.to_halide import HalidePipeline
+    from tilesmith.app.bench.to_halide import HalidePipeline
 
 CACHE = Path(__file__).resolve().parent.parent / "build" / "benchmarks" / "halide"
 
@@ -177,7 +177,7 @@ def build_here(
 
     from benchmarks import machado
     from benchmarks.experts import EXPERTS
-    from benchmarks.to_halide import to_halide
+    from tilesmith.app.bench.to_halide import to_halide
 
     problem = at_estimates(pipeline)
     translated = to_halide(pipeline)

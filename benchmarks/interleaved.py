@@ -24,9 +24,10 @@ import numpy as np
 
 from benchmarks.arguments import LAYOUTS, Arguments
 from benchmarks.contender import private_stdout
-from benchmarks.contest import ATTEMPTS, QUIET_SHARE, SETTLE_S, ContenderError, agreement, harness, others_cpu_s
+from benchmarks.contest import ATTEMPTS, QUIET_SHARE, SETTLE_S, harness, others_cpu_s
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
+from tilesmith.app.bench.agreement import ContenderError, agreement
 from tilesmith.app.profiler.tuning import has_floats
 
 SETS = 2

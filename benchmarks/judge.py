@@ -5,16 +5,15 @@ Correctness only; nothing here is fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import halide as hl
 import numpy as np
 
-from benchmarks.contender import allocate, layout
-from benchmarks.contest import storage_order
 from benchmarks.problem import Region
-from benchmarks.to_halide import HalidePipeline, to_halide
+from tilesmith.app.bench.halide_buffers import room
+from tilesmith.app.bench.memory import storage_order
+from tilesmith.app.bench.to_halide import HalidePipeline, to_halide
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
@@ -61,20 +60,3 @@ class Judge:
             results[name] = tuple(array for array, _ in rooms)
         self.halide.pipeline.realize(buffers, self.target)
         return results
-
-
-def room(dtype: np.dtype, region: Region, storage: Sequence[int]) -> tuple[np.ndarray, hl.Buffer]:
-    """Memory for `region`, laid out as `storage` says: as an array with the axes reversed, and as Halide sees it.
-
-    Halide wants elements that are next to each other even along a single one, where NumPy gives away any stride: such
-    a dim is cut out of two. (Halide knows 64-bit unsigned integers by one of NumPy's two names for them.)
-    """
-    extents = [n for _, n in region]
-    whole = [max(n, 2) if d == storage[0] else n for d, n in enumerate(extents)]
-    array = allocate(dtype, whole, layout(whole, storage))
-    buffer = hl.Buffer(array.view(np.ulonglong) if dtype == np.uint64 else array)
-    for d, n in enumerate(extents):
-        buffer.crop(d, 0, n)
-    buffer.set_min([lo for lo, _ in region])
-    asked: tuple[Any, ...] = (..., *(slice(n) for n in reversed(extents)))  # a view, of no dims, too
-    return array[asked], buffer

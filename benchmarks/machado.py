@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import halide as hl
 
-from benchmarks.to_halide import HalidePipeline
+from tilesmith.app.bench.to_halide import HalidePipeline
 
 LANES = 4
 """Lanes of vectors on the author's machine, an i5-7500, half of the eight that it has; the schedules say so

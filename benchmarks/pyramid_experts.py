@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import halide as hl
 
-from benchmarks.to_halide import HalidePipeline
+from tilesmith.app.bench.to_halide import HalidePipeline
 
 
 def local_laplacian(p: HalidePipeline, lanes: int) -> None:

@@ -26,13 +26,14 @@ import numpy as np
 
 from benchmarks import contest, halide_peers, report
 from benchmarks.builds import NATIVE, instruction_sets, isa_of, machine_of
-from benchmarks.contest import Entry, agreement
+from benchmarks.contest import Entry
 from benchmarks.documents import pipeline_of
 from benchmarks.emulated import PIXELS, with_fewer_rows
 from benchmarks.emulation import PROCESSORS, EmulationError, emulated, without_sve
 from benchmarks.problem import at_estimates
 from benchmarks.summary import build_name
 from tilesmith import platforms
+from tilesmith.app.bench.agreement import ContenderError, agreement
 from tilesmith.app.profiler.tuning import has_floats
 from tilesmith.app.runtime.build import build
 from tilesmith.platforms import CpuPlatform
@@ -104,7 +105,7 @@ def counted(name: str, makers: Mapping[str, Make], platform: CpuPlatform) -> dic
             counts, outputs = emulated(library.path, library.runner, source.entry, problem, platform)
             first = first or outputs
             agreement(first, outputs, cut=[has_floats(problem.pipeline)] * len(outputs))
-        except (EmulationError, contest.ContenderError) as e:
+        except (EmulationError, ContenderError) as e:
             found[label] = {"best": None, "rounds": [], "error": str(e)}
         else:
             found[label] = {"best": counts.instructions, "rounds": [counts.instructions], "error": None}

@@ -12,10 +12,11 @@ from support.tools import require_tool
 
 from benchmarks import compare, contest, report
 from benchmarks.builds import NATIVE, machine_of
-from benchmarks.contender import allocate, layout
-from benchmarks.contest import ContenderError, Entry, agreement
+from benchmarks.contest import Entry
 from benchmarks.figures import Figure, as_data, median
 from benchmarks.problem import Problem, at_regions
+from tilesmith.app.bench.agreement import ContenderError, agreement
+from tilesmith.app.bench.memory import allocate, layout
 from tilesmith.scheduler import pipelines
 
 RIGHT = "o[y * ob->stride[1] + x] = (uint16_t)(row(y) + row(y + 1) + row(y + 2)) / 3;"

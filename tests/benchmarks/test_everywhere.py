@@ -12,12 +12,12 @@ import pytest
 from benchmarks import everywhere, findings
 from benchmarks.arguments import LAYOUTS, LINE, PAGE, Arguments
 from benchmarks.builds import NATIVE, instruction_sets, isa_of, platform_of
-from benchmarks.contest import ContenderError
 from benchmarks.everywhere import Contenders, Job, Records, Timings, finish, work
 from benchmarks.findings import DEFAULT, ESTIMATED, PAPER, ROOT, finding, same_code, tables
 from benchmarks.interleaved import Library, Loop, agree, in_turns
 from benchmarks.problem import Problem, at_estimates
 from benchmarks.verdicts import verdict
+from tilesmith.app.bench.agreement import ContenderError
 from tilesmith.platforms.cpu.detect import host
 from tilesmith.scheduler.frontends.document.document import canonical_json, load
 

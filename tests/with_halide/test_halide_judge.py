@@ -27,7 +27,7 @@ import halide as hl  # noqa: E402
 
 from benchmarks.judge import Judge  # noqa: E402
 from benchmarks.problem import Problem, Region, at_estimates, at_regions  # noqa: E402
-from benchmarks.to_halide import Untranslatable  # noqa: E402
+from tilesmith.app.bench.to_halide import Untranslatable  # noqa: E402
 
 pytestmark = pytest.mark.halide
 

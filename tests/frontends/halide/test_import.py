@@ -18,7 +18,7 @@ import halide as hl  # noqa: E402
 from support.halide_users import CASES, TABLE, Case, alike, picture  # noqa: E402
 
 from benchmarks.problem import at_regions  # noqa: E402
-from benchmarks.to_halide import to_halide  # noqa: E402
+from tilesmith.app.bench.to_halide import to_halide  # noqa: E402
 from tilesmith.scheduler.frontends.halide import Imported, NotExpressible, from_halide  # noqa: E402
 
 pytestmark = [pytest.mark.halide, pytest.mark.slow]
@@ -84,7 +84,7 @@ def test_shipped_pipelines_there_and_back(name: str) -> None:
 
 
 def _number(value: float, type_: Any) -> Any:
-    from benchmarks.to_halide import constant
+    from tilesmith.app.bench.to_halide import constant
 
     return constant(value, type_)
 

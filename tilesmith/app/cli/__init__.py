@@ -260,6 +260,41 @@ def run(
 
 @app.command()
 @reporting
+def bench(
+    doc: Doc,
+    platform: PlatformName = "host",
+    method: Method = "default",
+    strict: Strict = False,
+    strategy: StrategyName = None,
+    fix: Fix = None,
+    params: Params = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against", metavar="FILE.py:function", help="A function of arrays that computes the same. Repeatable."
+        ),
+    ] = None,
+    halide: Annotated[
+        list[str] | None, typer.Option("--halide", metavar="METHOD", help="An autoscheduler of Halide's. Repeatable.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, max=1024, help="Threads to run with.")] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, max=1000, help="Turns of each.")] = 15,
+    no_calibrate: NoCalibrate = False,
+    as_json: AsJson = False,
+) -> None:
+    """Time a pipeline's code in turns with what else computes the same: NumPy, OpenCV, Halide, your own function."""
+    from tilesmith.app.cli import contests
+    from tilesmith.app.cli.schedules import Request
+
+    request = Request(
+        doc, platform, method, strict, fixed=tuple(fix or ()), strategy=strategy, calibrate=not no_calibrate
+    )
+    peers = contests.Peers(against or [], ["Mullapudi2016"] if halide is None else halide, threads, rounds)
+    contests.bench(request, params or [], peers, as_json)
+
+
+@app.command()
+@reporting
 def interpret(
     doc: Doc,
     inputs: Inputs = None,

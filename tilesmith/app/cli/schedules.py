@@ -65,10 +65,9 @@ def answer(request: Request) -> Result:
     return replace(result, timings_ms=timings)
 
 
-def answer_for(pipeline: Pipeline, request: Request) -> Result:
-    """A pipeline that is already read, scheduled as requested."""
+def check(request: Request) -> None:
+    """Raises UsageError where the options of a request name what is not there, or contradict each other."""
     from tilesmith.cost_models.registry import names as cost_models
-    from tilesmith.scheduler.compiler import Options, compile_pipeline
     from tilesmith.scheduler.search.registry import methods
 
     if request.method not in methods():
@@ -81,19 +80,31 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         raise UsageError(("--schedule decides everything: --fix and --tune are for what is searched", None))
     if request.strategy is not None:
         _check_alone(request)
-    by = None if request.strategy is None else strategies.load(request.strategy)
-    platform = load_platform(request.platform, request.calibrate)
-    fixed = decisions.fixed(request.fixed, pipeline, request.strict, platform)
-    options = Options(
+
+
+def options_of(request: Request, pipeline: Pipeline, platform: Platform) -> Options:
+    """The options of a compilation that a request asks for. Raises UsageError, BadDocument, FixedContradiction."""
+    from tilesmith.scheduler.compiler import Options
+
+    return Options(
         request.method,
         request.strict,
         request.deadline_ms,
-        fixed,
+        decisions.fixed(request.fixed, pipeline, request.strict, platform),
         request.tune,
         request.cost_model,
         request.backend,
-        by,
+        None if request.strategy is None else strategies.load(request.strategy),
     )
+
+
+def answer_for(pipeline: Pipeline, request: Request) -> Result:
+    """A pipeline that is already read, scheduled as requested."""
+    from tilesmith.scheduler.compiler import compile_pipeline
+
+    check(request)
+    platform = load_platform(request.platform, request.calibrate)
+    options = options_of(request, pipeline, platform)
     observer = _observer(request)
     if request.schedule_file is not None:
         return _written_by_hand(pipeline, platform, options, request.schedule_file, observer)

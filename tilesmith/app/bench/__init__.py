@@ -1,0 +1,1 @@
+"""A pipeline's code against what else computes the same, in turns."""
