@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
+DOCS_STAMP := $(VENV)/.installed-docs
 
 # What tests import is compiled once, not in every process that they start.
 unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test quick fuzz lint format check bench clean
+.PHONY: help setup setup-dev run test quick fuzz lint format docs check bench clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */make \1\t/' | expand -t 14
@@ -36,6 +37,10 @@ $(BENCH_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
+$(DOCS_STAMP): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ONCE=1: ends by itself)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
@@ -57,6 +62,10 @@ lint: setup-dev  ## format, lint, types, and which package may import which
 format: setup-dev  ## formats the code, and mends what the linter can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(DOCS_STAMP)  ## the documentation as a site, in build/site; every link is checked
+	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
 
 check: lint test  ## lint and test
 
