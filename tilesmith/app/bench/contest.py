@@ -28,7 +28,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """What computes the outputs: `run` does it once. `about` says what it is."""
+    """A computation of the outputs: `run` does it once. `about` says what it is."""
 
     name: str
     run: Run
@@ -51,8 +51,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as long as another one a contender takes: the median over the rounds, and an interval that has the
-    true median with a confidence of CONFIDENCE; all rounds, where there are too few for it."""
+    """A contender's time over another one's: the median over the rounds, and an interval that has the true median with a
+    confidence of CONFIDENCE; all rounds, where there are too few for it."""
 
     median: float
     low: float

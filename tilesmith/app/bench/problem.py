@@ -24,7 +24,7 @@ class Problem:
 
     @property
     def cut(self) -> tuple[bool, ...]:
-        """Of every output array: its integers are cut from floats, whose last bits are not defined."""
+        """Flags of the output arrays: their integers are cut from floats, whose last bits are not defined."""
         return tuple(
             isinstance(value, Cast) and value.operand.type.is_float and not value.type.is_float
             for name in self.pipeline.outputs
