@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,8 @@ class Result:
 
 def from_document(document: Mapping[str, Any]) -> Result:
     """The result of `to_document`. Raises KeyError, TypeError or ValueError where it is none."""
+    if not isinstance(document, Mapping):
+        raise TypeError("a result is an object")
     measured = document.get("measured")
     series = Series(*(str(document[name]) for name in ("pipeline", "platform", "variant")))
     return Result(
@@ -95,3 +98,8 @@ def variant(options: Mapping[str, Any]) -> str:
     words += [f"{name}={options[name]}" for name in ("cost_model", "deadline_ms", "tune") if options.get(name)]
     words += ["fixed"] if options.get("fixed") else []
     return " ".join(words)[:64]
+
+
+def content_hash(canonical: str) -> str:
+    """The id of a pipeline: a hash of its canonical form, as the service has it."""
+    return hashlib.sha256(canonical.encode()).hexdigest()[:32]

@@ -82,7 +82,7 @@ def trends(
     pipeline: Wanted = None,
     platform: Wanted = None,
 ) -> schemas.TrendList:
-    """Of each series of a branch the points of the last results, 1,000 in all, the oldest first."""
+    """Points of each series of a branch, the oldest first: of its last 1,000 results in all."""
     services.baselines.check(project)
     filters = Filters(branch, None, pipeline, platform)
     series: dict[Series, list[Stored]] = {}
