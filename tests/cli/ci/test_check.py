@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from copy import deepcopy
 from functools import partial
@@ -16,6 +17,7 @@ from junitparser import Error, Failure, JUnitXml
 
 from tilesmith.app.cli.ci import checking, target
 from tilesmith.app.client import Client
+from tilesmith.app.comparison.noise import ROUNDS
 from tilesmith.scheduler import pipelines
 
 from .conftest import SLOWER, SOFTEN
@@ -263,3 +265,60 @@ def test_a_file_and_a_service_have_the_same_results(repository, ci, main, tmp_pa
     stored = {r["pipeline"]: r for r in json.loads(ci("history", "--json").stdout)["items"]}
     for name, result in local.items():
         assert result.items() <= stored[name].items()
+
+
+@pytest.fixture
+def measured_ratio(outside):
+    """measured_ratio(1.2): the evidence that the service has."""
+
+    def tell(ratio):
+        job = {"id": "j", "state": "succeeded", "result": {"baseline_ms": [1.0] * 60, "now_ms": [ratio] * 60}}
+        outside.setattr(Client, "compare", lambda *_: job)
+
+    return tell
+
+
+def test_measured_time_advises_and_gates_when_asked_to(repository, ci, main, measured_ratio, tmp_path):
+    repository.commit(soften=SLOWER)
+    limit = ("--fail-above", "9000%")
+    measured_ratio(120.0)
+    assert "+11900.0 % (+11900.0" in ci("check", ".", *limit, "--measure").stdout
+    found = json.loads(ci("check", ".", *limit, "--measure", "--gate-measured", "--json", status=1).stdout)
+    assert [c["status"] for c in found["comparisons"]] == ["same", "regressed"]
+    assert found["comparisons"][0]["measured"] is None, "the same schedule is not run against itself"
+    measured_ratio(1.0)
+    ci("check", ".", *limit, "--measure", "--gate-measured")
+    assert "goes with --measure" in ci("check", ".", "--gate-measured", status=2).stderr
+
+
+def test_advice_that_fails_is_a_warning_and_a_gate_that_fails_an_error(repository, ci, main, outside):
+    repository.commit(soften=SLOWER)
+    job = {"id": "j", "state": "failed", "error": {"code": "run_failure", "detail": "it crashed"}}
+    outside.setattr(Client, "compare", lambda *_: job)
+    limit = ("--fail-above", "9000%", "--measure")
+    assert "could not be measured: it crashed" in ci("check", ".", *limit).stderr
+    assert "it crashed" in ci("check", ".", *limit, "--gate-measured", status=2).stderr
+
+
+def test_without_scipy_nothing_is_asked_of_the_service(repository, ci, main, outside):
+    outside.setitem(sys.modules, "scipy", None)
+    assert "tilesmith[ci]" in ci("check", ".", "--measure", status=2).stderr
+    assert "tilesmith[ci]" in ci("record", ".", "--measure", status=2).stderr
+    ci("check", ".")
+
+
+@pytest.mark.slow
+def test_the_service_runs_both_codes_in_turns(repository, ci):
+    def small(document):
+        return {**document, "estimates": {"soft": [[0, 512], [0, 512]]}}
+
+    repository.commit(soften=small(SOFTEN))
+    done = ci("record", ".", "--measure", "--json", "--platform", "host")
+    (stored,) = [r for r in json.loads(done.stdout)["recorded"] if r["platform"] == "host"]
+    assert stored["measured"]["low_ms"] <= stored["measured"]["median_ms"] <= stored["measured"]["high_ms"]
+    repository.commit(soften=small(SLOWER))
+    options = ("--measure", "--gate-measured", "--fail-above", "900%", "--json", "--platform", "host")
+    done = ci("check", ".", *options, status=None)
+    host = next(c for c in json.loads(done.stdout)["comparisons"] if c["platform"] == "host")
+    assert host["measured"]["rounds"] == ROUNDS
+    assert host["measured"]["low"] > 1, "dozens of times as long"
