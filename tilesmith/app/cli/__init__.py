@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from tilesmith.app.cli.ci import ci_app
 from tilesmith.app.cli.report import UsageError, reporting
 from tilesmith.app.garbage import collect_rarely
 
@@ -29,6 +30,7 @@ platforms_app = typer.Typer(help="The machines that are known.", rich_markup_mod
 app.add_typer(pipelines_app, name="pipelines")
 app.add_typer(platforms_app, name="platforms")
 app.add_typer(strategies_app, name="strategies")
+app.add_typer(ci_app, name="ci")
 
 Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
 PlatformName = Annotated[

@@ -7,7 +7,7 @@ growing pauses; so is one that finds nobody listening.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +87,26 @@ def events(job_id: str, timeout_s: float) -> Request:
 def output(job_id: str, name: str, form: str, stretch: bool) -> Request:
     query = {"stretch": "true"} if stretch else {}
     return Request("GET", f"/v1/jobs/{job_id}/outputs/{name}.{form}", {"params": query})
+
+
+def comparison(schedule_id: str, baseline_id: str) -> Request:
+    return Request("POST", f"/v1/schedules/{schedule_id}/comparisons", {"json": {"baseline": baseline_id}})
+
+
+def record(project: str, body: Mapping[str, Any]) -> Request:
+    return Request("POST", f"/v1/projects/{project}/results", {"json": body})
+
+
+def baseline(project: str, ref: str, ancestors: Sequence[str]) -> Request:
+    return Request("POST", f"/v1/projects/{project}/baseline", {"json": {"ref": ref, "ancestors": list(ancestors)}})
+
+
+def acknowledge(project: str, body: Mapping[str, Any]) -> Request:
+    return Request("POST", f"/v1/projects/{project}/acknowledgements", {"json": body})
+
+
+def history(project: str, filters: Mapping[str, Any]) -> Request:
+    return Request("GET", f"/v1/projects/{project}/results", {"params": filters})
 
 
 class Policy(TypedDict):

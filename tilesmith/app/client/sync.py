@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -89,6 +89,32 @@ class Client:
     def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
         """An output of a job that ran: `npy`, or `png`, with `stretch` from black to white."""
         return self._send(requests.output(job_id, name, form, stretch)).content
+
+    def compare(self, schedule_id: str, baseline_id: str) -> Json:
+        """Starts the job that runs two schedules in turns; its result has `now_ms` and `baseline_ms`, a number a
+        round."""
+        return as_json(self._send(requests.comparison(schedule_id, baseline_id)))
+
+    def record(self, project: str, branch: str, commit: str, results: Sequence[Mapping[str, Any]]) -> Json:
+        """Keeps results of a commit, each with a `schedule_id` and, where there is one, `measured`; `items` are they,
+        `changes` how they compare with what the branch had before."""
+        body = {"branch": branch, "commit": commit, "results": list(results)}
+        return as_json(self._send(requests.record(project, body)))
+
+    def baseline(self, project: str, ref: str, ancestors: Sequence[str] = ()) -> Json:
+        """The results that a commit is compared with, in `items`: `ref` is a branch or a commit; `ancestors` are the
+        commit and those before it, the nearest first."""
+        return as_json(self._send(requests.baseline(project, ref, ancestors)))
+
+    def acknowledge(self, project: str, branch: str, commit: str, schedule_id: str, reason: str) -> Json:
+        """The result that a person accepts at a commit, for a reason."""
+        body = {"branch": branch, "commit": commit, "schedule_id": schedule_id, "reason": reason}
+        return as_json(self._send(requests.acknowledge(project, body)))
+
+    def history(self, project: str, **filters: Any) -> Json:
+        """A page of the results of a project, the newest first; filters are `branch`, `commit`, `pipeline`, `platform`,
+        `variant`, `limit` and `cursor`."""
+        return as_json(self._send(requests.history(project, filters)))
 
     def _send(self, request: Request) -> httpx.Response:
         return self._retrying(self._once, request)

@@ -21,7 +21,7 @@ from tilesmith.app.service.bodies import described, media_type, model_body, pars
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
-from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobList, Kind, RunRequest
+from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, Job, JobList, Kind, RunRequest
 from tilesmith.app.service.jobs.service import summary
 from tilesmith.app.service.jobs.states import FINISHED, State
 from tilesmith.app.service.paging import Paging, next_page
@@ -56,6 +56,20 @@ def _json_or_form() -> JsonRequest:
 def build(schedule_id: str, services: Services, response: Response, request: BuildRequest | None = None) -> Job:
     """Starts a job that compiles the C. Libraries are kept by content: a second build takes no time."""
     job = services.jobs.submit_build(schedule_id, request or BuildRequest())
+    response.headers["Location"] = job.links["self"]
+    return job
+
+
+@router.post(
+    "/v1/schedules/{schedule_id}/comparisons",
+    dependencies=[Submit],
+    status_code=202,
+    summary="Run a schedule and another in turns",
+)
+def compare(schedule_id: str, request: CompareRequest, services: Services, response: Response) -> Job:
+    """Starts a job that compiles both and calls them in rounds, one after the other in each: what else the machine does
+    falls on both. Its result has `now_ms` and `baseline_ms`, the median of each round."""
+    job = services.jobs.submit_compare(schedule_id, request)
     response.headers["Location"] = job.links["self"]
     return job
 

@@ -22,8 +22,9 @@ from tilesmith.app.runtime.errors import Cancelled
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError, from_core, from_os, from_platform, problem_document
 from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.compare import run_in_turns
 from tilesmith.app.service.jobs.repository import Claim
-from tilesmith.app.service.jobs.schemas import RunRequest, TuneRequest
+from tilesmith.app.service.jobs.schemas import CompareRequest, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.jobs.states import State
 from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, tune_candidates
@@ -174,7 +175,7 @@ class JobRunner:
         started = time.perf_counter()
         log.info("job started", kind=claim.kind, attempt=claim.attempts)
         try:
-            result = self._work(self._task(claim), claim, watch)
+            result = self._work(self.task(claim.id, claim.schedule_id), claim, watch)
         except Stopped as stopped:
             self._stopped(claim, stopped.why)
         except Exception as error:  # the boundary of a job: whatever it was, it costs this job and no other
@@ -183,16 +184,17 @@ class JobRunner:
             self._end(claim, "succeeded", result=compact(result).encode())
         self._metrics.job_seconds.labels(claim.kind).observe(time.perf_counter() - started)
 
-    def _task(self, claim: Claim) -> Task:
+    def task(self, job_id: str, schedule_id: str) -> Task:
+        """A schedule with all that a job on it needs. ApiError `schedule_not_found`."""
         forms = {}
         for name in ("pipeline.json", "platform.json", SOURCE_FORM):
-            form = schedule_rows.find_form(self._db, claim.schedule_id, name)
+            form = schedule_rows.find_form(self._db, schedule_id, name)
             if form is None:
                 raise ApiError("schedule_not_found", "the schedule is gone")
             forms[name] = form.content
         settings = self._settings
         return Task(
-            job_id=claim.id,
+            job_id=job_id,
             pipeline=forms["pipeline.json"],
             platform=forms["platform.json"],
             source=forms[SOURCE_FORM],
@@ -267,6 +269,10 @@ class Watch:
     def keep_library(self, key: str, path: str) -> None:
         repository.keep_library(self._runner._db, self._claim.schedule_id, key, path, now_us())
 
+    def task(self, schedule_id: str) -> Task:
+        """Another schedule that the job works on."""
+        return self._runner.task(self._claim.id, schedule_id)
+
     def say(self, phase: str) -> None:
         """Record the step that the job is at."""
         repository.progress(self._runner._db, self._claim.id, self._runner.name, phase, now_us())
@@ -323,13 +329,18 @@ class Watch:
 
 
 def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
-    """A job of any kind: the build, then the run; or tuning."""
+    """A job of any kind: the build, then the run, alone or in turns with another's; or tuning."""
     if claim.kind == "tune":
         return _tune(task, claim, watch)
     library = watch.run("building", compile_library, task)
     watch.keep_library(library.key, str(library.path))
     if claim.kind == "build":
         return describe_build(library)
+    if claim.kind == "compare":
+        other = watch.task(CompareRequest.model_validate(json.loads(claim.request)).baseline)
+        other_library = watch.run("building", compile_library, other)
+        compared: dict[str, Any] = watch.run("running", run_in_turns, task, library, other, other_library)
+        return compared
     request = RunRequest.model_validate(json.loads(claim.request))
     result: dict[str, Any] = watch.run("running", run_library, task, library, request)
     return result

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tilesmith.app.service.jobs.states import State
 from tilesmith.app.service.schedules.examples import JOB
 
-Kind = Literal["build", "run", "tune"]
+Kind = Literal["build", "run", "tune", "compare"]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Coordinate = Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
 Extent = Annotated[int, Field(ge=1, lt=1 << 31)]
@@ -57,6 +57,16 @@ class TuneRequest(BaseModel):
 
     schedule_id: str
     candidates: int = Field(ge=2, le=16)
+
+
+class CompareRequest(BaseModel):
+    """Run a schedule and another, the baseline, in turns on random inputs of their estimated sizes."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [{"baseline": "8a4d1be2c9f07635d4b1a6e8f3c2907b"}]}
+    )
+
+    baseline: str = Field(max_length=64, description="Id of the other schedule")
 
 
 class Output(BaseModel):

@@ -15,7 +15,15 @@ from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.files import JobFiles
-from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobSummary, Kind, RunRequest, TuneRequest
+from tilesmith.app.service.jobs.schemas import (
+    BuildRequest,
+    CompareRequest,
+    Job,
+    JobSummary,
+    Kind,
+    RunRequest,
+    TuneRequest,
+)
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.times import instant, maybe_instant
@@ -55,6 +63,12 @@ class Jobs:
         content = request.model_dump_json(exclude_defaults=True).encode()
         running = repository.unfinished(self._db, schedule_id, "tune", content)
         return self.get(running) if running is not None else self._submit(self.new_id(), "tune", schedule_id, request)
+
+    def submit_compare(self, schedule_id: str, request: CompareRequest) -> Job:
+        """A job that runs the schedule and a baseline in turns; ApiError `schedule_not_found`, `queue_full`."""
+        if not repository.has_schedule(self._db, request.baseline):
+            raise ApiError("schedule_not_found", f"there is no schedule {request.baseline!r}")
+        return self._submit(self.new_id(), "compare", schedule_id, request)
 
     @staticmethod
     def new_id() -> str:

@@ -93,7 +93,7 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
     before, measured_at = os.getloadavg(), datetime.now(UTC)
     result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
     measurement = {
-        "machine": _machine(),
+        "machine": describe_machine(),
         "compiler": library.compiler,
         "flags": list(library.flags),
         "sizes": {
@@ -179,7 +179,7 @@ def _timings(result: RunResult) -> dict[str, Any]:
     }
 
 
-def _machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Description of the machine that the run was made on."""
     machine = host()
     frequency = psutil.cpu_freq()
