@@ -23,6 +23,7 @@ from tilesmith.app.service.dashboard.endpoints import error_page
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.http import Requests
+from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
 from tilesmith.app.service.jobs.schemas import RunRequest
@@ -94,6 +95,7 @@ def create_app(
         pipelines_router,
         platforms_router,
         strategies_router,
+        imports_router,
         tokens_router,
         meta_router,
         dashboard_router,

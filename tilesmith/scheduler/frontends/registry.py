@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilesmith.scheduler.frontends.halide.importer import HalideImporter
-from tilesmith.scheduler.frontends.importer import Importer
+from tilesmith.scheduler.frontends.importer import ContentImporter, Importer
 from tilesmith.scheduler.frontends.python.importer import PythonImporter
 
 _IMPORTERS: dict[str, Importer] = {}
@@ -20,6 +20,11 @@ def register(importer: Importer) -> None:
 def importers() -> dict[str, Importer]:
     """All importers, by name."""
     return dict(_IMPORTERS)
+
+
+def content_importers() -> dict[str, ContentImporter]:
+    """The importers that read the content of files, by name."""
+    return {name: i for name, i in _IMPORTERS.items() if isinstance(i, ContentImporter)}
 
 
 def importer_of(source: str) -> Importer | None:
