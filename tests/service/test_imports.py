@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from onnx_networks import super_resolution
 
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.examples import BLUR
@@ -85,3 +86,19 @@ def test_files_have_a_limit_of_their_own(start):
     answer = small.client.post("/v1/imports/documents", content=b" " * 101, headers=BYTES)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
     assert "100 bytes" in answer.json()["detail"]
+
+
+def test_a_model_of_onnx_becomes_a_document(whole):
+    answer = whole.client.post("/v1/imports/onnx", content=super_resolution().SerializeToString(), headers=BYTES)
+    assert answer.status_code == 200
+    document = answer.json()["document"]
+    weights = {w["name"] for w in answer.json()["weights"]}
+    assert {i["name"] for i in document["inputs"]} - weights == {"image"}
+    asked = {"pipeline": document, "platform_name": "i7-6700"}
+    assert whole.client.post("/v1/schedules", json=asked).status_code == 201
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", super_resolution().SerializeToString()[:500]])
+def test_what_is_no_model_is_told(whole, content):
+    answer = whole.client.post("/v1/imports/onnx", content=content, headers=BYTES)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_source")
