@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tilesmith.scheduler.compiler import Compiled, Options, generate
     from tilesmith.scheduler.errors import DocumentError, ScheduleError, StrategyRefused, TilesmithError
     from tilesmith.scheduler.frontends.document.document import load_text as pipeline_of_text
+    from tilesmith.scheduler.frontends.fx.reader import from_fx
     from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
     from tilesmith.scheduler.frontends.onnx.importer import from_onnx
     from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, RegionError
@@ -49,6 +50,7 @@ __all__ = [
     "TilesmithError",
     "TracedPipeline",
     "compile",
+    "from_fx",
     "from_onnx",
     "generate",
     "pipeline",
@@ -82,6 +84,7 @@ _FOUND_IN = {
     "TilesmithError": (_ERRORS, "TilesmithError"),
     "TracedPipeline": (f"{_INPROCESS}.tracing", "TracedPipeline"),
     "compile": (f"{_INPROCESS}.compile", "compile"),
+    "from_fx": ("tilesmith.scheduler.frontends.fx.reader", "from_fx"),
     "from_onnx": ("tilesmith.scheduler.frontends.onnx.importer", "from_onnx"),
     "generate": (_COMPILER, "generate"),
     "pipeline": (f"{_INPROCESS}.tracing", "pipeline"),

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from onnx_models import by_onnxruntime, close
 from PIL import Image
+from support.modules import require_module
 
 from tilesmith.scheduler.frontends.onnx import reader  # noqa: F401  # fills the table
 from tilesmith.scheduler.frontends.onnx.node import OPERATORS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
-ONNX = PAGE.split("\n## ONNX\n")[1].split("\n## ")[0]
+ONNX, PYTORCH = PAGE.split("\n## ONNX\n")[1].split("\n## PyTorch\n")
 
 
 def test_every_operator_is_on_the_page() -> None:
@@ -53,3 +54,24 @@ def test_the_commands_and_the_block_work(tmp_path: Path, monkeypatch: pytest.Mon
     with Image.open("sharp.png") as picture:
         written = np.asarray(picture).transpose(2, 0, 1)
     assert np.abs(written / 255 - wanted).max() < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of PyTorch's own
+def test_the_blocks_of_pytorch_work() -> None:
+    require_module("torch")
+    import torch
+
+    from tilesmith.app.inprocess.dynamo import backend
+
+    first, second = re.findall(r"```python\n(.*?)```", PYTORCH, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(first, "docs/importers.md", "exec"), names)
+    assert "t_0_weight" in names["imported"].weights
+    torch._dynamo.reset()
+    names["backend"] = backend  # by name where the package is installed
+    exec(compile(second.replace('"tilesmith"', "backend"), "docs/importers.md", "exec"), names)
+    with torch.no_grad():
+        wanted = names["module"](names["image"]).numpy()
+    assert close(names["result"], wanted)
+    assert close(names["same"].numpy(), wanted)

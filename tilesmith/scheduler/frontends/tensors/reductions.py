@@ -79,7 +79,8 @@ def normalised(
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + shift, of tensors that broadcast."""
     near = number(epsilon, x.type)
-    factor = graph.named(pointwise.apply(graph, lambda v: f"1.0 / sqrt({v} + {near})", variance))
+    inverse = pointwise.apply(graph, lambda v: f"1.0 / sqrt({v} + {near})", variance)
+    factor = graph.stage("inverse_deviation", x.type, inverse.shape, graph.operand(inverse, inverse.shape))
     result = pointwise.apply(graph, lambda v, m, f: f"({v} - {m}) * {f}", x, mean, factor)
     result = result if scale is None else pointwise.binary(graph, "mul", result, scale)
     return result if shift is None else pointwise.binary(graph, "add", result, shift)
