@@ -142,7 +142,7 @@ def test_an_operator_computes_what_pytorch_does(name):
 
 def test_parameters_are_weights_with_their_names():
     found = from_fx(block(), [random(1, 3, 16, 20)])
-    assert [i.name for i in found.pipeline.inputs if i.name not in found.weights] == ["arg0_1"]
+    assert [i.name for i in found.pipeline.inputs if i.name not in found.weights] == ["x"]
     assert {"stem_weight", "stem_bias", "deep_0_weight", "head_weight"} <= found.weights.keys()
 
 

@@ -125,3 +125,61 @@ def test_every_output_is_a_stage_of_its_own():
     same, above = interpreted(found, {"image": image})
     assert close(same, image)
     assert close(above, np.maximum(image, 0))
+
+
+def test_long_chains_point_by_point_are_several_stages():
+    n = Network(channels={"image": 1})
+    x = "image"
+    for _ in range(150):
+        x = n.add("Neg", n.add("Add", x, "image"))
+    found = n.made({"image": (np.float32, [1, 1, 2, 3])}, [x])
+    ours, image = from_onnx(found), floats(1, 1, 2, 3)
+    assert 1 < len(ours.pipeline.stages) < 20
+    assert close(interpreted(ours, {"image": image})[0], by_onnxruntime(found, {"image": image})[0])
+
+
+def test_many_tensors_one_behind_the_other():
+    n = Network(channels={"image": 1})
+    parts = [n.add("Add", "image", n.weight(1)) for _ in range(300)]
+    found = n.made({"image": (np.float32, [1, 1, 2, 3])}, [n.add("Concat", *parts, axis=1)])
+    image = floats(1, 1, 2, 3)
+    assert close(interpreted(from_onnx(found), {"image": image})[0], by_onnxruntime(found, {"image": image})[0])
+
+
+def test_masks_that_the_model_has():
+    n = Network(channels={"image": 1})
+    n.weights |= {"mask": floats(3, 4) > 0, "zero": np.float32(0)}
+    found = n.made({"image": (np.float32, [2, 3, 4])}, [n.add("Where", "mask", "image", "zero")])
+    image = floats(2, 3, 4)
+    assert close(interpreted(from_onnx(found), {"image": image})[0], by_onnxruntime(found, {"image": image})[0])
+
+
+def test_sizes_that_are_worked_out_at_the_call():
+    n = Network(channels={"image": 1})
+    n.weights |= {"rows": np.array([2], np.int64), "two": np.array([2], np.int64), "rest": np.array([-1], np.int64)}
+    shape = n.add("Shape", "image")
+    rows = n.add("Gather", shape, "rows", axis=0)
+    half = n.add("Concat", n.add("Div", rows, "two"), "two", "rest", axis=0)
+    found = n.made(
+        {"image": (np.float32, [1, 1, "H", "W"])}, [n.add("Reshape", "image", half), n.add("Mul", shape, "two")]
+    )
+    image = floats(1, 1, 6, 10)
+    wanted = by_onnxruntime(found, {"image": image})
+    for ours, theirs in zip(interpreted(from_onnx(found), {"image": image}), wanted, strict=True):
+        assert close(ours, theirs)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("how", ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
+def test_open_sizes_are_resized_to_others(mode, how):
+    n = Network(channels={"image": 1})
+    wide = n.add("Shape", "image", start=2)
+    first = n.add("Shape", "image", end=2)
+    n.weights["more"] = np.array([5, 3], np.int64)
+    size = n.add("Concat", first, n.add("Add", wide, "more"), axis=0)
+    rounding = {"nearest_mode": "round_prefer_ceil"} if how == "half_pixel" else {"nearest_mode": "floor"}
+    large = n.add("Resize", "image", "", "", size, mode=mode, coordinate_transformation_mode=how, **rounding)
+    found = n.made({"image": (np.float32, ["N", 1, "H", "W"])}, [large])
+    image = floats(1, 1, 8, 16)
+    ours, (wanted,) = from_onnx(found), by_onnxruntime(found, {"image": image})
+    assert close(interpreted(ours, {"image": image})[0], wanted)

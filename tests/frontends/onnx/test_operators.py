@@ -56,6 +56,7 @@ POINTWISE = [
     *(case(op, IMAGE) for op in ("Softplus", "Softsign", "Erf", "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid")),
     *(case(op, IMAGE) for op in ("HardSwish", "ThresholdedRelu", "Identity", "Dropout", "IsNaN")),
     *(case(op, POSITIVE) for op in ("Log", "Sqrt", "Reciprocal")),
+    *(case(op, floats(3, 4, low=-1, high=1)) for op in ("Tan", "Asin", "Acos", "Atan")),
     case("Mish", IMAGE, opset=18),
     case("Gelu", IMAGE, opset=20),
     case("Gelu", IMAGE, opset=20, approximate="tanh"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,16 @@ def from_fx(module: Callable[..., Any], example_inputs: Sequence[Any]) -> Import
     if hasattr(module, "named_parameters") and hasattr(module, "named_buffers"):
         names = {id(t): name for name, t in (*module.named_parameters(), *module.named_buffers())}
     name = getattr(module, "__name__", type(module).__name__)
-    return Reader(traced(module, example_inputs), names, re.sub(r"\W+", "_", name) or "module").pipeline()
+    graph = traced(module, example_inputs)
+    return Reader(graph, names, re.sub(r"\W+", "_", name) or "module", _arguments(module)).pipeline()
+
+
+def _arguments(module: Callable[..., Any]) -> list[str]:
+    """The names of the arguments; none of what is not written in Python."""
+    try:
+        return list(inspect.signature(getattr(module, "forward", module)).parameters)
+    except ValueError:
+        return []
 
 
 def traced(module: Callable[..., Any], example_inputs: Sequence[Any]) -> Any:
@@ -63,15 +73,16 @@ def shown(node: FxNode) -> str:
 
 
 class Reader:
-    """The way through one graph of ATen operators. `names` are those of its constants, by identity."""
+    """The way through one graph of ATen operators. `names` are those of its constants, by identity, `inputs` those of
+    its inputs, where they are to have others than in the graph."""
 
-    def __init__(self, module: Any, names: Mapping[int, str], name: str) -> None:
+    def __init__(self, module: Any, names: Mapping[int, str], name: str, inputs: Sequence[str] = ()) -> None:
         self.module, self.names = module, names
         self.graph = Graph(name)
         self.values: dict[FxNode, Any] = {}
         self.lost: set[FxNode] = set()
         self.problems: list[tuple[str, str | None]] = []
-        self.inputs: list[str] = []
+        self.inputs = list(inputs)
 
     def pipeline(self) -> ImportedPipeline:
         """The pipeline of the graph. Raises ImportFailed with every problem."""
@@ -126,9 +137,7 @@ class Reader:
         value = meta(node)
         if value is None:
             raise Refused("an input that is no tensor")
-        held = self.graph.input(node.name, element(value), sizes(value))
-        self.inputs.append(held.name)
-        return held
+        return self.graph.input(self.inputs.pop(0) if self.inputs else node.name, element(value), sizes(value))
 
     def _constant(self, node: FxNode) -> Constant:
         value = self.module

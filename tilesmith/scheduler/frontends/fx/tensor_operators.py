@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -92,7 +91,7 @@ def _resized(
 ) -> Tensor:
     points: list[resize.Resampling | None] = [None, None]
     for own, n, scale in zip(x.shape[2:], size, scales, strict=True):
-        exact = resize.scale_of(scale) if scale is not None else Fraction(n, own.estimate)
+        exact = None if scale is None else resize.scale_of(scale)
         points.append(resize.resampling(own, fixed(int(n)), exact, how))
     return resize.resize(graph, x, points, mode, rounding)
 

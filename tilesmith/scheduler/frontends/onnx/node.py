@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tilesmith.scheduler.frontends.tensors.graph import Graph
-from tilesmith.scheduler.frontends.tensors.tensor import Constant, Refused, Tensor
+from tilesmith.scheduler.frontends.tensors.sizes import Size, fixed
+from tilesmith.scheduler.frontends.tensors.tensor import Constant, Extents, Refused, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class Node:
         found = self.constant(index)
         return None if found is None else [int(v) for v in found.reshape(-1)]
 
+    def sizes(self, index: int) -> list[Size] | None:
+        """The values of an input as sizes, which may follow from those of the model's inputs."""
+        found = self.optional(index)
+        return list(found.sizes) if isinstance(found, Extents) else _fixed(self.integers(index))
+
     def get(self, name: str, default: Any) -> Any:
         """An attribute."""
         return self.attributes.get(name, default)
@@ -69,6 +75,10 @@ class Node:
         value = self.attributes.get(name, allowed[0])
         if value not in allowed:
             raise Refused(f"attribute {name} = {value!r}", f"can be said: {', '.join(map(repr, allowed))}")
+
+
+def _fixed(numbers: list[int] | None) -> list[Size] | None:
+    return None if numbers is None else [fixed(n) for n in numbers]
 
 
 Operator: TypeAlias = Callable[[Node], "Tensor | Sequence[Tensor]"]

@@ -13,7 +13,8 @@ from tilesmith.scheduler.frontends.tensors.tensor import Constant, Refused, Tens
 _UNARY = {
     "Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Abs": "abs",
     "Neg": "neg", "Reciprocal": "reciprocal", "Floor": "floor", "Ceil": "ceil", "Round": "round", "Sin": "sin",
-    "Cos": "cos", "Not": "not", "Softplus": "softplus", "Softsign": "softsign", "Erf": "erf",
+    "Cos": "cos", "Tan": "tan", "Asin": "asin", "Acos": "acos", "Atan": "atan",
+    "Not": "not", "Softplus": "softplus", "Softsign": "softsign", "Erf": "erf",
     "HardSwish": "hard_swish", "Mish": "mish", "IsNaN": "isnan",
 }  # fmt: skip
 _BINARY = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
 from tilesmith.scheduler.frontends.onnx import (  # noqa: F401  # each has operators of the table
+    extents,
     pointwise_operators,
     tensor_operators,
     window_operators,
@@ -19,7 +20,7 @@ from tilesmith.scheduler.frontends.onnx.constants import evaluate, folds
 from tilesmith.scheduler.frontends.onnx.node import OPERATORS, Node
 from tilesmith.scheduler.frontends.tensors.graph import Graph
 from tilesmith.scheduler.frontends.tensors.sizes import Size
-from tilesmith.scheduler.frontends.tensors.tensor import Constant, Named, Pointwise, Refused, Tensor
+from tilesmith.scheduler.frontends.tensors.tensor import Constant, Extents, Named, Pointwise, Refused, Tensor
 
 MAX_NODES = 20_000
 _SPATIAL, _BATCH = 256, 1
@@ -148,13 +149,15 @@ class Reader:
         known = {n: t.array for n, t in zip(proto.input, inputs, strict=True) if isinstance(t, Constant)}
         if folds(proto.op_type) and inputs and len(known) == len({n for n in proto.input if n}):
             return [Constant(a, n) for n, a in zip(proto.output, evaluate(proto, self.opset, known), strict=True)]
+        attributes = {a.name: _attribute(a) for a in proto.attribute}
+        node = Node(self.graph, proto.op_type, inputs, attributes, self.opset, len([n for n in proto.output if n]))
+        if extents.applies(node):
+            return [extents.evaluate(node)]
         operator = OPERATORS.get(proto.op_type)
         if operator is None:
             raise Refused("the operator cannot be said")
-        attributes = {a.name: _attribute(a) for a in proto.attribute}
-        node = Node(self.graph, proto.op_type, inputs, attributes, self.opset, len([n for n in proto.output if n]))
         made = operator(node)
-        return [made] if isinstance(made, Constant | Named | Pointwise) else made
+        return [made] if isinstance(made, Constant | Named | Pointwise | Extents) else made
 
     def _keep(self, name: str, tensor: Tensor) -> None:
         """A tensor that more than one reads is a stage of its own."""

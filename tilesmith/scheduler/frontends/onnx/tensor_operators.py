@@ -9,7 +9,7 @@ import numpy as np
 from tilesmith.scheduler.frontends.onnx.node import OPERATORS, Node, operator
 from tilesmith.scheduler.frontends.tensors import products, reductions, views
 from tilesmith.scheduler.frontends.tensors.sizes import ONE, Shape, Size, fixed, product, shape_of
-from tilesmith.scheduler.frontends.tensors.tensor import Constant, Refused, Tensor
+from tilesmith.scheduler.frontends.tensors.tensor import Constant, Extents, Refused, Tensor
 
 _REDUCTIONS = {
     "ReduceSum": ("sum", 13), "ReduceMean": ("mean", 18), "ReduceMax": ("max", 18), "ReduceMin": ("min", 18),
@@ -123,27 +123,21 @@ def flatten(node: Node) -> Tensor:
 @operator("Reshape")
 def reshape(node: Node) -> Tensor:
     """The elements in another shape."""
-    wanted = node.integers(1) if node.opset >= 5 else [int(v) for v in node.get("shape", [])]
+    wanted = node.sizes(1) if node.opset >= 5 else list(shape_of(node.get("shape", [])))
     if wanted is None:
         raise Refused("no shape is given")
     node.only("allowzero", 0)
     return views.reshape(node.graph, node.x, reshaped(node.x.shape, wanted))
 
 
-def reshaped(shape: Shape, wanted: list[int]) -> Shape:
+def reshaped(shape: Shape, wanted: list[Size]) -> Shape:
     """The shape that is meant: 0 is the size that the axis has, -1 what is left."""
-    if (
-        any(v == 0 and k >= len(shape) for k, v in enumerate(wanted))
-        or wanted.count(-1) > 1
-        or min(wanted, default=0) < -1
-    ):
-        raise Refused(f"the shape {wanted} of a tensor of {len(shape)} axes")
-    sizes: list[Size | None] = [shape[k] if v == 0 else None if v == -1 else fixed(v) for k, v in enumerate(wanted)]
-    rest = product(s for s in sizes if s is not None)
-    same = [s for s in sizes if s is not None and not s.known]
-    whole, given = product(s for s in shape if s not in same), product(s for s in sizes if s is not None and s.known)
-    left = whole // given if rest.estimate else ONE
-    return tuple(left if s is None else s for s in sizes)
+    rest, own = fixed(-1), fixed(0)
+    if any(v == own and k >= len(shape) for k, v in enumerate(wanted)) or wanted.count(rest) > 1:
+        raise Refused(f"the shape {[str(v) for v in wanted]} of a tensor of {len(shape)} axes")
+    sizes = [shape[k] if v == own else v for k, v in enumerate(wanted)]
+    left = product(shape) // product(s for s in sizes if s != rest)
+    return tuple(left if s == rest else s for s in sizes)
 
 
 @operator("Squeeze", "Unsqueeze")
@@ -222,7 +216,7 @@ def pad(node: Node) -> Tensor:
 @operator("Expand")
 def expand(node: Node) -> Tensor:
     """The tensor broadcast to a shape."""
-    return views.expand(node.graph, node.x, shape_of(node.integers(1) or ()))
+    return views.expand(node.graph, node.x, tuple(node.sizes(1) or ()))
 
 
 @operator("Tile")
@@ -254,8 +248,8 @@ def space_to_depth(node: Node) -> Tensor:
 
 @operator("Shape")
 def shape(node: Node) -> Tensor:
-    """The sizes of axes, where they are numbers."""
+    """The sizes of axes."""
     sizes = node.x.shape[node.get("start", 0) : node.get("end", None)]
     if not all(s.known for s in sizes):
-        raise Refused("sizes that are not known as data", "fix the sizes of the model's inputs")
+        return Extents(sizes, False)
     return Constant(np.array([s.estimate for s in sizes], np.int64), "shape")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from tilesmith.scheduler.frontends.onnx.node import Node, operator
 from tilesmith.scheduler.frontends.tensors import reductions, resize, windows
-from tilesmith.scheduler.frontends.tensors.sizes import Size, fixed
+from tilesmith.scheduler.frontends.tensors.sizes import Size
 from tilesmith.scheduler.frontends.tensors.tensor import Refused, Tensor
 from tilesmith.scheduler.frontends.tensors.windows import Window
 
@@ -112,25 +111,21 @@ def resized(node: Node) -> Tensor:
     return resize.resize(node.graph, node.x, points, mode, rounding, float(node.get("cubic_coeff_a", -0.75)))
 
 
-def _scales(node: Node) -> tuple[list[float] | None, list[int] | None]:
+def _scales(node: Node) -> tuple[list[float] | None, list[Size] | None]:
     if node.op == "Upsample" and node.opset < 9:
         return [float(s) for s in node.get("scales", [])], None
     given = node.constant(1 if node.op == "Upsample" or node.opset < 11 else 2)
     if given is not None and given.size:
         return [float(s) for s in given.reshape(-1)], None
-    sizes = node.integers(3)
+    sizes = node.sizes(3)
     if sizes is None:
         raise Refused("neither scales nor sizes are given")
     return None, sizes
 
 
-def _points(own: Size, scale: float | None, size: int | None, how: str) -> resize.Resampling | None:
+def _points(own: Size, scale: float | None, size: Size | None, how: str) -> resize.Resampling | None:
     if scale is not None:
         exact = resize.scale_of(scale)
         made = own * exact.numerator // exact.denominator
         return None if exact == 1 else resize.resampling(own, made, exact, how)
-    if size is None or not own.known:
-        raise Refused("sizes of an axis that is not known", "export with scales, or fix the sizes of the inputs")
-    if size == own.estimate:
-        return None
-    return resize.resampling(own, fixed(size), Fraction(size, own.estimate), how)
+    return None if size is None or size == own else resize.resampling(own, size, None, how)

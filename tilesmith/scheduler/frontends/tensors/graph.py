@@ -12,12 +12,12 @@ import numpy as np
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
 from tilesmith.scheduler.frontends.importer import ImportedPipeline
-from tilesmith.scheduler.frontends.tensors.sizes import ONE, Shape, Size
-from tilesmith.scheduler.frontends.tensors.tensor import Constant, Named, Pointwise, Refused, Tensor, axes
+from tilesmith.scheduler.frontends.tensors.sizes import ONE, Shape, Size, fixed, symbol
+from tilesmith.scheduler.frontends.tensors.tensor import Constant, Extents, Named, Pointwise, Refused, Tensor, axes
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 _TAKEN = {*FUNCTIONS, "sum", "product", "any", "all", "argmin", "argmax"}
-_LONGEST = 2000  # characters of an expression that another may have inside of it
+_LONGEST, _DEEPEST = 2000, 60  # characters and brackets of an expression that another may have inside of it
 WEIGHT_DIMS = ("i", "j", "k", "l", "m")
 
 
@@ -32,7 +32,7 @@ class Graph:
         self._weight_inputs: dict[str, dict[str, Any]] = {}
         self._stages: dict[str, dict[str, Any]] = {}
         self._estimates: dict[str, list[list[int]]] = {}
-        self._made: dict[Constant | Pointwise, Named] = {}
+        self._made: dict[Constant | Pointwise | Extents, Named] = {}
         self._bounded: dict[tuple[str, str, str], Named] = {}
 
     # --- what tensors are made of
@@ -42,8 +42,7 @@ class Graph:
         _check_type(type)
         own, dims = self._fresh(name), axes(len(sizes))
         shape = tuple(
-            Size(estimate, f"{own}.extent.{dim}") if size is None else size if isinstance(size, Size)
-            else Size(size, str(size))
+            symbol(f"{own}.extent.{dim}", estimate) if size is None else size if isinstance(size, Size) else fixed(size)
             for dim, size in zip(dims, sizes, strict=True)
         )  # fmt: skip
         self._inputs[own] = {"name": own, "type": type, "dims": list(dims[::-1])}
@@ -74,6 +73,12 @@ class Graph:
                 if tensor not in self._made:
                     self._made[tensor] = self._weight(tensor)
                 return self._made[tensor]
+            case Extents():
+                if tensor not in self._made:
+                    numbers = [f"int64({size})" for size in tensor.sizes]
+                    value = numbers[0] if len(numbers) == 1 else f"mux(x, {', '.join(numbers)})"
+                    self._made[tensor] = self.stage("sizes", tensor.type, tensor.shape, value)
+                return self._made[tensor]
 
     def _weight(self, constant: Constant) -> Named:
         array = constant.array
@@ -96,7 +101,7 @@ class Graph:
     def operand(self, tensor: Tensor, shape: Shape, repeated: bool = False) -> str:
         """The value of a tensor that is broadcast to `shape`, at the dims of that; `repeated`: it is written more than
         once."""
-        if isinstance(tensor, Pointwise) and tensor.shape == shape and not repeated and len(tensor.text) < _LONGEST:
+        if isinstance(tensor, Pointwise) and tensor.shape == shape and not repeated and _short(tensor.text):
             return f"({tensor.text})"
         dims = axes(len(shape))[len(shape) - len(tensor.shape) :]
         ends = shape[len(shape) - len(tensor.shape) :]
@@ -180,6 +185,11 @@ class Graph:
             number += 1
             name = f"{base}_{number}"
         return name
+
+
+def _short(text: str) -> bool:
+    """True for an expression that another may have inside of it."""
+    return len(text) < _LONGEST and text.count("(") < _DEEPEST
 
 
 def literal(constant: Constant) -> str | None:

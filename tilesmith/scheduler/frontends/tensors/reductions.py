@@ -8,7 +8,7 @@ import numpy as np
 
 from tilesmith.scheduler.frontends.tensors import pointwise
 from tilesmith.scheduler.frontends.tensors.graph import Graph, number
-from tilesmith.scheduler.frontends.tensors.sizes import ONE, Size, product
+from tilesmith.scheduler.frontends.tensors.sizes import ONE, Size, fixed, product
 from tilesmith.scheduler.frontends.tensors.tensor import Constant, Pointwise, Refused, Tensor, affine, axes
 
 _ELEMENT = {
@@ -137,7 +137,7 @@ def group_normalisation(
         f" for r{d} in range({s})" for d, s in zip(names[2:], spatial, strict=True)
     )
     count = _as_float(product(spatial) * each, x.type)
-    shape = (x.shape[0], Size(groups, str(groups)))
+    shape = (x.shape[0], fixed(groups))
     mean = graph.stage("group_mean", x.type, shape, f"sum({graph.read(x, indices)}{loops}) / {count}")
     distance = f"({graph.read(x, indices)} - {graph.read(mean, ['y', 'x'])})"
     variance = graph.stage("group_variance", x.type, shape, f"sum({distance} ** 2{loops}) / {count}")

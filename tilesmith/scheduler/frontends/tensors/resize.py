@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd
 
 from tilesmith.scheduler.frontends.tensors.graph import Graph
-from tilesmith.scheduler.frontends.tensors.sizes import Size
+from tilesmith.scheduler.frontends.tensors.sizes import Size, fixed
 from tilesmith.scheduler.frontends.tensors.tensor import Pointwise, Refused, Tensor, affine, axes
 
 _LARGEST = 1 << 20  # of the numbers in a fraction of coordinates, whose products have to fit 32 bits
@@ -18,42 +19,44 @@ class Resampling:
     """Points along one axis: the point `k` of the result lies at `(k * step + start) / parts` of the source."""
 
     size: Size
-    step: int
-    start: int
-    parts: int
+    step: Size
+    start: Size
+    parts: Size
 
-    def at(self, dim: str, more: int = 0) -> str:
+    def at(self, dim: str, more: Size | None = None) -> str:
         """The numerator of the place of `dim`, plus `more`."""
-        return affine((dim, self.step), (self.start + more, 1))
+        start = self.start if more is None else self.start + more
+        moved = dim if self.step == fixed(1) else f"{dim} * {self.step}"
+        return affine((moved, 1), (start.estimate if start.known else start.text, 1))
 
 
-def resampling(own: Size, size: Size, scale: Fraction, mode: str) -> Resampling:
-    """The points for a coordinate transformation mode of ONNX; `scale` is that from source to result."""
-    inverse = 1 / scale
+def resampling(own: Size, size: Size, scale: Fraction | None, mode: str) -> Resampling:
+    """The points for a coordinate transformation mode of ONNX; `scale` is that from source to result, None where it is
+    that of the sizes."""
+    source, result = (own, size) if scale is None else (fixed(scale.denominator), fixed(scale.numerator))
     match mode:
-        case "half_pixel":
-            step, start = inverse, inverse / 2 - Fraction(1, 2)
-        case "pytorch_half_pixel":
-            step, start = (inverse, inverse / 2 - Fraction(1, 2)) if size.estimate > 1 else (Fraction(0), Fraction(0))
+        case "pytorch_half_pixel" if size == fixed(1):
+            found = Resampling(size, fixed(0), fixed(0), fixed(1))
+        case "half_pixel" | "pytorch_half_pixel":
+            found = Resampling(size, source * 2, source - result, result * 2)
         case "asymmetric":
-            step, start = inverse, Fraction(0)
+            found = Resampling(size, source, fixed(0), result)
         case "align_corners":
-            if not (own.known and size.known):
-                raise Refused("align_corners of a size that is not known", "fix the sizes of the model's inputs")
-            step, start = Fraction(own.estimate - 1, max(size.estimate - 1, 1)), Fraction(0)
+            found = Resampling(size, own - 1, fixed(0), size - 1 if size.estimate > 1 else fixed(1))
         case _:
             raise Refused(f"the coordinate transformation mode {mode}")
-    parts = (step.denominator * start.denominator) // _common(step.denominator, start.denominator)
-    found = Resampling(size, int(step * parts), int(start * parts), parts)
-    if max(found.parts, found.step) > _LARGEST:
-        raise Refused(f"a scale of {float(scale)}, which is no fraction of small numbers")
-    return found
+    return _reduced(found)
 
 
-def _common(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
+def _reduced(points: Resampling) -> Resampling:
+    parts = (points.step, points.start, points.parts)
+    if not all(p.known for p in parts):
+        return points
+    common = gcd(*(p.estimate for p in parts)) or 1
+    step, start, whole = (fixed(p.estimate // common) for p in parts)
+    if max(whole.estimate, step.estimate) > _LARGEST:
+        raise Refused("a scale that is no fraction of small numbers")
+    return Resampling(points.size, step, start, whole)
 
 
 def scale_of(value: float) -> Fraction:
@@ -88,7 +91,7 @@ def _nearest(graph: Graph, x: Tensor, points: dict[int, Resampling], rounding: s
 
 
 def _rounded(p: Resampling, dim: str, rounding: str) -> str:
-    double = Resampling(p.size, 2 * p.step, 2 * p.start, 2 * p.parts)
+    double = Resampling(p.size, p.step * 2, p.start * 2, p.parts * 2)
     match rounding:
         case "floor":
             return f"({p.at(dim)}) // {p.parts}"
@@ -118,7 +121,8 @@ def _shape(x: Tensor, axis: int, size: Size) -> tuple[Size, ...]:
 
 def _fraction(x: Tensor, axis: int, p: Resampling) -> str:
     """The distance from the point before, from 0 to 1."""
-    return f"(float32(({p.at(axes(len(x.shape))[axis])}) % {p.parts}) / {float(p.parts)})"
+    whole = f"{float(p.parts.estimate)}" if p.parts.known else f"float32({p.parts})"
+    return f"(float32(({p.at(axes(len(x.shape))[axis])}) % {p.parts}) / {whole})"
 
 
 def _linear(graph: Graph, x: Tensor, axis: int, p: Resampling, _: float) -> Tensor:

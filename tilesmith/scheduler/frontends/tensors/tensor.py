@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tilesmith.scheduler.errors import TilesmithError
-from tilesmith.scheduler.frontends.tensors.sizes import Shape, shape_of
+from tilesmith.scheduler.frontends.tensors.sizes import Shape, Size, shape_of
 
 DIMS: Final[tuple[tuple[str, ...], ...]] = (
     (), ("x",), ("x", "y"), ("x", "y", "c"), ("x", "y", "c", "n"), ("x", "y", "z", "c", "n"),
@@ -62,7 +62,20 @@ class Pointwise:
     hint: str = "stage"
 
 
-Tensor: TypeAlias = Constant | Named | Pointwise
+@dataclass(frozen=True, slots=True, eq=False)
+class Extents:
+    """Sizes as data, of which some are only known at a call: a vector, or a `single` one without axes."""
+
+    sizes: tuple[Size, ...]
+    single: bool
+    type: str = "int64"
+
+    @property
+    def shape(self) -> Shape:
+        return () if self.single else shape_of([len(self.sizes)])
+
+
+Tensor: TypeAlias = Constant | Named | Pointwise | Extents
 
 
 def axes(rank: int) -> tuple[str, ...]:

@@ -47,21 +47,19 @@ def _groups(own: Shape, new: Shape) -> Iterator[tuple[list[int], list[int]]]:
     while i < len(own) or j < len(new):
         left, right = [*range(i, min(i + 1, len(own)))], [*range(j, min(j + 1, len(new)))]
         i, j = i + len(left), j + len(right)
-        while not _equal(a := product(own[k] for k in left), b := product(new[k] for k in right)):
+        while (a := product(own[k] for k in left)) != (b := product(new[k] for k in right)):
             shorter = a.estimate < b.estimate if a.estimate != b.estimate else not a.known
             if i < len(own) and (shorter or j == len(new)):
                 left, i = [*left, i], i + 1
             elif j < len(new):
                 right, j = [*right, j], j + 1
-            else:
+            elif a.known and b.known:
                 raise Refused(f"{_shown(own)} elements in the shape {_shown(new)}")
+            else:
+                break  # the model says so of sizes that are not known
         while not left and j < len(new) and new[j] == ONE:
             j += 1
         yield left, right
-
-
-def _equal(a: Size, b: Size) -> bool:
-    return a == b
 
 
 def _shown(shape: Shape) -> str:
@@ -126,21 +124,30 @@ def take(graph: Graph, x: Tensor, axis: int, chosen: Sequence[int], drop: bool =
 
 def concatenate(graph: Graph, parts: Sequence[Tensor], axis: int) -> Tensor:
     """Tensors one behind the other along an axis."""
+    if len(parts) == 1:
+        return parts[0]
     rank = len(parts[0].shape)
     axis %= rank
-    dims, at = axes(rank), fixed(0)
+    dims, end = axes(rank), fixed(0)
     texts, ends = [], []
     for part in parts:
         size = part.shape[axis]
-        inside = f"clamp({affine((dims[axis], 1))} - {at}, 0, {size - 1})" if len(parts) > 1 else dims[axis]
+        inside = f"clamp({affine((dims[axis], 1))} - {end}, 0, {size - 1})"
         texts.append(graph.read(part, [*dims[:axis], inside, *dims[axis + 1 :]]))
-        at = at + size
-        ends.append(at)
-    value = texts[-1]
-    for text, end in zip(texts[-2::-1], ends[-2::-1], strict=True):
-        value = f"select({dims[axis]} < {end}, {text}, {value})"
+        end = end + size
+        ends.append(end)
     rest = [broadcast([(p.shape[a],) for p in parts])[0] for a in range(rank) if a != axis]
-    return Pointwise(value, parts[0].type, (*rest[:axis], at, *rest[axis:]), "concatenate")
+    shape = (*rest[:axis], end, *rest[axis:])
+    return Pointwise(_chosen(dims[axis], texts, ends), parts[0].type, shape, "concatenate")
+
+
+def _chosen(dim: str, texts: Sequence[str], ends: Sequence[Size]) -> str:
+    """The text whose part `dim` lies in, by halves."""
+    if len(texts) == 1:
+        return texts[0]
+    half = len(texts) // 2
+    first, second = _chosen(dim, texts[:half], ends[:half]), _chosen(dim, texts[half:], ends[half:])
+    return f"select({dim} < {ends[half - 1]}, {first}, {second})"
 
 
 def tile(graph: Graph, x: Tensor, repeats: Sequence[int]) -> Tensor:
