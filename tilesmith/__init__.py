@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tilesmith.scheduler.compiler import Compiled, Options, generate
     from tilesmith.scheduler.errors import DocumentError, ScheduleError, StrategyRefused, TilesmithError
     from tilesmith.scheduler.frontends.document.document import load_text as pipeline_of_text
+    from tilesmith.scheduler.frontends.fx.reader import from_fx
+    from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
+    from tilesmith.scheduler.frontends.onnx.importer import from_onnx
     from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, RegionError
     from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
     from tilesmith.scheduler.pipelines import load as shipped_pipeline
@@ -34,6 +37,8 @@ __all__ = [
     "Compiled",
     "CompiledPipeline",
     "DocumentError",
+    "ImportFailed",
+    "ImportedPipeline",
     "Options",
     "Pipeline",
     "Platform",
@@ -45,6 +50,8 @@ __all__ = [
     "TilesmithError",
     "TracedPipeline",
     "compile",
+    "from_fx",
+    "from_onnx",
     "generate",
     "pipeline",
     "pipeline_of_text",
@@ -54,7 +61,7 @@ __all__ = [
 
 _COMPILER, _ERRORS = "tilesmith.scheduler.compiler", "tilesmith.scheduler.errors"
 _ARGUMENTS, _INPROCESS = "tilesmith.scheduler.ir.pipeline.arguments", "tilesmith.app.inprocess"
-_RUN_ERRORS = "tilesmith.app.runtime.errors"
+_RUN_ERRORS, _IMPORTER = "tilesmith.app.runtime.errors", "tilesmith.scheduler.frontends.importer"
 _FOUND_IN = {
     "ArgumentError": (_ARGUMENTS, "ArgumentError"),
     "AsyncClient": ("tilesmith.app.client", "AsyncClient"),
@@ -64,6 +71,8 @@ _FOUND_IN = {
     "Compiled": (_COMPILER, "Compiled"),
     "CompiledPipeline": (f"{_INPROCESS}.compiled", "CompiledPipeline"),
     "DocumentError": (_ERRORS, "DocumentError"),
+    "ImportFailed": (_IMPORTER, "ImportFailed"),
+    "ImportedPipeline": (_IMPORTER, "ImportedPipeline"),
     "Options": (_COMPILER, "Options"),
     "Pipeline": ("tilesmith.scheduler.ir.pipeline.pipeline", "Pipeline"),
     "Platform": ("tilesmith.platforms", "Platform"),
@@ -75,6 +84,8 @@ _FOUND_IN = {
     "TilesmithError": (_ERRORS, "TilesmithError"),
     "TracedPipeline": (f"{_INPROCESS}.tracing", "TracedPipeline"),
     "compile": (f"{_INPROCESS}.compile", "compile"),
+    "from_fx": ("tilesmith.scheduler.frontends.fx.reader", "from_fx"),
+    "from_onnx": ("tilesmith.scheduler.frontends.onnx.importer", "from_onnx"),
     "generate": (_COMPILER, "generate"),
     "pipeline": (f"{_INPROCESS}.tracing", "pipeline"),
     "pipeline_of_text": ("tilesmith.scheduler.frontends.document.document", "load_text"),

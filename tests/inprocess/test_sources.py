@@ -20,7 +20,7 @@ def test_a_pipeline_a_document_a_name_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "blur.json").write_text(json.dumps(document))
     (tmp_path / "shift.yaml").write_text(SHIFT)
     for source in (BLUR, document, json.dumps(document), "blur", tmp_path / "blur.json", str(tmp_path / "blur.json")):
-        assert pipeline_of(source) == BLUR
+        assert pipeline_of(source).pipeline == BLUR
     assert pipeline_of(tmp_path / "shift.yaml") == pipeline_of(SHIFT)
 
 

@@ -209,7 +209,7 @@ def test_a_file_cut_short_is_refused_wherever_it_is_cut(tmp_path, name):
 
 
 def test_what_is_no_image_is_refused(tmp_path):
-    for content, words in [(b"", "empty"), (b"hello world", "is not a .npy, PNG, TIFF or JPEG")]:
+    for content, words in [(b"", "empty"), (b"hello world", "is not a .npy, .npz, PNG, TIFF or JPEG")]:
         (tmp_path / "a.png").write_bytes(content)
         with pytest.raises(ImageError, match=words):
             images.read(tmp_path / "a.png", wanted())

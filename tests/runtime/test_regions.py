@@ -13,6 +13,7 @@ from support.hand_written_c import pairs
 from tilesmith.app.runtime.regions import default_regions, largest_regions
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, RegionError
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Input, Pipeline, Stage
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
@@ -44,7 +45,7 @@ def search(needs: Mapping[str, tuple[str, Need]], image: Region, estimate: Regio
         outputs=("out",),
         estimates=(("out", sizes),),
     )
-    found = default_regions(query, pipeline, {"in": image})["out"]
+    found = default_regions(query, pipeline, {"in": image}, {})["out"]
     assert len(calls) < 600
     return found
 
@@ -165,3 +166,28 @@ def test_by_the_analysis_of_a_pipeline() -> None:
     assert largest_regions(pairs(), {"image": image}, {}) == {"twice": ((-3, 29), (4, 20))}
     bounded = pairs(Boundary("repeat_edge"))
     assert largest_regions(bounded, {"image": image}, {}) == {"twice": ((-3, 30), (4, 20))}
+
+
+def test_an_output_that_has_a_boundary_ends_where_its_domain_does() -> None:
+    document = {
+        "format": 1,
+        "name": "halved",
+        "params": [{"name": "more", "type": "int32", "min": 0, "max": 9}],
+        "inputs": [{"name": "image", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [
+            {
+                "name": "half",
+                "dims": ["x", "y"],
+                "value": "image(2 * x, y)",
+                "boundary": {
+                    "kind": "constant",
+                    "value": "0",
+                    "domain": [["image.min.x // 2", "image.extent.x // 2 + more"], ["image.min.y", "image.extent.y"]],
+                },
+            }
+        ],
+        "outputs": ["half"],
+        "estimates": {"half": [[0, 8], [0, 8]]},
+    }
+    pipeline, image = load(document), Image(np.zeros((20, 31), np.float32), (-4, 4))
+    assert largest_regions(pipeline, {"image": image}, {"more": 3}) == {"half": ((-2, 18), (4, 20))}

@@ -62,7 +62,11 @@ NoCalibrate = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Inputs = Annotated[
     list[str] | None,
-    typer.Option("--input", metavar="NAME=FILE[@MIN,...]", help="An input: .npy, PNG, TIFF or JPEG. Repeatable."),
+    typer.Option(
+        "--input",
+        metavar="NAME=FILE[@MIN,...]|FILE.npz",
+        help="An input: .npy, .npz, PNG, TIFF, JPEG. Repeatable.",
+    ),
 ]
 Outputs = Annotated[
     list[str] | None,

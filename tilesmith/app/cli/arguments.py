@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+import zipfile
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,14 +54,16 @@ def parse(
     params: Sequence[str],
     regions: Sequence[str],
     estimates: bool = False,
+    weights: Container[str] = (),
 ) -> Arguments:
-    """The options against the pipeline; `estimates` says that inputs are made, not read.
+    """The options against the pipeline; `estimates` says that inputs are made, not read, `weights` are inputs that need
+    not be given.
 
     Raises UsageError with every problem: unknown, missing and repeated names, bad values, unwritable outputs.
     """
     complaints: list[Complaint] = []
     parsed = Arguments(
-        inputs=_inputs(pipeline, inputs, estimates, complaints),
+        inputs=_inputs(pipeline, inputs, estimates, weights, complaints),
         outputs=_outputs(pipeline, outputs, complaints),
         params=_params(pipeline, params, complaints),
         regions=_regions(pipeline, regions, complaints),
@@ -106,11 +109,17 @@ def _named(option: str, name: str, known: Sequence[str], seen: Iterable[str], co
 
 
 def _inputs(
-    pipeline: Pipeline, texts: Sequence[str], estimates: bool, complaints: list[Complaint]
+    pipeline: Pipeline,
+    texts: Sequence[str],
+    estimates: bool,
+    weights: Container[str],
+    complaints: list[Complaint],
 ) -> dict[str, InputFile]:
     known = [i.name for i in pipeline.inputs]
-    found: dict[str, InputFile] = {}
-    for name, value in _pairs("input", texts, "NAME=FILE or NAME=FILE@MIN,MIN,...", complaints):
+    archives = [t for t in texts if t.endswith(".npz") and "=" not in t]
+    found = {n: f for archive in archives for n, f in _members(pipeline, Path(archive), complaints).items()}
+    single = [t for t in texts if t not in archives]
+    for name, value in _pairs("input", single, "NAME=FILE, NAME=FILE@MIN,MIN,... or FILE.npz", complaints):
         if not _named("input", name, known, found, complaints):
             continue
         dims = pipeline.input(name).dims
@@ -125,9 +134,23 @@ def _inputs(
         found[name] = InputFile(path, mins)
     if estimates and texts:
         complaints.append(("--estimates makes the inputs: give either it or --input", None))
-    for missing in [] if estimates else [i for i in pipeline.inputs if i.name not in found]:
+    asked = [] if estimates else [i for i in pipeline.inputs if i.name not in weights]
+    for missing in (i for i in asked if i.name not in found):
         need = f"{missing.type}, dims [{', '.join(missing.dims)}]"
         complaints.append((f"the input {missing.name!r} ({need}) is not given", f"add --input {missing.name}=FILE"))
+    return found
+
+
+def _members(pipeline: Pipeline, archive: Path, complaints: list[Complaint]) -> dict[str, InputFile]:
+    """The inputs that an archive has arrays of."""
+    try:
+        names = {n.removesuffix(".npy") for n in zipfile.ZipFile(archive).namelist()}
+    except (OSError, zipfile.BadZipFile) as error:
+        complaints.append((f"--input {archive}: {getattr(error, 'strerror', None) or error}", None))
+        return {i.name: InputFile(archive, ()) for i in pipeline.inputs}  # one complaint is enough
+    found = {i.name: InputFile(archive, (0,) * len(i.dims)) for i in pipeline.inputs if i.name in names}
+    if not found:
+        complaints.append((f"--input {archive}: it has no array named after an input", None))
     return found
 
 

@@ -1,26 +1,32 @@
-"""`import`: a pipeline that is written for something else, as a document."""
+"""`import`: a pipeline that is written for something else, as a document; its weights as an archive of arrays."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
 from tilesmith.app.cli.report import UsageError
 from tilesmith.app.cli.sources import imported, suggestion
+from tilesmith.scheduler.frontends.importer import ImportedPipeline
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 def import_pipeline(name: str, source: str, output: Path | None) -> None:
-    """Prints or writes the document of the pipeline that the importer of that name makes of the source. Raises
-    UsageError, BadDocument."""
+    """Prints or writes the document of the pipeline that the importer of that name makes of the source; beside what is
+    written, its weights. Raises UsageError, BadDocument."""
     from tilesmith.scheduler.frontends.registry import importers
 
     known = importers()
     if name not in known:
         raise UsageError((f"import {name}: there is no such importer", suggestion(name, known, "importers")))
-    _write(imported(known[name], source), output)
+    found = imported(known[name], source)
+    _write(found.pipeline, output)
+    if found.weights:
+        _write_weights(found, output)
 
 
 def _write(pipeline: Pipeline, output: Path | None) -> None:
@@ -36,7 +42,29 @@ def _write(pipeline: Pipeline, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
         return
-    try:
+    with _writing(output):
         output.write_text(text, encoding="utf-8")
+
+
+def _write_weights(found: ImportedPipeline, output: Path | None) -> None:
+    """The weights beside the document, with the command that runs both; a word of them where there is no file."""
+    import numpy as np
+
+    if output is None:
+        named = ", ".join(found.weights)
+        typer.echo(f"note: the source has the values of the inputs {named}: -o FILE writes them, too", err=True)
+        return
+    beside = output.with_suffix(".npz")
+    with _writing(beside), beside.open("wb") as file:
+        np.savez(file, allow_pickle=False, **found.weights)
+    asked = [f"--input {i.name}=FILE" for i in found.pipeline.inputs if i.name not in found.weights]
+    typer.echo(f"wrote {output}, and its weights to {beside}", err=True)
+    typer.echo(f"to run it: tilesmith run {output} {' '.join(asked)} --input {beside}", err=True)
+
+
+@contextmanager
+def _writing(output: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError((f"{output} cannot be written: {error.strerror or error}", None)) from None

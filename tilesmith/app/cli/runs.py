@@ -15,7 +15,7 @@ import typer
 from tilesmith.app.cli import schedules
 from tilesmith.app.cli.arguments import Arguments, Region, parse
 from tilesmith.app.cli.report import UsageError, print_json, print_warning, progress
-from tilesmith.app.cli.sources import load_pipeline
+from tilesmith.app.cli.sources import load_imported
 from tilesmith.app.runtime import estimates, images, visibility
 from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.runtime.errors import RunError
@@ -130,12 +130,15 @@ def _check_memory(job: Job) -> None:
 
 def _job(doc: str, files: Files) -> Job:
     """The pipeline and its arguments, inputs read or made, regions settled."""
-    pipeline = load_pipeline(doc)
-    arguments = parse(pipeline, files.inputs, files.outputs, files.params, files.regions, files.estimates)
+    found = load_imported(doc)
+    pipeline, weights = found.pipeline, {n: Image(a, (0,) * a.ndim) for n, a in found.weights.items()}
+    arguments = parse(
+        pipeline, files.inputs, files.outputs, files.params, files.regions, files.estimates, found.weights
+    )
     if files.estimates:
-        inputs, regions = estimates.images(pipeline, arguments.params), estimates.output_regions(pipeline)
+        inputs, regions = estimates.images(pipeline, arguments.params) | weights, estimates.output_regions(pipeline)
     else:
-        inputs = _read(pipeline, arguments, files.convert)
+        inputs = weights | _read(pipeline, arguments, files.convert)
         given = set(arguments.regions) == set(pipeline.outputs)
         regions = {} if given else largest_regions(pipeline, inputs, arguments.params)
     regions = regions | arguments.regions
@@ -149,7 +152,7 @@ def _read(pipeline: Pipeline, arguments: Arguments, convert: bool) -> dict[str, 
     """Every input file; UsageError with the problems of all files that do not fit."""
     found: dict[str, Image] = {}
     complaints: list[tuple[str, str | None]] = []
-    for wanted in pipeline.inputs:
+    for wanted in (i for i in pipeline.inputs if i.name in arguments.inputs):
         file = arguments.inputs[wanted.name]
         try:
             array = images.read(file.path, wanted, estimates.channels(pipeline, wanted, arguments.params), convert)

@@ -16,7 +16,7 @@ from tilesmith.scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
     from tilesmith.platforms import CpuPlatform, Platform
-    from tilesmith.scheduler.frontends.importer import Importer
+    from tilesmith.scheduler.frontends.importer import ImportedPipeline, Importer
     from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
     from tilesmith.scheduler.ir.schedule.schedule import Schedule
 
@@ -34,26 +34,33 @@ def suggestion(name: str, names: Iterable[str], what: str) -> str:
 
 
 def load_pipeline(doc: str) -> Pipeline:
-    """The pipeline of DOC: `-`, the name of a shipped pipeline, a JSON or YAML file, or one that an importer reads.
+    """The pipeline of DOC; see `load_imported`."""
+    return load_imported(doc).pipeline
+
+
+def load_imported(doc: str) -> ImportedPipeline:
+    """The pipeline of DOC, with its weights: `-`, the name of a shipped pipeline, a JSON or YAML file, or one that an
+    importer reads.
 
     Raises UsageError where there is no such thing, BadDocument where it is wrong.
     """
     from tilesmith.scheduler import pipelines
     from tilesmith.scheduler.frontends.document.document import load_text
+    from tilesmith.scheduler.frontends.importer import ImportedPipeline
     from tilesmith.scheduler.frontends.registry import importer_of
 
     if doc in pipelines.names():
-        return pipelines.load(doc)
+        return ImportedPipeline(pipelines.load(doc))
     if (importer := importer_of(doc)) is not None:
         return imported(importer, doc)
     text = _read(doc, "pipeline", pipelines.names(), "shipped pipelines")
     try:
-        return load_text(text, yaml=_is_yaml(doc))
+        return ImportedPipeline(load_text(text, yaml=_is_yaml(doc)))
     except DocumentError as error:
         raise BadDocument(error.problems, _called(doc), text) from None
 
 
-def imported(importer: Importer, source: str) -> Pipeline:
+def imported(importer: Importer, source: str) -> ImportedPipeline:
     """The pipeline that an importer makes of a source; its notes go to the standard error. Raises UsageError,
     BadDocument."""
     from tilesmith.scheduler.frontends.importer import ImportFailed
@@ -68,7 +75,7 @@ def imported(importer: Importer, source: str) -> Pipeline:
         raise UsageError((f"{source!r} cannot be read: {error.strerror or error}", None)) from None
     for note in found.notes:
         typer.echo(f"note: {note}", err=True)
-    return found.pipeline
+    return found
 
 
 def load_platform(name: str, calibrate: bool = True) -> Platform:

@@ -14,12 +14,14 @@ def compile(
 ) -> CompiledPipeline:
     """The pipeline as a function of arrays, scheduled for the platform.
 
-    `pipeline`: a pipeline, a document (a mapping or text), the name of a shipped one, or a file. `platform`: this
+    `pipeline`: a pipeline, a document (a mapping or text), the name of a shipped one, or a file, as a model of ONNX is;
+    inputs of which the file has the values, weights, are given them unless a call says otherwise. `platform`: this
     machine (`host`), a name of the catalog, a file, a document, or a platform; code for another machine is made, not
     called. `threads` of a call, unless it says otherwise; None: as many as OpenMP has (`OMP_NUM_THREADS`, or all
     processors).
 
     Raises DocumentError, PlatformError, UnknownSource, ScheduleError.
     """
-    record = compile_pipeline(pipeline_of(pipeline), platform_of(platform), options, now=time.perf_counter)
-    return CompiledPipeline(record, threads)
+    found = pipeline_of(pipeline)
+    record = compile_pipeline(found.pipeline, platform_of(platform), options, now=time.perf_counter)
+    return CompiledPipeline(record, threads, found.weights)

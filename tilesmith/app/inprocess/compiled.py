@@ -47,15 +47,20 @@ class CompiledPipeline:
     The C is compiled at the first call, or by `build`, and kept on disk; it is called in this process. Any number of
     threads may call at a time. A call raises ArgumentError and RegionError where its arguments do not fit, CompileError
     and RunError where the code cannot be compiled, or run on this machine.
+
+    `weights` are images by name that a call need not give.
     """
 
-    def __init__(self, record: Compiled, threads: int | None = None) -> None:
+    def __init__(
+        self, record: Compiled, threads: int | None = None, weights: Mapping[str, Array] | None = None
+    ) -> None:
         if threads is not None:
             check_threads(threads)
         self.record = record
         self.threads = threads
         self._layouts = Layouts(record.pipeline)
-        self.signature = Signature(record.pipeline, self._layouts.bounds)
+        self.weights = dict(weights or {})
+        self.signature = Signature(record.pipeline, self._layouts.bounds, self.weights)
         self.__name__, self.__signature__ = record.pipeline.name, self.signature.of_python()
         self._inputs = tuple((i, i.type.numpy) for i in record.pipeline.inputs)
         self._blocks: list[Block] = []
@@ -64,8 +69,8 @@ class CompiledPipeline:
         self._components = sum(len(record.pipeline.stage(name).types) for name in record.pipeline.outputs)
         self._is_one = self._components == 1
 
-    def __reduce__(self) -> tuple[type[CompiledPipeline], tuple[Compiled, int | None]]:
-        return CompiledPipeline, (self.record, self.threads)
+    def __reduce__(self) -> tuple[type[CompiledPipeline], tuple[Compiled, int | None, dict[str, Array]]]:
+        return CompiledPipeline, (self.record, self.threads, self.weights)
 
     def __repr__(self) -> str:
         return f"<{self.signature} for {self.platform.name}>"

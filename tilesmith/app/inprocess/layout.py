@@ -123,7 +123,7 @@ class Layouts:
         def query(regions: Mapping[str, Region]) -> Mapping[str, Region]:
             return required_regions(self.normal, regions, values, images)
 
-        return default_regions(query, self.pipeline, images)
+        return default_regions(query, self.pipeline, images, values)
 
     def _reads_all(self, image: Input) -> bool:
         """True if the channels that are read of an image do not follow from the region that is asked for: no output has

@@ -46,30 +46,31 @@ class Given:
 class Signature:
     """The signature of `pipeline`. Images are passed by position, in the order of the document, or by name; params by
     name; an option whose name is taken by either has a `_` behind its name. `bounds` are the params that regions may
-    depend on."""
+    depend on, `weights` images that need not be given."""
 
-    def __init__(self, pipeline: Pipeline, bounds: tuple[str, ...]) -> None:
+    def __init__(self, pipeline: Pipeline, bounds: tuple[str, ...], weights: Mapping[str, object]) -> None:
         self.pipeline = pipeline
         self.inputs = tuple(i.name for i in pipeline.inputs)
         self.params = tuple(p.name for p in pipeline.params)
         taken = {*self.inputs, *self.params}
         self.options = {name + "_" * (name in taken): name for name in OPTIONS}
-        self._bounds = bounds
+        self._bounds, self._weights = bounds, weights
+        self._asked = tuple(name for name in self.inputs if name not in weights)
         self._scalars = lru_cache(_KEPT)(self._checked)
 
     def __str__(self) -> str:
         params = [p.name if p.default is None else f"{p.name}={p.default}" for p in self.pipeline.params]
         named = [*params, *(f"{option}=None" for option in self.options)]
-        return f"{self.pipeline.name}({', '.join([*self.inputs, '*', *named])})"
+        return f"{self.pipeline.name}({', '.join([*self._asked, '*', *named])})"
 
     def of_python(self) -> inspect.Signature | None:
         """The signature as Python has it, for help and editors; None where a name is a word of Python's."""
         kinds = inspect.Parameter
-        images = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs if not iskeyword(name)]
+        images = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self._asked if not iskeyword(name)]
         defaults = [(p.name, kinds.empty if p.default is None else p.default) for p in self.pipeline.params]
         named = [*defaults, *((option, None) for option in self.options)]
         rest = [kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in named if not iskeyword(name)]
-        whole = len(images) + len(rest) == len(self.inputs) + len(named)
+        whole = len(images) + len(rest) == len(self._asked) + len(named)
         return inspect.Signature([*images, *rest]) if whole else None
 
     def bind(self, images: Sequence[object], named: Mapping[str, object]) -> Given:
@@ -77,11 +78,13 @@ class Signature:
         if not named and len(images) == len(self.inputs):
             return Given(images, self.scalars({}))
         if len(images) > len(self.inputs):
-            raise ArgumentError(f"{self} takes {_counted(self.inputs)}, {len(images)} were given; params have names")
+            raise ArgumentError(f"{self} takes {_counted(self._asked)}, {len(images)} were given; params have names")
         rest = dict(named)
         for name in self.inputs[: len(images)]:
             if name in rest:
                 raise ArgumentError(f"input {name!r} was given twice, by position and by name")
+        weights = {name: value for name, value in self._weights.items() if name in self.inputs[len(images) :]}
+        rest = weights | rest
         missing = [name for name in self.inputs[len(images) :] if name not in rest]
         options = {self.options[name]: rest.pop(name) for name in tuple(rest) if name in self.options}
         all_images = (*images, *(rest.pop(name) for name in self.inputs[len(images) :] if name in rest))

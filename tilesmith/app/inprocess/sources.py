@@ -18,6 +18,7 @@ from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.errors import DocumentError, TilesmithError
 from tilesmith.scheduler.frontends.document.document import load, load_text
 from tilesmith.scheduler.frontends.document.excerpts import problem_lines
+from tilesmith.scheduler.frontends.importer import ImportedPipeline
 from tilesmith.scheduler.frontends.registry import importer_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
@@ -31,31 +32,34 @@ class UnknownSource(TilesmithError):
     code = "bad_argument"
 
 
-def pipeline_of(source: object) -> Pipeline:
-    """The pipeline that `source` is: itself, a document (a mapping, or its text in JSON or YAML), the name of a shipped
-    one, or a file: a document, or what an importer reads.
+def pipeline_of(source: object) -> ImportedPipeline:
+    """The pipeline that `source` is: itself, imported or not, a document (a mapping, or its text in JSON or YAML), the
+    name of a shipped one, or a file: a document, or what an importer reads.
 
     Raises DocumentError where the document is wrong, ImportFailed, and UnknownSource.
     """
     match source:
-        case Pipeline():
+        case ImportedPipeline():
             return source
+        case Pipeline():
+            return ImportedPipeline(source)
         case Mapping():
-            return load(dict(source))
+            return ImportedPipeline(load(dict(source)))
         case str() if source in pipelines.names():
-            return pipelines.load(source)
+            return ImportedPipeline(pipelines.load(source))
         case str() if "\n" in source or source.lstrip().startswith("{"):
-            return _parsed(source, "the document", None)
+            return ImportedPipeline(_parsed(source, "the document", None))
         case str() | os.PathLike():
             return _file(Path(source))
     raise UnknownSource(f"a pipeline, a document, a name or a file is needed, not a {type(source).__name__}")
 
 
-def _file(path: Path) -> Pipeline:
-    if (importer := importer_of(str(path))) is not None:
-        return importer.load(str(path)).pipeline
+def _file(path: Path) -> ImportedPipeline:
     text = _read(path, "pipeline", pipelines.names())
-    return _parsed(text, str(path), {".yaml": True, ".yml": True, ".json": False}.get(path.suffix.lower()))
+    if (importer := importer_of(str(path))) is not None:
+        return importer.load(str(path))
+    suffixes = {".yaml": True, ".yml": True, ".json": False}
+    return ImportedPipeline(_parsed(text, str(path), suffixes.get(path.suffix.lower())))
 
 
 def _parsed(text: str | bytes, source: str, yaml: bool | None) -> Pipeline:

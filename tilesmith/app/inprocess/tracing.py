@@ -148,7 +148,7 @@ class TracedPipeline:
         pipeline = frontend.pipeline(self._function.__name__, outputs, spans, inspect.getdoc(self._function) or "")
         layouts = Layouts(pipeline)
         params = {name: value for name, value in values.items() if any(p.name == name for p in pipeline.params)}
-        scalars: Scalars = Signature(pipeline, layouts.bounds).scalars(params)
+        scalars: Scalars = Signature(pipeline, layouts.bounds, {}).scalars(params)
         regions = layouts.largest(places, scalars.bounds)
         return replace(pipeline, estimates=tuple(sorted((dict(pipeline.estimates) | regions).items())))
 

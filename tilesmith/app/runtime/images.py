@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Format = Literal["npy", "png", "tiff", "jpeg"]
+Readable = Format | Literal["npz"]
 
 MAX_PIXELS = 1 << 27  # width x height of one image file: 134 million, so that a small file cannot claim all memory
 SUFFIXES: dict[str, Format] = {
@@ -46,6 +48,7 @@ UNREADABLE = (
     OverflowError,
     struct.error,
     zlib.error,
+    zipfile.BadZipFile,
 )
 """Exceptions that the image libraries raise on broken files; their own classes derive from these (pypng's from
 Exception)."""
@@ -91,7 +94,9 @@ def read(path: Path, wanted: Input, channels: int | None = None, convert: bool =
     kind = _format_of(path)
     with _decoding(path):
         if kind == "npy":
-            return _npy(path, wanted, channels)
+            return _fitting(path, np.load(path, mmap_mode="r", allow_pickle=False), wanted, channels)
+        if kind == "npz":
+            return _fitting(path, _member(path, wanted.name), wanted, channels)
     decoded = raster(path)
     _check_dims(path, wanted)
     if convert:
@@ -102,7 +107,7 @@ def read(path: Path, wanted: Input, channels: int | None = None, convert: bool =
 def raster(path: Path) -> Raster:
     """The samples of a picture: PNG, TIFF or JPEG. Raises ImageError, for an array file too."""
     kind = _format_of(path)
-    if kind == "npy":
+    if kind in ("npy", "npz"):
         raise ImageError("image_format", f"{path} is an array, and no picture")
     with _decoding(path):
         return _png(path) if kind == "png" else _tiff(path) if kind == "tiff" else _pillow(path)
@@ -165,7 +170,7 @@ def write(path: Path, array: Array, dims: tuple[str, ...], stretch: bool = False
 # --- what a file is, and decoding it ---------------------------------------------------------------
 
 
-def _format_of(path: Path) -> Format:
+def _format_of(path: Path) -> Readable:
     if path.is_dir():
         raise ImageError("image_path", f"{path} is a directory, not an image")
     try:
@@ -177,6 +182,8 @@ def _format_of(path: Path) -> Format:
         raise ImageError("image_path", f"{path}: {error.strerror or error}") from None
     if head.startswith(b"\x93NUMPY"):
         return "npy"
+    if head.startswith(b"PK\x03\x04"):
+        return "npz"
     if head == b"\x89PNG\r\n\x1a\n":
         return "png"
     if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
@@ -184,7 +191,7 @@ def _format_of(path: Path) -> Format:
     if head.startswith(b"\xff\xd8\xff"):
         return "jpeg"
     raise ImageError(
-        "image_format", f"{path} is not a .npy, PNG, TIFF or JPEG file" + ("" if head else ": it is empty")
+        "image_format", f"{path} is not a .npy, .npz, PNG, TIFF or JPEG file" + ("" if head else ": it is empty")
     )
 
 
@@ -214,8 +221,20 @@ def _check_size(path: Path, width: int, height: int) -> None:
         raise ImageError("image_too_large", message, "pass it as .npy")
 
 
-def _npy(path: Path, wanted: Input, channels: int | None) -> Array:
-    array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+def _member(path: Path, name: str) -> Array:
+    """The array of that name in an archive. Compressed ones are refused: little of them may claim all memory."""
+    with zipfile.ZipFile(path) as archive:
+        member = f"{name}.npy"
+        if member not in archive.namelist():
+            raise ImageError("image_format", f"{path} has no array {name!r}")
+        if archive.getinfo(member).compress_type != zipfile.ZIP_STORED:
+            raise ImageError("image_format", f"{path}: the array {name!r} is compressed", "write it by numpy.savez")
+        with archive.open(member) as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _fitting(path: Path, array: Array, wanted: Input, channels: int | None) -> Array:
+    """The array as the input wants it. Raises ImageError where it is none."""
     if array.ndim != len(wanted.dims):
         message = f"{path} is an array of shape {array.shape}, but input {wanted.name!r} wants {_dims(wanted.dims)}"
         hint = f"an array's axes are the dims reversed: ({', '.join(reversed(wanted.dims))})"

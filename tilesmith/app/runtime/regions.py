@@ -2,7 +2,8 @@
 
 A search over boxes that asks only one question, `query`: which regions of the inputs does this region
 of the outputs need? A larger box never needs less, so each side is grown by itself, with bisection.
-Sides that can grow without end (boundaries make any region possible) take the inputs' own size.
+Sides that can grow without end (boundaries make any region possible) take the inputs' own size. An output that has a
+boundary itself ends where its domain does: what lies beyond is a continuation, which only readers of it see.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
+from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.features.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, RegionError, Scalar, checked_params
-from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.evaluation import Leaf, evaluate
+from tilesmith.scheduler.ir.pipeline.expressions import InputBound, ParamRef
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.semantics import Array
 from tilesmith.scheduler.rewrites.fuse_outputs import alike
 from tilesmith.scheduler.rewrites.passes import normalise
 
@@ -32,22 +39,46 @@ def largest_regions(pipeline: Pipeline, inputs: Mapping[str, Image], params: Map
     def query(regions: Mapping[str, Region]) -> Mapping[str, Region]:
         return required_regions(normal, regions, values, images)
 
-    return default_regions(query, pipeline, images)
+    return default_regions(query, pipeline, images, values)
 
 
-def default_regions(query: Query, pipeline: Pipeline, inputs: Mapping[str, Region]) -> dict[str, Region]:
-    """(min, extent) per dim of every output: the largest region whose needs the `inputs` ((min, extent) per dim)
-    cover; outputs that are alike have the same one. `query` maps regions of outputs to the regions of inputs that they
-    need.
+def default_regions(
+    query: Query, pipeline: Pipeline, inputs: Mapping[str, Region], params: Mapping[str, Scalar]
+) -> dict[str, Region]:
+    """(min, extent) per dim of every output: its domain where it has a boundary, else the largest region whose needs
+    the `inputs` ((min, extent) per dim) cover; outputs that are alike have the same one. `query` maps regions of
+    outputs to the regions of inputs that they need.
 
     Raises RegionError, naming input and dim, where not even one point can be computed.
     """
+    domains = {name: _domain(pipeline.stage(name), pipeline, inputs, params) for name in pipeline.outputs}
     return {
         name: region
         for names in alike(pipeline)
-        for region in [_Search(query, pipeline, inputs, names).largest()]
+        for region in [domains[names[0]] or _Search(query, pipeline, inputs, names).largest()]
         for name in names
     }
+
+
+def _domain(
+    stage: Stage, pipeline: Pipeline, inputs: Mapping[str, Region], params: Mapping[str, Scalar]
+) -> Region | None:
+    """The domain of a stage's boundary for these inputs; None where it has none, or nothing lies in it."""
+    if stage.boundary is None or stage.boundary.domain is None:
+        return None
+
+    def leaf(e: Leaf) -> Array:
+        match e:
+            case InputBound():
+                low, extent = inputs[e.input][pipeline.input(e.input).dims.index(e.dim)]
+                return np.asarray(low if e.which == "min" else extent, e.type.numpy)
+            case ParamRef():
+                return np.asarray(params[e.name], e.type.numpy)
+            case _:
+                raise InternalError(f"the domain of {stage.name} depends on data")
+
+    ends = [tuple(int(evaluate(end, leaf)) for end in both) for both in stage.boundary.domain]
+    return tuple((low, extent) for low, extent in ends) if all(extent > 0 for _, extent in ends) else None
 
 
 @dataclass(slots=True)

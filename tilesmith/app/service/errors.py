@@ -51,6 +51,7 @@ CODES: dict[str, tuple[int, str]] = {
     "pipeline_not_found": (404, "No such pipeline"),
     "platform_not_found": (404, "No such platform"),
     "strategy_not_found": (404, "No such strategy"),
+    "importer_not_found": (404, "No such importer"),
     "job_not_found": (404, "No such job"),
     "artefact_not_found": (404, "The job has no such artefact"),
     "candidate_not_found": (404, "The schedule has no such candidate"),
@@ -63,6 +64,7 @@ CODES: dict[str, tuple[int, str]] = {
     # the caller's document
     "bad_document": (422, "The document is not valid"),
     "limit_exceeded": (422, "The document is beyond a limit"),
+    "bad_source": (422, "No pipeline can be made of the source"),
     "bad_image": (422, "The image is not what the input wants"),
     "no_schedule": (422, "No valid schedule"),
     "strategy_refused": (422, "The strategy does not fit the pipeline"),

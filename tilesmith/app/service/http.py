@@ -26,6 +26,7 @@ log = structlog.get_logger("tilesmith.http")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 EVENTS = re.compile(r"/v1/jobs/[^/]+/events")
 UPLOADS = re.compile(r"/v1/schedules/[^/]+/runs")
+IMPORTS = re.compile(r"/v1/imports/[^/]+")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 QUIET = ("/healthz", "/readyz", "/metrics")
 LOCAL_NAMES = ("localhost",)
@@ -146,6 +147,8 @@ class Requests:
         return host in LOCAL_NAMES or _is_loopback_address(host) or self.tokens()
 
     def _limit(self, scope: Scope) -> int:
+        if IMPORTS.fullmatch(scope["path"]):
+            return self.settings.import_bytes
         return self.settings.upload_bytes if UPLOADS.fullmatch(scope["path"]) else self.settings.body_bytes
 
     def _too_large(self, scope: Scope) -> ApiError:

@@ -26,6 +26,7 @@ from tilesmith.app.service.dashboard.endpoints import error_page
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.http import Requests
+from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
 from tilesmith.app.service.jobs.service import Jobs
@@ -98,6 +99,7 @@ def create_app(
         strategies_router,
         validation_router,
         baselines_router,
+        imports_router,
         tokens_router,
         meta_router,
         dashboard_router,

@@ -69,6 +69,7 @@ class Settings(BaseSettings):
     upload_bytes: int = Field(
         default=512 * MIB, gt=0, description="Largest body of a request that uploads images, bytes"
     )
+    import_bytes: int = Field(default=64 * MIB, gt=0, description="Largest file that is imported, bytes")
     page_limit: int = Field(default=200, ge=1, description="Largest `limit` of a list")
     page_default: int = Field(default=50, ge=1, description="`limit` of a list when the request has none")
 

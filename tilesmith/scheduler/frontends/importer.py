@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -11,10 +14,12 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 @dataclass(frozen=True, slots=True)
 class ImportedPipeline:
-    """A pipeline that was imported; `notes` say what a reader of the source might not expect."""
+    """A pipeline that was imported; `notes` say what a reader of the source might not expect. `weights` are the values
+    that the source itself has of inputs, by name: axes are the dims reversed, as everywhere."""
 
     pipeline: Pipeline
     notes: tuple[str, ...] = ()
+    weights: Mapping[str, np.ndarray[Any, np.dtype[Any]]] = field(default_factory=dict)
 
 
 class Importer(Protocol):
@@ -29,6 +34,16 @@ class Importer(Protocol):
     def load(self, source: str) -> ImportedPipeline:
         """The pipeline of a source: the path of a file, or what else the format names one by. Raises ImportFailed, and
         DocumentError where the source means a pipeline that cannot be."""
+        ...
+
+
+@runtime_checkable
+class ContentImporter(Importer, Protocol):
+    """An importer that reads the content of a file by itself: it runs nothing of it and opens no other file, so that
+    the service offers it to whoever may ask for schedules."""
+
+    def read(self, content: bytes) -> ImportedPipeline:
+        """The pipeline of a file's content. Raises as `load` does."""
         ...
 
 

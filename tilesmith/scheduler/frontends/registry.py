@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tilesmith.scheduler.frontends.halide.importer import HalideImporter
-from tilesmith.scheduler.frontends.importer import Importer
+from tilesmith.scheduler.frontends.importer import ContentImporter, Importer
+from tilesmith.scheduler.frontends.onnx.importer import OnnxImporter
 from tilesmith.scheduler.frontends.python.importer import PythonImporter
 
 _IMPORTERS: dict[str, Importer] = {}
@@ -22,10 +23,16 @@ def importers() -> dict[str, Importer]:
     return dict(_IMPORTERS)
 
 
+def content_importers() -> dict[str, ContentImporter]:
+    """The importers that read the content of files, by name."""
+    return {name: i for name, i in _IMPORTERS.items() if isinstance(i, ContentImporter)}
+
+
 def importer_of(source: str) -> Importer | None:
     """The importer that reads files with the suffix of `source`; None where none does."""
     return next((i for i in _IMPORTERS.values() if source.endswith(i.suffixes)), None)
 
 
 register(HalideImporter())
+register(OnnxImporter())
 register(PythonImporter())

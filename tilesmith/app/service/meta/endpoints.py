@@ -22,6 +22,7 @@ from tilesmith.app.service.tokens.service import SCOPES
 from tilesmith.cost_models.registry import names as cost_models
 from tilesmith.platforms.documents import KINDS
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.registry import content_importers
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 from tilesmith.scheduler.search.registry import methods
 
@@ -39,6 +40,7 @@ class Capabilities(BaseModel):
     methods: list[str]
     cost_models: list[str]
     emitters: list[str]
+    importers: list[str]
     platform_kinds: list[str]
     job_kinds: list[str]
     job_states: list[str]
@@ -74,6 +76,7 @@ def capabilities(services: Services) -> Capabilities:
     limits |= {
         "body_bytes": settings.body_bytes,
         "upload_bytes": settings.upload_bytes,
+        "import_bytes": settings.import_bytes,
         "page_limit": settings.page_limit,
         "schedule_timeout_s": settings.schedule_timeout_s,
         "build_timeout_s": settings.build_timeout_s,
@@ -92,6 +95,7 @@ def capabilities(services: Services) -> Capabilities:
         methods=list(methods()),
         cost_models=list(cost_models()),
         emitters=list(FORMS),
+        importers=sorted(content_importers()),
         platform_kinds=sorted(KINDS),
         job_kinds=list(get_args(Kind)),
         job_states=list(STATES),

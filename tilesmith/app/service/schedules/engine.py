@@ -38,8 +38,8 @@ class _OutOfTime(BaseException):
 
 
 class Engine:
-    """Runs `inspect`, `inspect_strategy`, `key`, `answer`, `derive` and `generate` of `functions`, in processes that
-    begin with its `warm_up`: the module app.service.schedules.work, or a test's own."""
+    """Runs `inspect`, `inspect_strategy`, `import_content`, `key`, `answer`, `derive` and `generate` of `functions`,
+    in processes that begin with its `warm_up`: the module app.service.schedules.work, or a test's own."""
 
     def __init__(self, settings: Settings, functions: Any) -> None:
         self.settings = settings
@@ -53,6 +53,9 @@ class Engine:
 
     async def inspect_strategy(self, document: object) -> StrategyIdentity:
         return await self.run(self.functions.inspect_strategy, document)
+
+    async def import_content(self, importer: str, content: bytes) -> dict[str, Any]:
+        return await self._run(self.functions.import_content, importer, content, self.settings.limits)
 
     async def key(self, question: Question) -> str:
         return await self.run(self.functions.key, question)

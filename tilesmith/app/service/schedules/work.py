@@ -32,9 +32,11 @@ from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
 from tilesmith.scheduler.compiler import Compiled, Options, checked_and_generated, compile_pipeline, schedule_key
-from tilesmith.scheduler.errors import InternalError, TilesmithError
+from tilesmith.scheduler.errors import InternalError, Problem, TilesmithError
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.frontends.importer import ImportFailed
+from tilesmith.scheduler.frontends.registry import content_importers
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.rewrites.passes import rewrite
@@ -57,6 +59,26 @@ def inspect_strategy(document: object) -> StrategyIdentity | ApiError:
         return strategy_identity(strategies.from_document(document))
     except TilesmithError as error:
         return _refusal(error, "")
+
+
+def import_content(name: str, content: bytes, limits: Limits) -> dict[str, Any] | ApiError:
+    """The document that an importer makes of a file, its notes, and the inputs that the file has values of."""
+    importer = content_importers().get(name)
+    if importer is None:
+        known = ", ".join(sorted(content_importers()))
+        return ApiError("importer_not_found", f"no importer {name[:64]!r} reads files; there are: {known}")
+    try:
+        found = importer.read(content)
+        document = documents.to_document(documents.load(documents.to_document(found.pipeline), limits))
+    except ImportFailed as error:
+        problems = [Problem(error.code, "", message, hint) for message, hint in error.problems]
+        return ApiError(error.code, "; ".join(p.message for p in problems)[:1000], problems)
+    except TilesmithError as error:
+        return _refusal(error, "")
+    except MemoryError:
+        return ApiError("out_of_memory", "the import needs more memory than the service allows")
+    weights = [{"name": n, "type": str(w.dtype), "shape": list(w.shape)} for n, w in found.weights.items()]
+    return {"importer": name, "document": document, "notes": list(found.notes), "weights": weights}
 
 
 def key(question: Question) -> str | ApiError:
