@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from onnx_models import by_onnxruntime, close
 from PIL import Image
-from support.modules import require_module
 
 from tilesmith.scheduler.frontends.onnx import reader  # noqa: F401  # fills the table
 from tilesmith.scheduler.frontends.onnx.node import OPERATORS
@@ -59,7 +58,7 @@ def test_the_commands_and_the_block_work(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of PyTorch's own
 def test_the_blocks_of_pytorch_work() -> None:
-    require_module("torch")
+    pytest.importorskip("torch")
     import torch
 
     from tilesmith.app.inprocess.dynamo import backend

@@ -8,15 +8,14 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from support.modules import require_module
 
-require_module("torch")
+pytest.importorskip("torch")
 
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-from torch_modules import block, random  # noqa: E402
+import torch
+from torch import nn
+from torch_modules import block, random
 
-from tilesmith.app.inprocess import dynamo  # noqa: E402
+from tilesmith.app.inprocess import dynamo
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of PyTorch's own
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from support.modules import require_module
 
-require_module("torch")
+pytest.importorskip("torch")
 
-import torch  # noqa: E402
-import torch.nn.functional as f  # noqa: E402
-from onnx_models import close, interpreted  # noqa: E402
-from torch import nn  # noqa: E402
-from torch_modules import block, random  # noqa: E402
+import torch
+import torch.nn.functional as f
+from onnx_models import close, interpreted
+from torch import nn
+from torch_modules import block, random
 
-from tilesmith.scheduler.errors import DocumentError  # noqa: E402
-from tilesmith.scheduler.frontends.fx.reader import from_fx  # noqa: E402
-from tilesmith.scheduler.frontends.fx.table import OPERATORS  # noqa: E402
-from tilesmith.scheduler.frontends.importer import ImportFailed  # noqa: E402
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.fx.reader import from_fx
+from tilesmith.scheduler.frontends.fx.table import OPERATORS
+from tilesmith.scheduler.frontends.importer import ImportFailed
 
 IMAGE = random(2, 3, 7, 9)
 POSITIVE = random(2, 3, 4, 5, low=0.1)

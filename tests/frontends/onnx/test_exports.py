@@ -5,17 +5,16 @@ from __future__ import annotations
 import io
 
 import pytest
-from support.modules import require_module
 
-require_module("torch")
+pytest.importorskip("torch")
 
-import torch  # noqa: E402
-import torch.nn.functional as f  # noqa: E402
-from onnx_models import close, interpreted  # noqa: E402
-from torch import nn  # noqa: E402
-from torch_modules import block, random  # noqa: E402
+import torch
+import torch.nn.functional as f
+from onnx_models import close, interpreted
+from torch import nn
+from torch_modules import block, random
 
-from tilesmith.scheduler.frontends.onnx.importer import from_onnx  # noqa: E402
+from tilesmith.scheduler.frontends.onnx.importer import from_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the exporter
 

@@ -51,8 +51,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A contender's time over another one's: the median over the rounds, and an interval that has the true median with a
-    confidence of CONFIDENCE; all rounds, where there are too few for it."""
+    """A contender's time over another one's: the median over the rounds, and an interval that has the true median with
+    a confidence of CONFIDENCE; all rounds, where there are too few for it."""
 
     median: float
     low: float

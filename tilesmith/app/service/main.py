@@ -18,9 +18,9 @@ from tilesmith.app.plugins import load_plugins
 from tilesmith.app.runtime.pool import WorkerPool
 from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
-from tilesmith.app.service.bodies import DESCRIBED
 from tilesmith.app.service.baselines.endpoints import router as baselines_router
 from tilesmith.app.service.baselines.service import Baselines
+from tilesmith.app.service.bodies import DESCRIBED
 from tilesmith.app.service.context import Context
 from tilesmith.app.service.dashboard.endpoints import error_page
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
