@@ -4,8 +4,8 @@ It is run as a file, with the folder of the checkout as its argument, and reads 
 
     {"pipeline": NAME or DOCUMENT, "platform": DOCUMENT, "into": FOLDER}
 
-The answer is another line: the CPU time of the way in milliseconds, of each of its phases, and the entry of the C,
-which is in the folder as `pipeline.c`, with its header.
+The answer is another line: the CPU time of the way in milliseconds, of each of its phases, and the entry and the flags
+of the C, which is in the folder as `pipeline.c`, with its header.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "pipeline.c").write_text(source.code)
         (folder / f"{made.pipeline.name}.h").write_text(source.header)
-        print(json.dumps({"ms": taken, "phases_ms": made.timings_ms, "entry": source.entry}), flush=True)
+        answer = {"ms": taken, "phases_ms": made.timings_ms, "entry": source.entry, "flags": source.flags}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

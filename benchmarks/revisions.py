@@ -5,9 +5,10 @@ for it, and the speed of the code.
                                    [--platform NAME|FILE] [--json FILE]
 
 Both sides are asked in turns for the same platform, this machine as it was measured on first use if none is named.
-Document to C is warm and in CPU time, as that of the compiler is; code is called in turns in one process, on the same
-images (`interleaved`), without where --threads is empty. A ratio is this checkout's over the revision's: of the least
-times, for code the verdict over all rounds.
+Document to C is warm and in CPU time, as that of the compiler is, which is given what `tilesmith run` gives it: the
+platform's flags and those that each side's C comes with. Code is called in turns in one process, on the same images
+(`interleaved`), without where --threads is empty. A ratio is this checkout's over the revision's: of the least times,
+for code the verdict over all rounds.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from benchmarks.verdicts import geometric_mean, verdict
 from tilesmith import platforms
 from tilesmith.platforms import CpuPlatform
 from tilesmith.platforms.cpu.detect import host
+from tilesmith.platforms.toolchain import Compiler
 from tilesmith.scheduler import pipelines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,11 +45,12 @@ LONG = ("vdsr",)
 @dataclass
 class Side:
     """One side's figures of a pipeline: milliseconds of CPU time from document to C, and the phases of the least;
-    characters of C; seconds of CPU time of the C compiler."""
+    characters of C; the flags that it asks for; seconds of CPU time of the C compiler."""
 
     compile_ms: list[float] = field(default_factory=list)
     phases_ms: dict[str, float] = field(default_factory=dict)
     characters: int = 0
+    flags: list[str] = field(default_factory=list)
     gcc_s: list[float] = field(default_factory=list)
     entry: str = ""
 
@@ -109,10 +112,11 @@ def ask(process: subprocess.Popen[str], question: dict[str, Any]) -> dict[str, A
     return answer
 
 
-def library(folder: Path, platform: CpuPlatform) -> float:
-    """Seconds of CPU time in which the platform's compiler makes the library of the C in a folder."""
+def library(folder: Path, compiler: Compiler, flags: Sequence[str]) -> float:
+    """Seconds of CPU time in which the compiler makes the library of the C in a folder, with the flags that the C asks
+    for."""
     command = [
-        platform.compiler.command, "-std=gnu11", "-O3", *platform.compiler.flags, "-fopenmp", "-fPIC", "-shared",
+        compiler.command, *compiler.flags, *flags, "-shared", "-fPIC", "-fopenmp",
         "-o", "pipeline.so", "pipeline.c", "-lm",
     ]  # fmt: skip
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -135,12 +139,12 @@ def compare(
             if not of.compile_ms or answer["ms"] < min(of.compile_ms):
                 of.phases_ms = answer["phases_ms"]
             of.compile_ms.append(answer["ms"])
-            of.entry = answer["entry"]
+            of.entry, of.flags = answer["entry"], answer["flags"]
     for of, folder in zip(figures.values(), folders.values(), strict=True):
         of.characters = len((folder / "pipeline.c").read_text())
     for _ in range(3):
         for side, of in figures.items():
-            of.gcc_s.append(library(folders[side], platform))
+            of.gcc_s.append(library(folders[side], platform.compiler, of.flags))
     libraries = {side: (str(folders[side] / "pipeline.so"), figures[side].entry) for side in sides}
     for n in threads:
         timing = everywhere.measured(everywhere.Job(name, NATIVE, "gcc", n), libraries, rounds)

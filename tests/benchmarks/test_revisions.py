@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,8 @@ from benchmarks.revisions import EARLIER, THIS, Comparison, Side, ask, compare, 
 from tilesmith import platforms
 from tilesmith.platforms import catalog
 from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import compile_pipeline
 
 
 def comparison() -> Comparison:
@@ -49,6 +52,24 @@ def test_a_checkout_is_not_told_of_a_machine_what_it_does_not_know() -> None:
         understood(catalog, known | {"threads": "many"})
 
 
+def test_each_side_is_compiled_with_the_flags_that_its_c_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = iter((THIS, EARLIER))
+
+    def answer(_: object, question: dict[str, Any]) -> dict[str, Any]:
+        side, into = next(sides), Path(question["into"])
+        into.mkdir(parents=True)
+        (into / "pipeline.c").write_text(f"int number = NUMBER_OF_{side};\n")
+        return {"ms": 1.0, "phases_ms": {}, "entry": side, "flags": ["-std=gnu11", f"-DNUMBER_OF_{side}=1"]}
+
+    monkeypatch.setattr(revisions, "BUILD", tmp_path)
+    monkeypatch.setattr(revisions, "ask", answer)
+    found = compare("blur", dict.fromkeys((THIS, EARLIER), cast(Any, None)), host(), 1, (), 1)
+    assert [side.flags[-1] for side in (found.this, found.earlier)] == ["-DNUMBER_OF_this=1", "-DNUMBER_OF_earlier=1"]
+    assert len(list(tmp_path.rglob("pipeline.so"))) == 2
+
+
 @pytest.mark.slow
 def test_a_checkout_against_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(revisions, "BUILD", tmp_path)
@@ -57,3 +78,5 @@ def test_a_checkout_against_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found.failed == []
     assert found.this.characters == found.earlier.characters > 0
     assert found.speed[1] > 0
+    flags = list(compile_pipeline(pipelines.load("blur"), host()).source.flags)
+    assert found.this.flags == found.earlier.flags == flags

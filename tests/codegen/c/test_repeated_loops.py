@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tilesmith import platforms
+from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.codegen.c.outlining import normal_form
 from tilesmith.scheduler.codegen.c.repeated_loops import RepeatedLoops, is_over_rows
 from tilesmith.scheduler.codegen.c.row_macros import RowMacro
+from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.ir.index import const, sym
 from tilesmith.scheduler.ir.loop.ops import Load
 from tilesmith.scheduler.ir.loop.program import Assign, Body, Define, Free, Loop, RowPointer, Store
@@ -71,6 +76,23 @@ def test_loops_that_differ_in_names_are_one_function() -> None:
         "    rows0(last_2, pitch_2, level_1_0, level_2_0);",
         "    rows0(last_3, pitch_3, level_2_0, level_3_0);",
     ]
+
+
+def test_a_function_is_called_where_there_are_rows() -> None:
+    repeated = RepeatedLoops()
+    text = [repeated.add(rows(n), lines(n), some) for n, some in ((1, ""), (2, "y <= last_2"))]
+    assert repeated.resolved(text, TYPES, MACROS)[1] == [
+        "rows0(last_1, pitch_1, level_0_0, level_1_0);",
+        "if (y <= last_2) rows0(last_2, pitch_2, level_1_0, level_2_0);",
+    ]
+
+
+def test_levels_of_a_pyramid_are_asked_whether_they_have_rows() -> None:
+    """Their windows slide by none most of the time."""
+    code = compile_pipeline(pipelines.load("interpolate"), platforms.load("i7-6700")).source.code
+    calls = re.findall(r"^ +(if \(\w+ <= \w+\) )?rows\d+\(", code, re.MULTILINE)
+    assert len(calls) > 1
+    assert all(calls)
 
 
 @pytest.mark.parametrize("sign", ["*", "-"])

@@ -62,13 +62,15 @@ class _Named(NamedTuple):
 
 @dataclass(slots=True)
 class RepeatedLoops:
-    """Loops that may be repeated, with their lines; each has one line in the text for now."""
+    """Loops that may be repeated, with their lines, and what holds where there are rows; each has one line in the text
+    for now."""
 
-    found: list[tuple[Loop, Sequence[str]]] = field(default_factory=list)
+    found: list[tuple[Loop, Sequence[str], str]] = field(default_factory=list)
 
-    def add(self, s: Loop, lines: Sequence[str]) -> str:
-        """The line of a loop for now."""
-        self.found.append((s, lines))
+    def add(self, s: Loop, lines: Sequence[str], some: str = "") -> str:
+        """The line of a loop for now. `some` is the condition under which there are rows, if there may be none: a call
+        takes as long as a vector or two, and of a level of a pyramid most have none."""
+        self.found.append((s, lines, some))
         return f"{_MARK}{len(self.found) - 1}"
 
     def resolved(
@@ -82,7 +84,7 @@ class RepeatedLoops:
             first, name = same[0], f"rows{k}"
             functions += self._function(name, same)
             order = [first.names.index(x) for x in first.given]
-            calls |= {x.number: [f"{name}({', '.join(x.names[place] for place in order)});"] for x in same}
+            calls |= {x.number: [self._call(name, x, order)] for x in same}
         made: list[str] = []
         for line in lines:
             pad, mark, number = line.partition(_MARK)
@@ -93,12 +95,17 @@ class RepeatedLoops:
                 made.append(line)
         return functions, made
 
+    def _call(self, name: str, x: _Named, order: Sequence[int]) -> str:
+        _, _, some = self.found[x.number]
+        call = f"{name}({', '.join(x.names[place] for place in order)});"
+        return f"if ({some}) {call}" if some else call
+
     def _alike(self, types: Mapping[str, str], macros: RowMacros) -> list[list[_Named]]:
         """The loops that differ in names alone, where a function for them is shorter."""
         alike: dict[object, list[_Named]] = defaultdict(list)
         for several in self._of_one_shape():
             for n in several:
-                s, lines = self.found[n]
+                s, lines, _ = self.found[n]
                 inside = set(names_inside((s,)))
                 read = mentioned(lines, macros) - inside
                 given = captured(read, {name: types[name] for name in sorted(read & types.keys())})
@@ -109,12 +116,12 @@ class RepeatedLoops:
     def _of_one_shape(self) -> list[list[int]]:
         """The loops whose texts are the same but for words."""
         shapes: dict[bytes, list[int]] = defaultdict(list)
-        for n, (_, lines) in enumerate(self.found):
+        for n, (_, lines, _) in enumerate(self.found):
             shapes["\n".join(lines).encode().translate(None, _WORDS)].append(n)
         return [several for several in shapes.values() if len(several) > 1]
 
     def _is_shorter(self, same: Sequence[_Named]) -> bool:
-        _, lines = self.found[same[0].number]
+        _, lines, _ = self.found[same[0].number]
         call = sum(len(name) + 2 for name in same[0].given)
         return (len(same) - 1) * sum(map(len, lines)) > (len(same) + 1) * call + BESIDE
 

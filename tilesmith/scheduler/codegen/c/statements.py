@@ -316,7 +316,9 @@ class Statements:
         lines = self._loop_lines(s)
         if self.inside or self.operands.kept or not is_over_rows(s, self.in_structs):
             return [*head, *lines]
-        return [*head, self.repeated.add(s, lines)]
+        rows = s.hi - s.lo + 1
+        some = "" if rows.is_const and rows.const > 0 else f"{self.symbols.bare(s.lo)} <= {self.symbols.bare(s.hi)}"
+        return [*head, self.repeated.add(s, lines, some)]
 
     def _loop_lines(self, s: Loop) -> list[str]:
         bare = self.symbols.bare
