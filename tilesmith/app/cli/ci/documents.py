@@ -73,7 +73,7 @@ def content(source: str) -> str | dict[str, Any]:
     if source in pipelines.names():
         return source
     if (importer := importer_of(source)) is not None:
-        return to_document(imported(importer, source))
+        return to_document(imported(importer, source).pipeline)
     document = load_document(source)
     if not isinstance(document, dict):
         raise UsageError((f"{source} is no pipeline document: it is no object", None))

@@ -85,7 +85,7 @@ class Service:
         try:
             answer = self.client.schedule(document, platform(machine), self.strategies[asked.strategy], **options)
         except ServiceError as error:
-            raise _placed(error, source, document) from None
+            raise _placed(error, source) from None
         return results.from_schedule(answer)
 
     def baseline(self, ref: str) -> tuple[str | None, tuple[Result, ...]]:
@@ -198,7 +198,7 @@ def _known(value: str | None, what: str, option: str) -> str:
     return value
 
 
-def _placed(error: ServiceError, source: str, document: object) -> ServiceError | BadDocument:
+def _placed(error: ServiceError, source: str) -> ServiceError | BadDocument:
     """The refusal of a document with the places in it, where they are; what is no matter of the document as it is."""
     prefix, found = "/pipeline", error.document.get("errors", ())
     if error.status not in OF_THE_DOCUMENT:
@@ -209,7 +209,13 @@ def _placed(error: ServiceError, source: str, document: object) -> ServiceError 
         )
         for e in found
     ]
-    return BadDocument(problems or [Problem(error.code, "", str(error))], source, document)
+    return BadDocument(problems or [Problem(error.code, "", str(error))], source, _text(source))
+
+
+def _text(source: str) -> bytes | None:
+    """The text of a document that is a file."""
+    path = Path(source)
+    return path.read_bytes() if path.is_file() else None
 
 
 def _machine(result: Mapping[str, Any]) -> str | None:

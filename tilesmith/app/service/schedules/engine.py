@@ -55,7 +55,7 @@ class Engine:
         return await self.run(self.functions.inspect_strategy, document)
 
     async def import_content(self, importer: str, content: bytes) -> dict[str, Any]:
-        return await self._run(self.functions.import_content, importer, content, self.settings.limits)
+        return await self.run(self.functions.import_content, importer, content, self.settings.limits)
 
     async def key(self, question: Question) -> str:
         return await self.run(self.functions.key, question)
