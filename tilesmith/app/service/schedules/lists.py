@@ -102,6 +102,12 @@ def page(db: Database, filters: Filters, order: Order, position: Position | None
         return connection.execute(in_order(query, sorted_by(order), position).limit(count)).all()
 
 
+def summary(db: Database, schedule_id: str) -> Any | None:
+    """The summary of one schedule."""
+    with db.read() as connection:
+        return connection.execute(select(*SUMMARY).where(schedules.c.id == schedule_id)).first()
+
+
 def count(db: Database, filters: Filters) -> int:
     """The number of schedules."""
     with db.read() as connection:
