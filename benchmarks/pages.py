@@ -61,9 +61,10 @@ def fill(db: Database, count: int = SCHEDULES) -> list[str]:
         if number % 10 == 0:
             notes.replace(db, answer.id, notes.Notes(note="kept", tags=[f"release-{number % 7}"]))
         if number % 5 == 0:
-            job = {"id": f"{number:036d}", "kind": "run", "schedule_id": answer.id, "request": b"{}"}
-            job_rows.add(db, job, count, now_us())
-            job_rows.move(db, job["id"], "queued", "cancelled", now_us())
+            job = f"{number:036d}"
+            row = {"id": job, "kind": "run", "schedule_id": answer.id, "request": b"{}"}
+            job_rows.add(db, row, count, now_us())
+            job_rows.move(db, job, "queued", "cancelled", now_us())
         ids.append(answer.id)
     return ids
 
