@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tilesmith.app.service.dashboard import jobs, notes, pipelines, schedule, schedules, static, thumbnails
+from tilesmith.app.service.dashboard import jobs, notes, pipelines, platforms, schedule, schedules, static, thumbnails
 
-PAGES = (schedules, schedule, notes, thumbnails, pipelines, jobs, static)
+PAGES = (schedules, schedule, notes, thumbnails, pipelines, platforms, jobs, static)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:
