@@ -1,4 +1,4 @@
-"""Predicted cost over the tile sizes of a schedule's groups, all else held: how good a choice is, and how near others."""
+"""Predicted cost over the tile sizes of a schedule's groups, all else held: how good a choice is, and how near."""
 
 from __future__ import annotations
 
