@@ -10,10 +10,9 @@ from fastapi.responses import HTMLResponse
 
 from tilesmith.app.service.context import Services
 from tilesmith.app.service.dashboard.pages import Page, html
-from tilesmith.app.service.paging import Paging, next_page
-from tilesmith.app.service.schedules import repository
+from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules.endpoints import summary
-from tilesmith.app.service.schedules.repository import Filters, Order
+from tilesmith.app.service.schedules.lists import Filters, Order, count, listed
 
 ORDERS: tuple[tuple[Order, str], ...] = (("newest", "newest first"), ("oldest", "oldest first"), ("name", "by name"))
 
@@ -30,15 +29,13 @@ def every(
 ) -> HTMLResponse:
     """The stored schedules."""
     filters = Filters(search=q or None)
-    kind = f"schedules:{order}"
-    rows = repository.page(services.db, filters, order, paging.key(kind, repository.KEY_TYPES[order]), paging.limit + 1)
-    page = next_page(rows, [repository.key_of(row, order) for row in rows], kind, paging.limit)
+    page = listed(services.db, filters, order, paging)
     here = {"q": q, "order": order, "limit": str(paging.limit)}
     following = here | {"cursor": page.next_cursor or ""}
     return html(
         "schedules.html",
         items=[summary(row) for row in page.items],
-        total=repository.count(services.db, filters),
+        total=count(services.db, filters),
         query=q,
         order=order,
         orders=ORDERS,
