@@ -142,7 +142,11 @@ FIGURES: dict[str, Any] = {
     ],
     "edges": [{"producer": "input", "consumer": "blur_y", "elements": 3.0, "overlap": {"x": 2}}],
     "groups": [{"output": "blur_y", "operations": {"i16": 24.0}, "traffic": [32.0, 16.0], "microseconds": 1.0}],
-    "limits": {"gigaoperations_per_s": {"i16": 100.0}, "gigabytes_per_s": {"L1": 400.0, "L2": 200.0, "memory": 20.0}},
+    "limits": {
+        "gigaoperations_per_s": {"i16": 100.0},
+        "gigabytes_per_s": {"L1": 400.0, "L2": 200.0, "memory": 20.0},
+        "cache_bytes": {"L1": 32768},
+    },
 }
 TILES = {
     "model": "ecm",

@@ -21,7 +21,7 @@ def stage_lines(code: str, stages: Collection[str]) -> dict[int, str]:
     found = {}
     for number, line in enumerate(code.splitlines(), start=1):
         stage = _of(line)
-        if stage in stages:
+        if stage is not None and stage in stages:
             found[number] = stage
     return found
 

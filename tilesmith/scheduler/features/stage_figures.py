@@ -71,11 +71,12 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all threads of a machine do at most: 10^9 operations a second by element type, 10^9 bytes a second of each
-    level of memory."""
+    """Limits of a machine: what all its threads do at most, 10^9 operations a second by element type, and 10^9 bytes a
+    second of each level of memory; bytes of an instance of each cache."""
 
     operations: tuple[tuple[str, float], ...]
     bandwidths: tuple[tuple[str, float], ...]
+    caches: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class Figures:
             "limits": {
                 "gigaoperations_per_s": dict(self.limits.operations),
                 "gigabytes_per_s": dict(self.limits.bandwidths),
+                "cache_bytes": dict(self.limits.caches),
             },
         }
 
@@ -214,4 +216,5 @@ def _limits(platform: Platform, names: tuple[str, ...]) -> Limits:
         (name, 1e-3 / max(load / cores, together))
         for name, (load, _, together, _) in zip(names, machine.outer, strict=True)
     ]
-    return Limits(tuple(peaks.items()), (*inner, ("memory", p.memory_gb_s)))
+    caches = tuple((f"L{c.level}", c.size_bytes) for c in platform.caches)
+    return Limits(tuple(peaks.items()), (*inner, ("memory", p.memory_gb_s)), caches)
