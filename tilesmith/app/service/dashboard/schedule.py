@@ -56,13 +56,13 @@ async def one(schedule_id: str, services: Services) -> HTMLResponse:
 
 
 def _page(services: Context, found: Stored) -> HTMLResponse:
-    schedule, body, row = found.schedule, body_of(found), lists.one(services.db, found.id)
+    schedule, body, row = found.schedule, body_of(found), lists.summary(services.db, found.id)
     return html(
         "schedule.html",
         schedule=schedule,
         base=f"/v1/schedules/{found.id}",
-        predicted_ms=row.predicted_ms,
-        measured_ms=row.measured_ms,
+        predicted_ms=row and row.predicted_ms,
+        measured_ms=row and row.measured_ms,
         calibrated=found.calibrated,
         notes=notes.find(services.db, found.id),
         others=_others(services, found),

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, func, or_, select
 
 from tilesmith.app.service.db import Database
-from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.paging import Key, Page, PageRequest, Position, Sorted, in_order, next_page
 from tilesmith.app.service.tables import schedules
 
@@ -103,13 +102,10 @@ def page(db: Database, filters: Filters, order: Order, position: Position | None
         return connection.execute(in_order(query, sorted_by(order), position).limit(count)).all()
 
 
-def one(db: Database, schedule_id: str) -> Any:
-    """The summary of a schedule; ApiError `schedule_not_found`."""
+def summary(db: Database, schedule_id: str) -> Any | None:
+    """The summary of one schedule."""
     with db.read() as connection:
-        row = connection.execute(select(*SUMMARY).where(schedules.c.id == schedule_id)).first()
-    if row is None:
-        raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
-    return row
+        return connection.execute(select(*SUMMARY).where(schedules.c.id == schedule_id)).first()
 
 
 def count(db: Database, filters: Filters) -> int:
