@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tilesmith.app.service.dashboard import notes, schedule, schedules, static, thumbnails
+from tilesmith.app.service.dashboard import compare, notes, schedule, schedules, static, thumbnails
 
-PAGES = (schedules, schedule, notes, thumbnails, static)
+PAGES = (schedules, schedule, compare, notes, thumbnails, static)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:
