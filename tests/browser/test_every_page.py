@@ -19,6 +19,16 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "schedule of many stages": lambda site: f"/schedules/{site.schedules['camera']}",
     "comparison": lambda site: f"/compare?a={site.schedules['harris']}&b={site.schedules['harris elsewhere']}",
     "tuned schedule": lambda site: f"/schedules/{site.schedules['tuned']}",
+    "pipelines": lambda site: "/pipelines",
+    "pipelines found": lambda site: "/pipelines?q=blur",
+    "pipeline": lambda site: "/pipelines/blur",
+    "pipeline without schedules": lambda site: "/pipelines/lens_blur",
+    "platforms": lambda site: "/platforms",
+    "platform": lambda site: "/platforms/i7-6700",
+    "device": lambda site: "/platforms/nvidia-a100",
+    "what if": lambda site: "/platforms/i7-6700/what-if?pipeline=harris&l2.size_bytes=64",
+    "jobs": lambda site: "/jobs",
+    "jobs filtered": lambda site: "/jobs?state=failed",
 }
 MOST_BYTES = 300_000
 

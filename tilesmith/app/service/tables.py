@@ -190,4 +190,5 @@ results = Table(
     Index(None, "project", "branch", "recorded_us"),
     Index(None, "project", "commit"),
     Index(None, "project", "recorded_us", "id"),
+    Index(None, "pipeline", "recorded_us"),
 )

@@ -15,8 +15,8 @@ class Entry:
 
 NAVIGATION = (
     Entry("Schedules", "/"),
-    Entry("Pipelines", "/v1/pipelines"),
-    Entry("Platforms", "/v1/platforms"),
-    Entry("Jobs", "/v1/jobs"),
+    Entry("Pipelines", "/pipelines"),
+    Entry("Platforms", "/platforms"),
+    Entry("Jobs", "/jobs"),
     Entry("API", "/openapi.json"),
 )
