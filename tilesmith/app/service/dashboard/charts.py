@@ -7,8 +7,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -115,45 +114,3 @@ def _unspoken(svg: str) -> str:
     under the pointer."""
     svg = MARK.sub(r"<\1\3><title>\2</title></\1>", svg)
     return SPOKEN.sub("", svg)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A mark at (x, y) in the axes' units, with what it is called. `kind` is its class: "best", "good" or "plain"."""
-
-    name: str
-    x: float
-    y: float
-    kind: str = "plain"
-
-
-KINDS = {"best": "var(--chart-1)", "good": "var(--chart-2)", "plain": "var(--chart-6)"}
-
-
-def scatter(title: str, points: Sequence[Point], x_label: str, y_label: str) -> Markup:
-    """Points in a plane; empty where there are no two."""
-    if len(points) < 2:
-        return Markup("")
-    data = [{"name": p.name, "x": p.x, "y": p.y, "kind": p.kind} for p in points]
-    place = {
-        "x": {"field": "x", "type": "quantitative", "title": x_label},
-        "y": {"field": "y", "type": "quantitative", "title": y_label},
-    }
-    kinds = [kind for kind in KINDS if any(p.kind == kind for p in points)]
-    colour = {
-        "field": "kind",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": kinds, "range": [KINDS[kind] for kind in kinds]},
-    }
-    return chart(
-        {
-            "description": title,
-            "data": {"values": data},
-            "encoding": place,
-            "layer": [
-                {"mark": "point", "encoding": {"color": colour}},
-                {"mark": {"type": "text", "dx": 9, "align": "left"}, "encoding": {"text": {"field": "name"}}},
-            ],
-        }
-    )
