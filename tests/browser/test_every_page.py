@@ -16,6 +16,8 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "schedules filtered": lambda site: "/?pipeline=blur&order=-predicted",
     "notes": lambda site: f"/schedules/{site.schedules['blur']}/notes",
     "schedule": lambda site: f"/schedules/{site.schedules['harris']}",
+    "schedule of many stages": lambda site: f"/schedules/{site.schedules['camera']}",
+    "comparison": lambda site: f"/compare?a={site.schedules['harris']}&b={site.schedules['harris elsewhere']}",
     "tuned schedule": lambda site: f"/schedules/{site.schedules['tuned']}",
     "pipelines": lambda site: "/pipelines",
     "pipelines found": lambda site: "/pipelines?q=blur",

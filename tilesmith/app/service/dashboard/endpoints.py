@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tilesmith.app.service.dashboard import jobs, notes, pipelines, platforms, schedule, schedules, static, thumbnails
+from tilesmith.app.service.dashboard import (
+    compare,
+    jobs,
+    notes,
+    pipelines,
+    platforms,
+    schedule,
+    schedules,
+    static,
+    thumbnails,
+)
 
-PAGES = (schedules, schedule, notes, thumbnails, pipelines, platforms, jobs, static)
+PAGES = (schedules, schedule, compare, notes, thumbnails, pipelines, platforms, jobs, static)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:
