@@ -19,8 +19,9 @@ from tilesmith.app.runtime.pool import WorkerPool
 from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
 from tilesmith.app.service.context import Context
-from tilesmith.app.service.dashboard.endpoints import error_page
+from tilesmith.app.service.dashboard.compression import CompressedPages
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
+from tilesmith.app.service.dashboard.pages import error_page
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.http import Requests
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
@@ -101,6 +102,7 @@ def create_app(
     for router in routers:
         app.include_router(router)
     errors.install(app)
+    app.add_middleware(CompressedPages)
     app.add_middleware(Requests, settings=settings, metrics=context.metrics, tokens=context.tokens.known_in_force)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
