@@ -25,7 +25,7 @@ log = structlog.get_logger("tilesmith.http")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 EVENTS = re.compile(r"/v1/jobs/[^/]+/events")
-UPLOADS = re.compile(r"/v1/schedules/[^/]+/runs")
+UPLOADS = re.compile(r"(/v1)?/schedules/[^/]+/runs")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 QUIET = ("/healthz", "/readyz", "/metrics")
 LOCAL_NAMES = ("localhost",)

@@ -68,6 +68,7 @@ ASSETS: dict[str, Source] = {
     "style.css": own("style.css"),
     "code.css": lambda: style_sheet().encode(),
     "favicon.svg": own("favicon.svg"),
+    "live.js": own("live.js"),
 }
 """Every asset by its name in addresses; those of installed packages are called `vendor/...`."""
 

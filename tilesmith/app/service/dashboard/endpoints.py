@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tilesmith.app.service.dashboard import schedule, schedules, static
+from tilesmith.app.service.dashboard import act, job, schedule, schedules, static
 
-PAGES = (schedules, schedule, static)
+PAGES = (schedules, schedule, act, job, static)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:

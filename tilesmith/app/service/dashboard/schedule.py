@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from tilesmith.app.service.context import Context, Services
+from tilesmith.app.service.dashboard.act import acts
 from tilesmith.app.service.dashboard.charts import Point, scatter
 from tilesmith.app.service.dashboard.highlight import c_html
 from tilesmith.app.service.dashboard.pages import Page, html
@@ -37,6 +38,7 @@ def one(schedule_id: str, services: Services) -> HTMLResponse:
     return html(
         "schedule.html",
         schedule=schedule,
+        acts=acts(schedule, json.loads(text["pipeline.json"])),
         candidates=candidates,
         chart=_chart(candidates),
         measured_chart=_measured_chart(candidates),

@@ -30,7 +30,9 @@ from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.frontends.document.limits import Limits as DocumentLimits
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region
-from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +133,22 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
     files = JobFiles(task.data_dir)
     found = {}
     for number, wanted in enumerate(pipeline.inputs):
-        path = files.upload(task.job_id, number)
-        try:
-            channels = estimates.channels(pipeline, wanted, request.params)
-            array = images.read(path, wanted, channels, request.convert)
-        except images.ImageError as error:
-            message = str(error).replace(str(path), f"the file of input {wanted.name}")
-            raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
+        array = read_upload(files.upload(task.job_id, number), pipeline, wanted, request)
         mins = request.mins.get(wanted.name, (0,) * len(wanted.dims))
         if len(mins) != len(wanted.dims):
             raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")
         found[wanted.name] = Image(array, mins)
     return found
+
+
+def read_upload(path: Path, pipeline: Pipeline, wanted: Input, request: RunRequest) -> Array:
+    """An uploaded image as the input `wanted`; ApiError `bad_image`."""
+    try:
+        channels = estimates.channels(pipeline, wanted, request.params)
+        return images.read(path, wanted, channels, request.convert)
+    except images.ImageError as error:
+        message = str(error).replace(str(path), f"the file of input {wanted.name}")
+        raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
 
 
 def _keep(task: Task, pipeline: Pipeline, result: RunResult) -> list[dict[str, Any]]:
