@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
+from support.servers import running
 
 from tilesmith.app.service import logs
 from tilesmith.app.service.context import Context
@@ -143,47 +141,7 @@ def settings_for(tmp_path: Any, **changed: Any) -> Settings:
     return Settings(**(base | changed))
 
 
-class Server(uvicorn.Server):
-    """A server in a thread that says when it listens, and ends as soon as it is told to: uvicorn looks every 0.1 s."""
-
-    def __init__(self, app: Any) -> None:
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
-        super().__init__(config)
-        self.ready = threading.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        self.loop, self.told = asyncio.get_running_loop(), asyncio.Event()
-        await super().startup(sockets)
-        self.ready.set()
-
-    async def main_loop(self) -> None:
-        await self.on_tick(0)
-        await self.told.wait()
-
-    def stop(self) -> None:
-        self.should_exit = True
-        self.loop.call_soon_threadsafe(self.told.set)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}"
-
-
 logs.configure("json", "error")
-
-
-@contextmanager
-def running(app: Any) -> Iterator[str]:
-    """Serves the application; its URL."""
-    server = Server(app)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        assert server.ready.wait(30)
-        yield server.url
-    finally:
-        server.stop()
-        thread.join(30)
 
 
 @contextmanager

@@ -28,6 +28,8 @@ def test_a_chart_is_one_picture_that_is_told() -> None:
     (picture,) = figure
     assert (picture.tag, picture.attrib["role"], picture.attrib["aria-label"]) == (f"{SVG}svg", "img", "Cost by stage")
     assert {"blur", "sharp"} <= {text.text for text in picture.iter(f"{SVG}text")}
+    assert [title.text for title in picture.iter(f"{SVG}title")] == ["cost: 2; stage: blur", "cost: 3; stage: sharp"]
+    assert [e.tag for e in picture.iter() if e is not picture and "aria-label" in e.attrib] == []
 
 
 def test_colours_are_the_tokens_of_the_page() -> None:
@@ -53,7 +55,16 @@ def test_two_charts_of_a_page_share_no_ids() -> None:
 def test_nothing_of_a_document_is_markup(text: str) -> None:
     spec = {**BARS, "description": text, "data": {"values": [{"stage": text, "cost": 1}]}}
     figure = ElementTree.fromstring(chart(spec))
-    assert {e.tag.removeprefix(SVG) for e in figure.iter()} <= {"figure", "svg", "g", "path", "line", "text", "rect"}
+    assert {e.tag.removeprefix(SVG) for e in figure.iter()} <= {
+        "figure",
+        "svg",
+        "g",
+        "path",
+        "line",
+        "text",
+        "rect",
+        "title",
+    }
     assert any(e.text == text for e in figure.iter(f"{SVG}text"))
 
 

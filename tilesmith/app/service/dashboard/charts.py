@@ -16,6 +16,8 @@ from markupsafe import Markup, escape
 WIDTH, HEIGHT = 520, 240
 KEPT = 256  # renderings, of some 20 KB each
 IDS = re.compile(r"""((?:\bid="|url\(#))""")
+MARK = re.compile(r'<(path|rect|line) aria-label="([^"]*)"([^>]*)/>')
+SPOKEN = re.compile(r' (?:role="graphics-[a-z]+"|aria-(?:roledescription|hidden|label)="[^"]*")')
 OPENING = re.compile(r"^<svg [^>]*>")
 
 CONFIG: dict[str, Any] = {
@@ -58,15 +60,15 @@ def _rendered(spec: str) -> Markup:
     own = hashlib.sha256(spec.encode()).hexdigest()[:8]
     svg = IDS.sub(rf"\g<1>c{own}-", svg)  # several charts of a page have clip paths of the same names
     label = escape(json.loads(spec)["description"])
-    shown = OPENING.sub(lambda found: found[0][:-1] + f' role="img" aria-label="{label}">', svg, count=1)
-    return Markup(
-        f'<figure class="chart" tabindex="0" role="group" aria-label="Chart: {label}">{_unspoken(shown)}</figure>'
-    )
+    shown = OPENING.sub(lambda found: found[0][:-1] + f' role="img" aria-label="{label}">', _unspoken(svg), count=1)
+    return Markup(f'<figure class="chart" tabindex="0" role="group" aria-label="Chart: {label}">{shown}</figure>')
 
 
 def _unspoken(svg: str) -> str:
-    """The picture without the roles of its marks, which are no longer read one by one."""
-    return re.sub(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true")', "", svg)
+    """The picture without the roles and labels of its marks, which are not read one by one: what they are called shows
+    under the pointer."""
+    svg = MARK.sub(r"<\1\3><title>\2</title></\1>", svg)
+    return SPOKEN.sub("", svg)
 
 
 @dataclass(frozen=True, slots=True)

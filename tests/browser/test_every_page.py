@@ -1,0 +1,45 @@
+"""Every page, on a laptop and a phone, light and dark: accessible, nothing on the console, no sideways scrolling, by
+keyboard, small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from browser.checks import accessible, by_keyboard, fits, transferred
+from browser.conftest import Site
+
+PAGES: dict[str, Callable[[Site], str]] = {
+    "schedules": lambda site: "/",
+    "schedules found": lambda site: "/?q=harris+host",
+    "schedules not found": lambda site: "/?q=nothing+at+all",
+    "schedule": lambda site: f"/schedules/{site.schedules['harris']}",
+    "tuned schedule": lambda site: f"/schedules/{site.schedules['tuned']}",
+}
+MOST_BYTES = 300_000
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_and_fits(site, visit, name, width, theme):
+    page = visit(PAGES[name](site), width, theme)
+    accessible(page)
+    fits(page)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_keyboard_reaches_everything(site, visit, name):
+    by_keyboard(visit(PAGES[name](site)))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_small(site, visit, name):
+    assert 1000 < transferred(visit(PAGES[name](site))) < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_reads_without_scripts(site, visit, name):
+    page = visit(PAGES[name](site), scripts=False)
+    assert page.get_by_role("heading", level=1).count() == 1
+    assert page.get_by_role("link", name="This page as JSON").count() == 1
