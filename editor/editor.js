@@ -3,6 +3,8 @@ import { basicSetup, EditorView } from "codemirror";
 import { yaml } from "@codemirror/lang-yaml";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
+import { Prec } from "@codemirror/state";
+import { keymap } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 const colours = HighlightStyle.define([
@@ -25,22 +27,26 @@ const theme = EditorView.theme({
   },
   ".cm-tooltip, .cm-panels": { color: "var(--text)", backgroundColor: "var(--panel)", borderColor: "var(--line)" },
   ".cm-lintRange-error": { textDecoration: "underline wavy light-dark(#cf222e, #ff7b72)", backgroundImage: "none" },
+  ".cm-lint-marker-error": { content: "normal", borderRadius: "50%", scale: "0.6", backgroundColor: "light-dark(#cf222e, #ff7b72)" },
 });
 
 // An editor inside `host`. It lives in a shadow root: there its styles are sheets made by script, which a content
-// security policy without inline styles allows. `attributes` are those of the text to edit, its label among them.
-export function edit(host, text, attributes, changed) {
+// security policy without inline styles allows. `attributes` are those of the text to edit, its label among them; `changed` is
+// called at every change, `entered` at Ctrl+Enter.
+export function edit(host, text, attributes, changed, entered) {
   const root = host.attachShadow({ mode: "open" });
   const view = new EditorView({
     root,
     parent: root,
     doc: text,
     extensions: [
+      Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => entered() ?? true }])),
       basicSetup,
       yaml(),
       syntaxHighlighting(colours),
       theme,
       lintGutter(),
+      EditorView.lineWrapping,
       EditorView.contentAttributes.of(attributes),
       EditorView.updateListener.of((update) => update.docChanged && changed()),
     ],
@@ -49,16 +55,16 @@ export function edit(host, text, attributes, changed) {
     const found = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
     return Math.min(found.from + Math.max(column - 1, 0), found.to);
   };
+  const marked = (problem) => {
+    const from = place(problem);
+    const to = view.state.wordAt(from)?.to ?? view.state.doc.lineAt(from).to;
+    return { from, to: Math.max(from, to), severity: "error", message: problem.message };
+  };
   return {
     text: () => view.state.doc.toString(),
     replace: (wanted) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: wanted } }),
-    show: (problems) =>
-      view.dispatch(
-        setDiagnostics(
-          view.state,
-          problems.map((p) => ({ from: place(p), to: place({ line: p.line, column: p.end }), severity: "error", message: p.message })),
-        ),
-      ),
+    focus: () => view.focus(),
+    show: (problems) => view.dispatch(setDiagnostics(view.state, problems.map(marked))),
     go: (problem) => {
       view.dispatch({ selection: { anchor: place(problem) }, scrollIntoView: true });
       view.focus();

@@ -19,8 +19,7 @@ from tilesmith.app.service.context import Services
 from tilesmith.app.service.dashboard.forms import FromOurPage, seen
 from tilesmith.app.service.dashboard.pages import Change
 from tilesmith.app.service.errors import ApiError, from_pydantic
-from tilesmith.app.service.jobs.endpoints import MAX_FILES
-from tilesmith.app.service.jobs.endpoints import _submit as submit
+from tilesmith.app.service.jobs.endpoints import MAX_FILES, submit
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 
 MAX_FIELDS = 600  # a parameter each, and the options

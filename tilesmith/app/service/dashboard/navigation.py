@@ -18,5 +18,6 @@ NAVIGATION = (
     Entry("Pipelines", "/v1/pipelines"),
     Entry("Platforms", "/v1/platforms"),
     Entry("Jobs", "/v1/jobs"),
+    Entry("Playground", "/playground"),
     Entry("API", "/openapi.json"),
 )

@@ -75,7 +75,7 @@ async def run(schedule_id: str, request: Request, services: Services) -> Respons
         job = await _run_with_images(schedule_id, request, services)
     else:
         asked = await model_body(request, RunRequest)
-        job = await asyncio.to_thread(_submit, services, schedule_id, asked, {})
+        job = await asyncio.to_thread(submit, services, schedule_id, asked, {})
     return JSONResponse(job.model_dump(mode="json"), 202, {"Location": job.links["self"]})
 
 
@@ -89,14 +89,14 @@ async def _run_with_images(schedule_id: str, request: Request, services: Context
             if len(files) + ("request" in form) != len(form.multi_items()):
                 raise ApiError("bad_form", "a field is there twice, or has text where a file is expected")
             asked = await asyncio.to_thread(parse_model, text.encode(), RunRequest)
-            return await asyncio.to_thread(_submit, services, schedule_id, asked, files)
+            return await asyncio.to_thread(submit, services, schedule_id, asked, files)
     except HTTPException as error:
         if isinstance(error, ApiError):
             raise
         raise ApiError("bad_form", str(error.detail)) from None
 
 
-def _submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
+def submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
     """Checks names, keeps the files under names of ours, queues the job."""
     pipeline = _pipeline(services, schedule_id)
     _check_names(pipeline, asked, set(files))
