@@ -75,11 +75,11 @@ async def schedule(services: Services, written: Annotated[Written, Depends(_fiel
     """The page with the schedule of what was written, which is stored, or with its problems."""
     checked = await _check(services, written.text)
     if checked.document is None:
-        return await _page(services, written, 422, problems=checked.problems)
+        return await _page(services, written, problems=checked.problems)
     try:
         asked = await services.schedules.ask(written.question(checked.document))
     except ApiError as error:
-        return await _page(services, written, error.status_code, refusal=error)
+        return await _page(services, written, refusal=error)
     made = json.loads(asked.content.content)
     names = ("loopnest.txt", "explain.txt", "code.c")
     forms = [await asyncio.to_thread(services.schedules.form, asked.id, name) for name in names]
@@ -104,7 +104,6 @@ async def _check(services: Context, text: str) -> CheckedDocument:
 async def _page(
     services: Context,
     written: Written,
-    status: int = 200,
     *,
     example: str = "",
     problems: list[DocumentProblem] | None = None,
@@ -115,7 +114,6 @@ async def _page(
     stored = await asyncio.to_thread(platform_rows.page, services.db, None, SHOWN_PLATFORMS)
     return html(
         "playground.html",
-        status,
         written=written,
         example=example,
         examples=shipped.names(),

@@ -21,7 +21,7 @@ async function upgrade() {
   const { edit } = await import(form.dataset.editor);
   const host = $("editor");
   host.hidden = false;
-  pane = edit(host, field.value, { "aria-label": "Pipeline, YAML or JSON", "aria-multiline": "true" }, changed, () => form.requestSubmit());
+  pane = edit(host, field.value, { "aria-label": "Pipeline, YAML or JSON", "aria-multiline": "true", tabindex: "0" }, changed, () => form.requestSubmit());
   field.hidden = true;
   field.required = false;
   form.querySelector("label[for=text]").addEventListener("click", () => pane.focus());
@@ -81,7 +81,7 @@ async function schedule(event) {
   for (const id of ["problems", "result"]) $(id).replaceWith(document.adoptNode(page.getElementById(id)));
   mark();
   const predicted = $("predicted")?.textContent;
-  say(answer.ok ? `Scheduled: predicted ${predicted}` : "Not scheduled.");
+  say(predicted ? `Scheduled: predicted ${predicted}` : "Not scheduled.");
 }
 
 // The link: what is written and chosen, compressed, behind the #, which browsers send to no server.
