@@ -76,7 +76,7 @@ def test_a_form_leads_to_the_job_that_it_started(start):
     address = post(service, f"/schedules/{schedule_id}/measurements", {"repeat": "4"})
     text = ended(service, address).text
     for words in (
-        "Run of blur on host",
+        "Measurement of blur on host",
         "has succeeded",
         "2.500 ms",
         "1.750 to 3.250 ms",
