@@ -93,6 +93,7 @@ def _fill(site: Site) -> None:
     for name, job in site.jobs.items():
         assert site.finished(job)["state"] == "succeeded", (name, site.finished(job))
     site.schedules["tuned"] = site.ask(pipeline=first, options={"tune": 2})
+    site.client.put(f"{blur}/notes", json={"note": "The first", "tags": ["small", "release-2"]})
 
 
 @pytest.fixture(scope="session")

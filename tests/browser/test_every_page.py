@@ -13,6 +13,8 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "schedules": lambda site: "/",
     "schedules found": lambda site: "/?q=harris+host",
     "schedules not found": lambda site: "/?q=nothing+at+all",
+    "schedules filtered": lambda site: "/?pipeline=blur&order=-predicted",
+    "notes": lambda site: f"/schedules/{site.schedules['blur']}/notes",
     "schedule": lambda site: f"/schedules/{site.schedules['harris']}",
     "tuned schedule": lambda site: f"/schedules/{site.schedules['tuned']}",
 }
@@ -43,3 +45,11 @@ def test_a_page_reads_without_scripts(site, visit, name):
     page = visit(PAGES[name](site), scripts=False)
     assert page.get_by_role("heading", level=1).count() == 1
     assert page.get_by_role("link", name="This page as JSON").count() == 1
+
+
+def test_an_error_is_a_page_too(visit):
+    page = visit("/?cursor=x", width=360)
+    accessible(page)
+    fits(page)
+    assert len(visit.complaints) == 1  # the status, 400
+    visit.complaints.clear()

@@ -37,6 +37,7 @@ from tilesmith.app.service.platforms.service import Platforms
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.endpoints import router as schedules_router
 from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.note_endpoints import router as notes_router
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import RefusedAddress, Settings, check_address
 from tilesmith.app.service.strategies.endpoints import router as strategies_router
@@ -91,6 +92,7 @@ def create_app(
     app.state.error_page = error_page
     routers = (
         schedules_router,
+        notes_router,
         jobs_router,
         pipelines_router,
         platforms_router,

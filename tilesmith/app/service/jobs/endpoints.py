@@ -24,7 +24,7 @@ from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobList, Kind, RunRequest
 from tilesmith.app.service.jobs.service import summary
 from tilesmith.app.service.jobs.states import FINISHED, State
-from tilesmith.app.service.paging import Paging, next_page
+from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -32,7 +32,6 @@ from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 router = APIRouter(tags=["jobs"])
 
-KIND = "jobs"
 MAX_FILES = 300
 JsonRequest = dict[str, Any]
 
@@ -150,10 +149,12 @@ def every(
     kind: Kind | None = None,
 ) -> JobList:
     """The newest first."""
-    after = paging.key(KIND, (int, str))
-    rows = repository.page(services.db, schedule, state, kind, after, paging.limit + 1)
-    page = next_page(rows, [(row.created_us, row.id) for row in rows], KIND, paging.limit)
-    return JobList(items=[summary(row) for row in page.items], next_cursor=page.next_cursor)
+    page = repository.listed(services.db, schedule, state, kind, paging)
+    return JobList(
+        items=[summary(row) for row in page.items],
+        next_cursor=page.next_cursor,
+        previous_cursor=page.previous_cursor,
+    )
 
 
 @router.get("/v1/jobs/{job_id}", dependencies=[Read], summary="One job")

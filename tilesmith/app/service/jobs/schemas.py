@@ -108,3 +108,4 @@ class JobList(BaseModel):
 
     items: list[JobSummary]
     next_cursor: str | None
+    previous_cursor: str | None
