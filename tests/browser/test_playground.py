@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from browser.checks import accessible, by_keyboard, fits, transferred
+from browser.conftest import empty_site
 from playwright.sync_api import Page, expect
 from support.tools import require_editor
 
@@ -17,6 +18,13 @@ FOCUSED = """(e => e.shadowRoot?.activeElement?.getAttribute('aria-label') ?? e.
 @pytest.fixture(autouse=True)
 def _editor():
     require_editor()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A service of its own: what is scheduled here would be in everybody's lists."""
+    with empty_site(tmp_path_factory.mktemp("playground")) as made:
+        yield made
 
 
 def editor(page: Page):
