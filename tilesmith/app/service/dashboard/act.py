@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.app.service.context import Services
-from tilesmith.app.service.dashboard.forms import FromOurPage, seen
 from tilesmith.app.service.dashboard.pages import Change
 from tilesmith.app.service.errors import ApiError, from_pydantic
 from tilesmith.app.service.jobs.endpoints import MAX_FILES, submit
@@ -26,6 +25,7 @@ MAX_FIELDS = 600  # a parameter each, and the options
 INPUT, PARAM = "input.", "param."
 CANDIDATES = 8
 REPEATS = 30
+SEEN = 303  # see other: the browser fetches that page, and reloading it sends nothing twice
 
 router = APIRouter()
 
@@ -44,6 +44,7 @@ class Acts:
     """The acts that the page of a schedule offers, as `act.html` shows them."""
 
     base: str
+    playground: str
     inputs: tuple[Given, ...]
     params: tuple[Given, ...]
     tunable: bool
@@ -55,6 +56,7 @@ def acts(schedule: Mapping[str, Any], pipeline: Mapping[str, Any]) -> Acts:
     """The acts of a stored schedule, from its document and the pipeline's."""
     return Acts(
         f"/schedules/{schedule['id']}",
+        f"/playground?schedule={schedule['id']}",
         tuple(Given(i["name"], _wanted(i)) for i in pipeline["inputs"]),
         tuple(
             Given(p["name"], p["type"], json.dumps(p["default"]) if "default" in p else "")
@@ -73,22 +75,22 @@ def _wanted(image: Mapping[str, Any]) -> str:
     return f"a picture, {colour}: PNG, JPEG, TIFF, or .npy of {image['type']}"
 
 
-@router.post("/schedules/{schedule_id}/builds", dependencies=[Change, FromOurPage])
+@router.post("/schedules/{schedule_id}/builds", dependencies=[Change])
 async def build(schedule_id: str, services: Services) -> RedirectResponse:
     """A job that compiles the C."""
     job = await asyncio.to_thread(services.jobs.submit_build, schedule_id, BuildRequest())
-    return seen(f"/jobs/{job.id}")
+    return RedirectResponse(f"/jobs/{job.id}", SEEN)
 
 
-@router.post("/schedules/{schedule_id}/measurements", dependencies=[Change, FromOurPage])
+@router.post("/schedules/{schedule_id}/measurements", dependencies=[Change])
 async def measure(schedule_id: str, services: Services, repeat: Annotated[int, Form(ge=1)]) -> RedirectResponse:
     """A job that times the schedule on random images of the estimated sizes."""
     asked = RunRequest(estimates=True, outputs=False, repeat=repeat)
     job = await asyncio.to_thread(services.jobs.submit_run, schedule_id, asked, {})
-    return seen(f"/jobs/{job.id}")
+    return RedirectResponse(f"/jobs/{job.id}", SEEN)
 
 
-@router.post("/schedules/{schedule_id}/tunings", dependencies=[Change, FromOurPage])
+@router.post("/schedules/{schedule_id}/tunings", dependencies=[Change])
 async def tune(schedule_id: str, services: Services, candidates: Annotated[int, Form(ge=2, le=16)]) -> RedirectResponse:
     """A job that times the best candidates; the tuned schedule, where there is one already."""
     schedule = json.loads((await asyncio.to_thread(services.schedules.get, schedule_id)).content)
@@ -99,13 +101,13 @@ async def tune(schedule_id: str, services: Services, candidates: Annotated[int, 
     options = {**schedule["options"], "tune": candidates}
     asked = await services.schedules.ask(json.dumps({**documents, "options": options}).encode())
     if asked.tuned is None:
-        return seen(f"/schedules/{asked.id}")
+        return RedirectResponse(f"/schedules/{asked.id}", SEEN)
     request = TuneRequest(schedule_id=asked.tuned, candidates=candidates)
     job = await asyncio.to_thread(services.jobs.submit_tune, asked.id, request)
-    return seen(f"/jobs/{job.id}")
+    return RedirectResponse(f"/jobs/{job.id}", SEEN)
 
 
-@router.post("/schedules/{schedule_id}/runs", dependencies=[Change, FromOurPage])
+@router.post("/schedules/{schedule_id}/runs", dependencies=[Change])
 async def run(schedule_id: str, request: Request, services: Services) -> RedirectResponse:
     """A job that runs the schedule on pictures, which are kept with it."""
     try:
@@ -116,7 +118,7 @@ async def run(schedule_id: str, request: Request, services: Services) -> Redirec
                 if isinstance(value, UploadFile) and value.filename  # a field without a file has no name
             }
             job = await asyncio.to_thread(submit, services, schedule_id, _run_request(form), files)
-            return seen(f"/jobs/{job.id}")
+            return RedirectResponse(f"/jobs/{job.id}", SEEN)
     except HTTPException as error:
         if isinstance(error, ApiError):
             raise

@@ -17,7 +17,7 @@ from tilesmith.app.runtime import images
 from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard import previews
-from tilesmith.app.service.dashboard.forms import FromOurPage, seen
+from tilesmith.app.service.dashboard.act import SEEN
 from tilesmith.app.service.dashboard.pages import Change, Page, html
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
@@ -172,15 +172,15 @@ async def events(job_id: str, request: Request, services: Services) -> Response:
     return await follow(job_id, request, services)
 
 
-@router.post("/jobs/{job_id}/cancel", dependencies=[Change, FromOurPage])
+@router.post("/jobs/{job_id}/cancel", dependencies=[Change])
 async def cancel(job_id: str, services: Services) -> RedirectResponse:
     """Cancels the job."""
     await asyncio.to_thread(services.jobs.cancel, job_id)
-    return seen(f"/jobs/{job_id}")
+    return RedirectResponse(f"/jobs/{job_id}", SEEN)
 
 
-@router.post("/jobs/{job_id}/again", dependencies=[Change, FromOurPage])
+@router.post("/jobs/{job_id}/again", dependencies=[Change])
 async def again(job_id: str, services: Services) -> RedirectResponse:
     """A new job that is asked the same."""
     job = await asyncio.to_thread(services.jobs.again, job_id)
-    return seen(f"/jobs/{job.id}")
+    return RedirectResponse(f"/jobs/{job.id}", SEEN)

@@ -12,7 +12,6 @@ from fastapi import APIRouter, Depends, Form, Query
 from fastapi.responses import HTMLResponse
 
 from tilesmith.app.service.context import Context, Services
-from tilesmith.app.service.dashboard.forms import FromOurPage
 from tilesmith.app.service.dashboard.highlight import c_html
 from tilesmith.app.service.dashboard.pages import Change, Page, html
 from tilesmith.app.service.errors import ApiError
@@ -70,7 +69,7 @@ async def start(
     return await _page(services, Written(text), example=example, twin=f"/v1/pipelines/{example}")
 
 
-@router.post("/playground", response_class=HTMLResponse, dependencies=[Change, FromOurPage])
+@router.post("/playground", response_class=HTMLResponse, dependencies=[Change])
 async def schedule(services: Services, written: Annotated[Written, Depends(_fields)]) -> HTMLResponse:
     """The page with the schedule of what was written, which is stored, or with its problems."""
     checked = await _check(services, written.text)
@@ -88,7 +87,7 @@ async def schedule(services: Services, written: Annotated[Written, Depends(_fiel
     return await _page(services, written, result=result, twin=made["links"]["self"])
 
 
-@router.post("/playground/problems", response_class=HTMLResponse, dependencies=[Page, FromOurPage])
+@router.post("/playground/problems", response_class=HTMLResponse, dependencies=[Page])
 async def problems(services: Services, text: Annotated[str, Form()]) -> HTMLResponse:
     """The list of problems of a text, as the page has it; nothing is kept."""
     checked = await _check(services, text)
