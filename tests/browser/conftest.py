@@ -98,6 +98,9 @@ def _fill(site: Site) -> None:
     for name, job in site.jobs.items():
         assert site.finished(job)["state"] == "succeeded", (name, site.finished(job))
     site.schedules["tuned"] = site.ask(pipeline=first, options={"tune": 2})
+    for commit, schedule in (("a" * 40, "blur"), ("b" * 40, "blur again")):
+        results = {"branch": "main", "commit": commit, "results": [{"schedule_id": site.schedules[schedule]}]}
+        assert site.client.post("/v1/projects/camera/results", json=results).status_code == 201
     site.client.put(f"{blur}/notes", json={"note": "The first", "tags": ["small", "release-2"]})
 
 

@@ -17,6 +17,12 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "notes": lambda site: f"/schedules/{site.schedules['blur']}/notes",
     "schedule": lambda site: f"/schedules/{site.schedules['harris']}",
     "tuned schedule": lambda site: f"/schedules/{site.schedules['tuned']}",
+    "pipelines": lambda site: "/pipelines",
+    "pipelines found": lambda site: "/pipelines?q=blur",
+    "pipeline": lambda site: "/pipelines/blur",
+    "pipeline without schedules": lambda site: "/pipelines/lens_blur",
+    "jobs": lambda site: "/jobs",
+    "jobs filtered": lambda site: "/jobs?state=failed",
 }
 MOST_BYTES = 300_000
 

@@ -59,11 +59,10 @@ def test_an_empty_store_says_what_to_do(service):
     assert "/v1/schedules" in page(service, "/").text
 
 
-@pytest.mark.parametrize("path", ["/pipelines/harris", "/schedule/1", "/schedules/none"])
+@pytest.mark.parametrize("path", ["/pipelines/none", "/schedule/1", "/schedules/none"])
 def test_an_address_that_is_none_is_a_page_in_a_browser(service, path: str) -> None:
-    assert {"/schedules/none": "No such schedule"}.get(path, "There is nothing at this address") in page(
-        service, path, 404
-    ).text
+    titles = {"/schedules/none": "No such schedule", "/pipelines/none": "No such pipeline"}
+    assert titles.get(path, "There is nothing at this address") in page(service, path, 404).text
     assert service.client.get(path).headers["content-type"] == "application/problem+json"
 
 

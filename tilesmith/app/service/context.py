@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
 
+from tilesmith.app.service.baselines.service import Baselines
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs.runner import JobRunner
@@ -38,6 +39,7 @@ class Context:
     schedules: Schedules
     jobs: Jobs
     runner: JobRunner
+    baselines: Baselines
 
 
 def context(request: Request) -> Context:
@@ -82,6 +84,13 @@ def in_browsers(scope: Scope) -> Callable[..., None]:
 
     return check
 
+
+def _token_name(services: Services, bearer: Bearer) -> str | None:
+    return services.tokens.holder(bearer.credentials if bearer else None)
+
+
+TokenName = Annotated[str | None, Depends(_token_name)]
+"""The name of the token that a request shows."""
 
 Read: Any = Depends(in_browsers("read"))
 Submit: Any = Depends(_holder_of("submit"))

@@ -55,6 +55,8 @@ CODES: dict[str, tuple[int, str]] = {
     "artefact_not_found": (404, "The job has no such artefact"),
     "candidate_not_found": (404, "The schedule has no such candidate"),
     "token_not_found": (404, "No such token"),
+    "project_not_found": (404, "No such project"),
+    "baseline_not_found": (404, "Nothing was recorded for the reference"),
     "not_built": (404, "The schedule has not been built"),
     "platform_name_taken": (409, "Another platform has this name"),
     "job_finished": (409, "The job has finished"),

@@ -18,6 +18,8 @@ from tilesmith.app.plugins import load_plugins
 from tilesmith.app.runtime.pool import WorkerPool
 from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
+from tilesmith.app.service.baselines.endpoints import router as baselines_router
+from tilesmith.app.service.baselines.service import Baselines
 from tilesmith.app.service.bodies import DESCRIBED
 from tilesmith.app.service.context import Context
 from tilesmith.app.service.dashboard.compression import CompressedPages
@@ -98,6 +100,7 @@ def create_app(
         platforms_router,
         strategies_router,
         validation_router,
+        baselines_router,
         tokens_router,
         meta_router,
         dashboard_router,
@@ -130,6 +133,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         schedules=Schedules(db, settings, engine, pipelines, platforms, strategies, metrics),
         jobs=jobs,
         runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
+        baselines=Baselines(db),
     )
 
 

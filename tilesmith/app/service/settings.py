@@ -101,6 +101,8 @@ class Settings(BaseSettings):
     run_repeats: int = Field(default=1000, ge=1, description="Largest `repeat` of a run")
     run_threads: int = Field(default=256, ge=1, description="Largest `threads` of a run")
 
+    public_badges: bool = Field(default=False, description="Whether badges of projects are shown without a token")
+
     event_poll_s: float = Field(default=0.2, gt=0, description="How often an event stream looks at its job, s")
     event_heartbeat_s: float = Field(default=15.0, gt=0, description="Time between heartbeats of an event stream, s")
     log_format: Literal["auto", "json", "console"] = Field(

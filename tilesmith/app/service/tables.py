@@ -5,6 +5,7 @@ schedules -< schedule_forms       answers in all their forms: immutable, content
 schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         the candidates of a tuned schedule, each timed
 tokens                            who may ask
+results                           what commits of projects were predicted and measured to take
 """
 
 from __future__ import annotations
@@ -166,4 +167,28 @@ tokens = Table(
     Column("scopes", String(64), nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Column("revoked_us", BigInteger, nullable=True),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project", Name, nullable=False),
+    Column("branch", String(255), nullable=False),
+    Column("commit", String(64), nullable=False),
+    Column("pipeline", Name, nullable=False),
+    Column("platform", Name, nullable=False),
+    Column("variant", String(64), nullable=False),
+    Column("schedule_id", String(64), nullable=False),
+    Column("pipeline_id", String(64), nullable=False),
+    Column("predicted", Float, nullable=False),
+    Column("unit", String(32), nullable=False),
+    Column("measured", LargeBinary, nullable=True),
+    Column("reason", Text, nullable=True),
+    Column("token", String(64), nullable=True),
+    Column("recorded_us", BigInteger, nullable=False),
+    Index(None, "project", "branch", "recorded_us"),
+    Index(None, "project", "commit"),
+    Index(None, "project", "recorded_us", "id"),
+    Index(None, "pipeline", "recorded_us"),
 )

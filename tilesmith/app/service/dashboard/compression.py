@@ -18,5 +18,7 @@ class CompressedPages:
         self.compressed = GZipMiddleware(app, MINIMUM_BYTES, LEVEL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        page = scope["type"] == "http" and not scope["path"].startswith("/v1/")
+        page = (
+            scope["type"] == "http" and not scope["path"].startswith("/v1/") and not scope["path"].endswith("/events")
+        )
         await (self.compressed if page else self.app)(scope, receive, send)

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tilesmith.app.service.dashboard import act, job, notes, playground, schedule, schedules, static, thumbnails
+from tilesmith.app.service.dashboard import (
+    act,
+    job,
+    jobs,
+    notes,
+    pipelines,
+    playground,
+    schedule,
+    schedules,
+    static,
+    thumbnails,
+)
 
-PAGES = (schedules, schedule, notes, thumbnails, act, job, playground, static)
+PAGES = (schedules, schedule, notes, thumbnails, act, pipelines, jobs, job, playground, static)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:

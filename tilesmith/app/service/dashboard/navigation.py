@@ -15,9 +15,9 @@ class Entry:
 
 NAVIGATION = (
     Entry("Schedules", "/"),
-    Entry("Pipelines", "/v1/pipelines"),
+    Entry("Pipelines", "/pipelines"),
     Entry("Platforms", "/v1/platforms"),
-    Entry("Jobs", "/v1/jobs"),
+    Entry("Jobs", "/jobs"),
     Entry("Playground", "/playground"),
     Entry("API", "/openapi.json"),
 )

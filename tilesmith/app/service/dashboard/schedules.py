@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BeforeValidator
 
 from tilesmith.app.service.context import Services
-from tilesmith.app.service.dashboard.pages import Page, html
+from tilesmith.app.service.dashboard.pages import Page, address, html, leaves
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules.endpoints import summary
 from tilesmith.app.service.schedules.lists import Filters, Order, count, listed
@@ -52,11 +51,14 @@ class Wanted:
     filters: Filters
     order: Order
 
+    @property
+    def query(self) -> dict[str, str]:
+        """The question as its address has it; the usual order is left out."""
+        return {"q": self.q, **self.fields, "order": self.order if self.order != "newest" else ""}
+
     def href(self, **changed: str) -> str:
-        """The address of the page with something changed; what is empty is left out."""
-        everything = {"q": self.q, **self.fields, "order": self.order if self.order != "newest" else ""} | changed
-        given = {name: value for name, value in everything.items() if value}
-        return f"/?{urlencode(given)}" if given else "/"
+        """The address of the page with something changed."""
+        return address("/", **self.query | changed)
 
 
 def _wanted(
@@ -90,7 +92,6 @@ def every(
 ) -> HTMLResponse:
     """The stored schedules."""
     page = listed(services.db, wanted.filters, wanted.order, paging)
-    limit = {"limit": str(paging.limit)} if "limit" in request.query_params else {}
     return html(
         "schedules.html",
         items=[summary(row) for row in page.items],
@@ -98,10 +99,8 @@ def every(
         wanted=wanted,
         filtered=any(wanted.fields.values()),
         columns=[_heading(column, wanted) for column in COLUMNS],
-        first=wanted.href(**limit) if page.previous_cursor else None,
-        previous=wanted.href(cursor=page.previous_cursor, **limit) if page.previous_cursor else None,
-        next=wanted.href(cursor=page.next_cursor, **limit) if page.next_cursor else None,
-        twin="/v1/schedules" + wanted.href(**limit, cursor=paging.after or "")[1:],
+        leaves=leaves(request, "/", wanted.query, page),
+        twin=address("/v1/schedules", **wanted.query, cursor=paging.after),
         base=str(request.base_url).rstrip("/"),
     )
 
@@ -110,10 +109,11 @@ def _heading(column: Column, wanted: Wanted) -> dict[str, Any]:
     """A heading with the address that sorts by it, and the direction that it is sorted in, if it is."""
     first, second = column.orders
     chosen = wanted.order in column.orders
+    other = second if wanted.order == first else first
     back = (wanted.order == second) != (first in DESCENDING)
     return {
         "title": column.title,
         "number": column.number,
         "sort": ("descending" if back else "ascending") if chosen else None,
-        "href": wanted.href(order="" if (order := second if wanted.order == first else first) == "newest" else order),
+        "href": wanted.href(order=other if other != "newest" else ""),
     }

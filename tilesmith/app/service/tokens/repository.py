@@ -31,6 +31,12 @@ def scopes_of(db: Database, digest: str) -> str | None:
         return connection.execute(query).scalar_one_or_none()
 
 
+def name_of(db: Database, digest: str) -> str | None:
+    """The name of the token of that hash."""
+    with db.read() as connection:
+        return connection.execute(select(tokens.c.name).where(tokens.c.hash == digest)).scalar_one_or_none()
+
+
 def every(db: Database) -> Sequence[Any]:
     """All tokens, the oldest first, revoked ones included."""
     with db.read() as connection:

@@ -82,6 +82,15 @@ class Tokens:
         if max(_rank(s) for s in held.split()) < _rank(scope):
             raise ApiError("forbidden", f"the token has no scope {scope}")
 
+    def holder(self, token: str | None) -> str | None:
+        """The name of a token, for the record; `admin` is that of the settings. None without one."""
+        if token is None:
+            return None
+        digest = _digest(token)
+        if self._admin is not None and hmac.compare_digest(digest, self._admin):
+            return "admin"
+        return repository.name_of(self._db, digest)
+
 
 def unauthorized(detail: str, challenge: str = "Bearer") -> ApiError:
     return ApiError("unauthorized", detail, headers={"WWW-Authenticate": challenge})

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision: str = "0006"
-down_revision: str | None = "0003"
+down_revision: str | None = "0005"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
@@ -60,6 +60,7 @@ def upgrade() -> None:
         )
         for row in rows:
             connection.execute(schedules.update().where(schedules.c.id == row.id).values(_found(row)))
+    op.create_index(op.f("ix_results_pipeline_recorded_us"), "results", ["pipeline", "recorded_us"])
     op.drop_column(
         "schedules", "body"
     )  # not in batch mode: that would make the table anew, and delete what refers to it
@@ -67,6 +68,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_index(op.f("ix_results_pipeline_recorded_us"), "results")
     op.add_column("schedules", sa.Column("etag", sa.String(length=64), nullable=False, server_default=""))
     op.add_column("schedules", sa.Column("body", sa.LargeBinary(), nullable=False, server_default=""))
     connection, last = op.get_bind(), ""
