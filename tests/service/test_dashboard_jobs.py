@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from service.test_dashboard import page
 
-from tilesmith.app.service.dashboard import previews
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import previews
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules import work
 
@@ -176,7 +176,7 @@ def test_before_and_after_are_shown_and_a_dark_result_is_stretched(start):
         found = ended(service, address)
         assert "nearly black" in found.text
         pictures = [a["src"] for tag, a in found.tags if tag == "img"]
-        assert pictures == [f"{address}/inputs/photo.png", f"{address}/outputs/dark/0.png?stretch=true"]
+        assert pictures == [f"{address}/inputs/0.png", f"{address}/outputs/dark/0.png?stretch=true"]
         before, after = (np.asarray(Image.open(io.BytesIO(service.client.get(p).content))) for p in pictures)
         assert np.array_equal(before, np.asarray(Image.open(io.BytesIO(photo()))))
         assert np.corrcoef(before.ravel(), after.ravel())[0, 1] > 0.99
@@ -197,6 +197,12 @@ def test_a_tuned_schedule_is_kept_and_then_shown_at_once(start):
     assert post(service, f"/schedules/{schedule_id}/tunings", {"candidates": "2"}) == f"/schedules/{tuned}"
     actions = {a["action"] for tag, a in page(service, f"/schedules/{tuned}").tags if tag == "form"}
     assert f"/schedules/{tuned}/tunings" not in actions
+
+
+def test_a_picture_with_holes_is_shown():
+    array = np.full((40, 50), np.nan, np.float32)
+    array[:20] = np.inf
+    assert Image.open(io.BytesIO(previews.png(array, ("x", "y"), False))).size == (50, 40)
 
 
 def test_a_picture_is_averaged_down():

@@ -5,29 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import statistics
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from tilesmith.app.runtime import images
-from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.app.service.context import Context, Services
-from tilesmith.app.service.dashboard import previews
 from tilesmith.app.service.dashboard.act import SEEN
 from tilesmith.app.service.dashboard.pages import Change, Page, html
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs import previews, repository
 from tilesmith.app.service.jobs.endpoints import OutputName, follow
-from tilesmith.app.service.jobs.schemas import Job, RunRequest
+from tilesmith.app.service.jobs.schemas import Job
 from tilesmith.app.service.jobs.states import FINISHED
-from tilesmith.app.service.jobs.work import read_upload
 from tilesmith.app.service.times import instant
-from tilesmith.scheduler.frontends.document import document as documents
-from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+
+KEPT = {"Cache-Control": "private, max-age=86400"}  # what a job has read or made never changes
 
 router = APIRouter()
 
@@ -87,13 +85,13 @@ def _spread(result: dict[str, Any]) -> dict[str, float]:
 
 def _before(services: Context, job: Job) -> tuple[Picture, ...]:
     """The images that a run was made on, where they are kept."""
-    if job.kind != "run" or job.state not in FINISHED or not job.request.get("keep_inputs"):
+    if not job.request.get("keep_inputs"):
         return ()
-    pipeline = _pipeline(services, job.schedule_id)
+    pipeline = json.loads(services.schedules.form(job.schedule_id, "pipeline.json").content)
     return tuple(
-        Picture(wanted.name, f"before: {wanted.name}, {wanted.type}", f"/jobs/{job.id}/inputs/{wanted.name}.png")
-        for number, wanted in enumerate(pipeline.inputs)
-        if len(wanted.dims) in (2, 3) and services.jobs.files.upload(job.id, number).is_file()
+        Picture(i["name"], f"before: {i['name']}, {i['type']}", f"/jobs/{job.id}/inputs/{number}.png")
+        for number, i in enumerate(pipeline["inputs"])
+        if services.jobs.files.preview(job.id, number).is_file()
     )
 
 
@@ -103,16 +101,14 @@ def _after(services: Context, job: Job) -> tuple[Picture, ...]:
 
 
 def _output(services: Context, job: Job, output: dict[str, Any]) -> Picture:
-    name, component, dims = output["name"], output["component"], tuple(output["dims"])
-    extents = dict(zip(dims, (extent for _, extent in output["region"]), strict=True))
-    shown = previews.is_picture(dims, output["type"], extents.get(channel_dim(dims) or "", 1))
+    name, component, links = output["name"], output["component"], output["links"]
     title = f"{name}, component {component}" if component else name
-    size = " x ".join(str(extent) for extent in extents.values())
-    links = output["links"]
-    try:
-        dark = shown and previews.is_dark(_array(services, job.id, name, component)[0])
-    except ApiError:  # a result whose file is gone
-        shown = dark = False
+    size = " x ".join(str(extent) for _, extent in output["region"])
+    shown = dark = False
+    with suppress(ApiError):  # a result whose file is gone
+        array, dims = _array(services, job.id, name, component)
+        shown = previews.is_picture(array, dims)
+        dark = shown and previews.is_dark(array)
     downloads = [("as an array (.npy)", links["npy"])]
     if shown:
         downloads.append(("as a picture (.png)", links["png"]))
@@ -127,11 +123,6 @@ def _array(services: Context, job_id: str, name: str, component: int) -> tuple[p
     return np.load(path, mmap_mode="r", allow_pickle=False), tuple(dims)
 
 
-def _pipeline(services: Context, schedule_id: str) -> Pipeline:
-    form = services.schedules.form(schedule_id, "pipeline.json")
-    return documents.load_text(form.content, services.settings.limits)
-
-
 @router.get("/jobs/{job_id}/outputs/{name}/{component}.png", dependencies=[Page])
 def output(
     job_id: str,
@@ -142,28 +133,20 @@ def output(
 ) -> Response:
     """A small picture of what came out. ApiError `artefact_not_found`, `bad_image`."""
     array, dims = _array(services, job_id, name, component)
-    return _picture(array, dims, stretch, name)
-
-
-@router.get("/jobs/{job_id}/inputs/{name}.png", dependencies=[Page])
-def before(job_id: str, name: OutputName, services: Services) -> Response:
-    """A small picture of what went in, as the pipeline got it. ApiError `artefact_not_found`, `bad_image`."""
-    job = services.jobs.get(job_id)
-    pipeline = _pipeline(services, job.schedule_id)
-    for number, wanted in enumerate(pipeline.inputs):
-        path = services.jobs.files.upload(job_id, number)
-        if wanted.name == name and path.is_file():
-            array = read_upload(path, pipeline, wanted, RunRequest.model_validate(job.request))
-            return _picture(array, wanted.dims, False, name)
-    raise ApiError("artefact_not_found", f"no image of an input {name} is kept")
-
-
-def _picture(array: previews.Array, dims: tuple[str, ...], stretch: bool, name: str) -> Response:
     try:
         content = previews.png(array, dims, stretch)
     except images.ImageError as error:
-        raise ApiError("bad_image", f"{name} is no picture: {error.hint or 'fetch it as an array'}") from None
-    return Response(content, media_type="image/png", headers={"Cache-Control": "private, max-age=86400"})
+        raise ApiError("bad_image", f"output {name} is no picture: {error.hint or 'fetch it as an array'}") from None
+    return Response(content, media_type="image/png", headers=KEPT)
+
+
+@router.get("/jobs/{job_id}/inputs/{number}.png", dependencies=[Page])
+def before(job_id: str, number: Annotated[int, Path(ge=0)], services: Services) -> Response:
+    """A small picture of what went in, as the pipeline got it. ApiError `artefact_not_found`."""
+    path = services.jobs.files.preview(services.jobs.get(job_id).id, number)
+    if not path.is_file():
+        raise ApiError("artefact_not_found", f"no picture of input {number} is kept")
+    return FileResponse(path, media_type="image/png", headers=KEPT)
 
 
 @router.get("/jobs/{job_id}/events", dependencies=[Page])

@@ -32,6 +32,10 @@ class JobFiles:
         """An uploaded image, by the position of its input in the pipeline."""
         return self.folder(job_id) / f"input-{number}"
 
+    def preview(self, job_id: str, number: int) -> Path:
+        """A small picture of an uploaded image, by the position of its input in the pipeline."""
+        return self.folder(job_id) / f"before-{number}.png"
+
     def output(self, job_id: str, number: int, component: int) -> Path:
         """A result, by the position of its output in the pipeline."""
         return self.folder(job_id) / f"output-{number}-{component}.npy"

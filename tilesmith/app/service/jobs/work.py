@@ -23,6 +23,7 @@ from tilesmith.app.runtime import estimates, images
 from tilesmith.app.runtime.build import BuiltLibrary, build
 from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, cpus, run
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import previews
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.schemas import RunRequest
 from tilesmith.platforms.cpu.detect import host
@@ -30,9 +31,7 @@ from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.frontends.document.limits import Limits as DocumentLimits
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region
-from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +89,8 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
         regions = estimates.output_regions(pipeline) | regions
     check_memory(task, pipeline, request, regions)
     inputs = estimates.images(pipeline, params) if request.estimates else _read(task, pipeline, request)
+    if request.keep_inputs:
+        _keep_previews(task, pipeline, inputs)
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     threads = request.threads or min(platform.threads, cpus())
     before, measured_at = os.getloadavg(), datetime.now(UTC)
@@ -133,7 +134,13 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
     files = JobFiles(task.data_dir)
     found = {}
     for number, wanted in enumerate(pipeline.inputs):
-        array = read_upload(files.upload(task.job_id, number), pipeline, wanted, request)
+        path = files.upload(task.job_id, number)
+        try:
+            channels = estimates.channels(pipeline, wanted, request.params)
+            array = images.read(path, wanted, channels, request.convert)
+        except images.ImageError as error:
+            message = str(error).replace(str(path), f"the file of input {wanted.name}")
+            raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
         mins = request.mins.get(wanted.name, (0,) * len(wanted.dims))
         if len(mins) != len(wanted.dims):
             raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")
@@ -141,14 +148,14 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
     return found
 
 
-def read_upload(path: Path, pipeline: Pipeline, wanted: Input, request: RunRequest) -> Array:
-    """An uploaded image as the input `wanted`; ApiError `bad_image`."""
-    try:
-        channels = estimates.channels(pipeline, wanted, request.params)
-        return images.read(path, wanted, channels, request.convert)
-    except images.ImageError as error:
-        message = str(error).replace(str(path), f"the file of input {wanted.name}")
-        raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
+def _keep_previews(task: Task, pipeline: Pipeline, inputs: Mapping[str, Image]) -> None:
+    """Writes small pictures of the inputs that are pictures: here, where files of strangers are read."""
+    files = JobFiles(task.data_dir)
+    files.make(task.job_id)
+    for number, wanted in enumerate(pipeline.inputs):
+        array = inputs[wanted.name].array
+        if previews.is_picture(array, wanted.dims):
+            files.preview(task.job_id, number).write_bytes(previews.png(array, wanted.dims, stretch=False))
 
 
 def _keep(task: Task, pipeline: Pipeline, result: RunResult) -> list[dict[str, Any]]:

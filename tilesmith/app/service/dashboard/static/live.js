@@ -8,8 +8,8 @@ async function renew() {
   asking = true;
   while (again) {
     again = false;
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (!answer.ok) break;
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+    if (!answer?.ok) break; // the stream of events is opened again by the browser, and leads here again
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     document.title = page.title;
     document.getElementById("state").textContent = page.getElementById("state").textContent;

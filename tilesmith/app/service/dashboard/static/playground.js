@@ -40,13 +40,13 @@ function changed() {
 async function check() {
   const mine = ++asked;
   keep();
-  const answer = await fetch("/playground/problems", { method: "POST", body: new URLSearchParams({ text: pane.text() }) });
-  const list = await answer.text();
+  const list = await sent("/playground/problems", new URLSearchParams({ text: pane.text() }));
   if (mine !== asked) return;
-  if (answer.ok) $("problems").innerHTML = list;
+  if (!list) return say("The text could not be checked.");
+  $("problems").innerHTML = list;
   mark();
   const count = $("problems").querySelectorAll("li").length;
-  say(!answer.ok ? "The text could not be checked." : count === 1 ? "1 problem" : count ? `${count} problems` : "");
+  say(count === 1 ? "1 problem" : count ? `${count} problems` : "");
 }
 
 function mark() {
@@ -66,6 +66,12 @@ function mark() {
   }
 }
 
+// What the service answers; nothing where it refuses, or does not answer at all.
+async function sent(address, body) {
+  const answer = await fetch(address, { method: "POST", body }).catch(() => null);
+  return answer?.ok ? answer.text() : "";
+}
+
 const say = (words) => ($("said").textContent = words);
 
 // The schedule: the page that the form leads to, its result put in place.
@@ -75,9 +81,8 @@ async function schedule(event) {
   asked++;
   field.value = pane.text();
   say("Scheduling ...");
-  const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!page.getElementById("result")) return say(page.querySelector("main p")?.textContent ?? "The service does not answer.");
+  const page = new DOMParser().parseFromString(await sent(form.action, new URLSearchParams(new FormData(form))), "text/html");
+  if (!page.getElementById("result")) return say("The service has not taken the text: it is busy, gone, or wants a token that may submit.");
   for (const id of ["problems", "result"]) $(id).replaceWith(document.adoptNode(page.getElementById(id)));
   mark();
   const predicted = $("predicted")?.textContent;

@@ -21,10 +21,12 @@ DARK = 1 / 16
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def is_picture(dims: tuple[str, ...], type_: str, channels: int) -> bool:
-    """True if an array of these dims and type can be shown."""
-    shown = TYPES[type_].is_float or type_ in ("bool", "uint8", "uint16")
-    return shown and len(dims) in (2, 3) and (len(dims) == 2 or channels in images.COLOURS)
+def is_picture(array: Array, dims: tuple[str, ...]) -> bool:
+    """True if the array, whose axes are the reverse of the dims, can be shown."""
+    if len(dims) not in (2, 3) or not (array.dtype.kind == "f" or array.dtype in (np.bool_, np.uint8, np.uint16)):
+        return False
+    channel = channel_dim(dims)
+    return channel is None or array.shape[len(dims) - 1 - dims.index(channel)] in images.COLOURS
 
 
 def png(array: Array, dims: tuple[str, ...], stretch: bool) -> bytes:
