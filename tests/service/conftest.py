@@ -45,6 +45,7 @@ class FakeScheduling:
     degraded: str | None = None
     groups: list[dict[str, Any]] = field(default_factory=lambda: [GROUP])
     derived: list[str] = field(default_factory=list)
+    underivable: bool = False
 
     def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
         if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
@@ -98,9 +99,12 @@ class FakeScheduling:
         links = {name: f"{base}/{candidate_form(1, name)}" for name in ("schedule.json", "loopnest.txt")}
         return [{"rank": rank, "predicted": 1.25 * rank, **figures, "links": links} for rank in (1, 2)]
 
-    def derive(self, name: str, pipeline: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
+    def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
         self.derived.append(name)
-        return b"derived from " + schedule
+        if self.underivable:
+            return ApiError("bad_document", "the document is of another time")
+        found = {"figures.json": FIGURES, "tiles.json": TILES}.get(name)
+        return b"derived from " + schedule if found is None else json.dumps(found).encode()
 
 
 SOURCE = {
@@ -110,6 +114,50 @@ SOURCE = {
     "entry": "f",
     "flags": [],
     "buffers": [],
+}
+
+
+FIGURES: dict[str, Any] = {
+    "levels": ["L2", "memory"],
+    "stages": [
+        {"name": "input", "role": "input", "extents": {"x": 8}, "operations": 0.0, "bytes": 16, "places": []},
+        {
+            "name": "blur_y",
+            "role": "output",
+            "extents": {"x": 8},
+            "operations": 3.0,
+            "bytes": 16,
+            "places": [
+                {
+                    "group": "blur_y",
+                    "compute": "root",
+                    "store": "root",
+                    "storage": "memory",
+                    "recompute": 1.0,
+                    "bytes": 0,
+                    "traffic": [32.0, 16.0],
+                }
+            ],
+        },
+    ],
+    "edges": [{"producer": "input", "consumer": "blur_y", "elements": 3.0, "overlap": {"x": 2}}],
+    "groups": [{"output": "blur_y", "operations": {"i16": 24.0}, "traffic": [32.0, 16.0], "microseconds": 1.0}],
+    "limits": {
+        "gigaoperations_per_s": {"i16": 100.0},
+        "gigabytes_per_s": {"L1": 400.0, "L2": 200.0, "memory": 20.0},
+        "cache_bytes": {"L1": 32768},
+    },
+}
+TILES = {
+    "model": "ecm",
+    "unit": "microseconds",
+    "groups": [
+        {
+            "output": "blur_y",
+            "dims": [{"dim": "x", "sizes": [4, 8], "chosen": 8}, {"dim": "y", "sizes": [1, 2, 4], "chosen": 2}],
+            "costs": [[4.0, 3.0, 5.0], [2.0, 1.0, 1.5]],
+        }
+    ],
 }
 
 

@@ -78,6 +78,7 @@ def vendor(package: str, path: str) -> Source:
 
 ASSETS: dict[str, Source] = {
     "style.css": own("style.css"),
+    "schedule.css": own("schedule.css"),
     "code.css": lambda: style_sheet().encode(),
     "favicon.svg": own("favicon.svg"),
     "live.js": own("live.js"),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -18,11 +19,13 @@ KEPT = 256  # renderings, of some 20 KB each
 IDS = re.compile(r"""((?:\bid="|url\(#))""")
 MARK = re.compile(r'<(path|rect|line) aria-label="([^"]*)"([^>]*)/>')
 SPOKEN = re.compile(r' (?:role="graphics-[a-z]+"|aria-(?:roledescription|hidden|label)="[^"]*")')
+TOKENS = re.compile(r".*?(?=\n/\* The page \*/)", re.DOTALL)
 OPENING = re.compile(r"^<svg [^>]*>")
 
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "sans-serif",
+    "padding": {"left": 20, "right": 20, "top": 5, "bottom": 5},
     "view": {"stroke": "var(--line)", "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
     "axis": {
         "labelColor": "var(--quiet)",
@@ -35,7 +38,13 @@ CONFIG: dict[str, Any] = {
         "domainColor": "var(--edge)",
         "tickColor": "var(--edge)",
     },
-    "legend": {"labelColor": "var(--text)", "titleColor": "var(--text)", "labelFontSize": 12, "labelLimit": 220},
+    "legend": {
+        "labelColor": "var(--text)",
+        "titleColor": "var(--text)",
+        "labelFontSize": 12,
+        "labelLimit": 220,
+        "columnPadding": 24,
+    },
     "header": {"labelColor": "var(--text)", "titleColor": "var(--text)"},
     "title": {"color": "var(--text)", "fontWeight": "normal", "fontSize": 13, "anchor": "start"},
     "mark": {"color": "var(--chart-1)", "tooltip": None},
@@ -49,19 +58,34 @@ CONFIG: dict[str, Any] = {
 def chart(spec: Mapping[str, Any]) -> Markup:
     """The picture of a Vega-Lite specification with its data inside; its `description` is read aloud in its place, so
     that figures are told in a table or in the text as well. Renderings are kept by content."""
-    return _rendered(json.dumps({"width": WIDTH, "height": HEIGHT, **spec}, sort_keys=True))
+    label = escape(spec["description"])
+    shown = _rendered(_whole(spec))
+    return Markup(f'<figure class="chart" tabindex="0" role="group" aria-label="Chart: {label}">{shown}</figure>')
+
+
+def picture(spec: Mapping[str, Any]) -> bytes:
+    """The picture as a file of its own, with the tokens of the style sheet in it: for charts that are loaded when they
+    are looked at."""
+    style = TOKENS.match(
+        (files("tilesmith.app.service.dashboard") / "static" / "style.css").read_text(encoding="utf-8")
+    )
+    assert style is not None
+    return OPENING.sub(lambda found: f"{found[0]}<style>{style[0]}</style>", _rendered(_whole(spec)), count=1).encode()
+
+
+def _whole(spec: Mapping[str, Any]) -> str:
+    return json.dumps({"width": WIDTH, "height": HEIGHT, **spec}, sort_keys=True)
 
 
 @lru_cache(KEPT)
-def _rendered(spec: str) -> Markup:
+def _rendered(spec: str) -> str:
     import vl_convert  # the first call starts a JavaScript engine of some 60 MB: only who looks at charts pays for it
 
     svg = vl_convert.vegalite_to_svg(spec, config=CONFIG, allowed_base_urls=[])
     own = hashlib.sha256(spec.encode()).hexdigest()[:8]
     svg = IDS.sub(rf"\g<1>c{own}-", svg)  # several charts of a page have clip paths of the same names
     label = escape(json.loads(spec)["description"])
-    shown = OPENING.sub(lambda found: found[0][:-1] + f' role="img" aria-label="{label}">', _unspoken(svg), count=1)
-    return Markup(f'<figure class="chart" tabindex="0" role="group" aria-label="Chart: {label}">{shown}</figure>')
+    return OPENING.sub(lambda found: found[0][:-1] + f' role="img" aria-label="{label}">', _unspoken(svg), count=1)
 
 
 def _unspoken(svg: str) -> str:

@@ -1,95 +1,110 @@
-"""/schedules/{id}: one stored schedule."""
+"""/schedules/{id}: one stored schedule, and its charts."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
+from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
-from markupsafe import Markup
 
+from tilesmith.app.service.caching import has_it
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard.act import acts
-from tilesmith.app.service.dashboard.charts import Point, scatter
-from tilesmith.app.service.dashboard.highlight import c_html
+from tilesmith.app.service.dashboard.charts import picture
 from tilesmith.app.service.dashboard.pages import Page, html
+from tilesmith.app.service.dashboard.schedule_body import TEXTS, Stored, body_of, specs_of
+from tilesmith.app.service.dashboard.schedule_charts import Spec, tile_map
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository as job_rows
 from tilesmith.app.service.jobs.service import summary as job_summary
-from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.service import FORMS
+from tilesmith.app.service.schedules import lists, notes, repository
 
 SHOWN_JOBS = 20
+SHOWN_OTHERS = 20
+CHART_SECONDS = 3600
 
 router = APIRouter()
 
 
+async def stored(services: Context, schedule_id: str) -> Stored:
+    """The schedule of that id with what pages show; ApiError `schedule_not_found`."""
+    content = await asyncio.to_thread(services.schedules.get, schedule_id)
+    figures, lacking = None, ""
+    try:
+        figures = json.loads((await services.schedules.derived(schedule_id, "figures.json")).content)
+    except ApiError as error:
+        lacking = error.detail  # the page has much else to show
+    candidates, texts = await asyncio.to_thread(_kept, services, schedule_id)
+    return Stored(schedule_id, content.etag, json.loads(content.content), figures, candidates, texts, lacking)
+
+
+def _kept(services: Context, schedule_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The table of candidates, empty where the schedule was made by a version that kept none; forms as text."""
+    found = repository.find_form(services.db, schedule_id, "candidates")
+    table: dict[str, Any] = json.loads(found.content) if found is not None else {}
+    texts = {name: services.schedules.form(schedule_id, name).content.decode() for name in TEXTS}
+    return table if table.get("items") else {}, texts
+
+
 @router.get("/schedules/{schedule_id}", dependencies=[Page], response_class=HTMLResponse)
-def one(schedule_id: str, services: Services) -> HTMLResponse:
-    """One schedule: what was decided, the loop nest, the C, the documents, its jobs."""
-    schedule = json.loads(services.schedules.get(schedule_id).content)
-    text = {
-        name: services.schedules.form(schedule_id, name).content.decode()
-        for name in ("code.c", "loopnest.txt", "explain.txt", "pipeline.json", "platform.json")
-    }
-    candidates = _candidates(services, schedule_id)
-    fixed = schedule["options"].get("fixed")
-    jobs = job_rows.page(services.db, schedule_id, None, None, None, SHOWN_JOBS)
+async def one(schedule_id: str, services: Services) -> HTMLResponse:
+    """One schedule: the stage graph, costs, what was decided, the loop nest, the C, the documents, its jobs."""
+    return await asyncio.to_thread(_page, services, await stored(services, schedule_id))
+
+
+def _page(services: Context, found: Stored) -> HTMLResponse:
+    schedule, body, row = found.schedule, body_of(found), lists.summary(services.db, found.id)
     return html(
         "schedule.html",
         schedule=schedule,
-        acts=acts(schedule, json.loads(text["pipeline.json"])),
-        candidates=candidates,
-        chart=_chart(candidates),
-        measured_chart=_measured_chart(candidates),
-        fixed=json.dumps(fixed, indent=2) if fixed else "",
-        forms=FORMS,
-        built=job_rows.library(services.db, schedule_id) is not None,
-        loopnest=text["loopnest.txt"],
-        explain=text["explain.txt"],
-        code=c_html(text["code.c"]),
-        pipeline=_readable(text["pipeline.json"]),
-        platform=_readable(text["platform.json"]),
-        jobs=[job_summary(row) for row in jobs],
+        acts=acts(schedule, json.loads(found.texts["pipeline.json"])),
+        base=f"/v1/schedules/{found.id}",
+        predicted_ms=row and row.predicted_ms,
+        measured_ms=row and row.measured_ms,
+        calibrated=found.calibrated,
+        notes=notes.find(services.db, found.id),
+        others=_others(services, found),
+        body=body,
+        built=job_rows.library(services.db, found.id) is not None,
+        jobs=[job_summary(row) for row in job_rows.page(services.db, found.id, None, None, None, SHOWN_JOBS)],
         twin=schedule["links"]["self"],
     )
 
 
-def _candidates(services: Context, schedule_id: str) -> dict[str, Any]:
-    """The table of candidates; empty where the schedule was made by a version that kept none."""
-    found = repository.find_form(services.db, schedule_id, "candidates")
-    table: dict[str, Any] = json.loads(found.content) if found is not None else {}
-    return table if table.get("items") else {}
+def _others(services: Context, found: Stored) -> list[Any]:
+    """The newest schedules of the same pipeline, to compare with."""
+    filters = lists.Filters(pipeline=found.schedule["pipeline"])
+    rows = lists.page(services.db, filters, "newest", None, SHOWN_OTHERS + 1)
+    return [row for row in rows if row.id != found.id][:SHOWN_OTHERS]
 
 
-def _chart(candidates: dict[str, Any]) -> Markup:
-    """Memory over predicted cost."""
-    points = [
-        Point(str(c["rank"]), c["predicted"], c["memory_bytes"] / 1024, _kind(c)) for c in candidates.get("items", ())
-    ]
-    return scatter(
-        "Memory of the candidates over their predicted cost",
-        points,
-        f"predicted {candidates.get('unit', '')}",
-        "KiB of memory",
-    )
+@router.get("/schedules/{schedule_id}/charts/{name}.svg", dependencies=[Page])
+async def chart(schedule_id: str, name: str, request: Request, services: Services) -> Response:
+    """A chart of the schedule's page; ApiError `not_found` where it has none of that name."""
+    spec = await _spec(services, schedule_id, name)
+    if spec is None:
+        raise ApiError("not_found", "the schedule has no such chart")
+    drawn_by = json.dumps([version("tilesmith"), spec], sort_keys=True)
+    headers = {
+        "ETag": f'"{hashlib.sha256(drawn_by.encode()).hexdigest()[:32]}"',
+        "Cache-Control": f"private, max-age={CHART_SECONDS}",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    }
+    if has_it(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    content = await asyncio.to_thread(picture, spec)
+    return Response(content, media_type="image/svg+xml", headers=headers)
 
 
-def _measured_chart(candidates: dict[str, Any]) -> Markup:
-    """Measured time over predicted cost, of the candidates that ran."""
-    points = [
-        Point(str(c["rank"]), c["predicted"], c["measured_ms"], "best" if c.get("chosen") else "plain")
-        for c in candidates.get("items", ())
-        if c.get("measured_ms") is not None and c.get("error") is None
-    ]
-    title = "Measured time of the candidates over their predicted cost"
-    return scatter(title, points, f"predicted {candidates.get('unit', '')}", "ms measured")
-
-
-def _kind(candidate: dict[str, Any]) -> str:
-    best = candidate.get("chosen", candidate["rank"] == 1)
-    return "best" if best else "good" if candidate["pareto"] else "plain"
-
-
-def _readable(text: str) -> str:
-    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+async def _spec(services: Context, schedule_id: str, name: str) -> Spec | None:
+    found = await stored(services, schedule_id)
+    outputs = {f"tiles-{n}": group["output"] for n, group in enumerate(found.groups, start=1)}
+    if name not in outputs:
+        return specs_of(found).get(name)
+    costs = json.loads((await services.schedules.derived(schedule_id, "tiles.json")).content)
+    group = next((g for g in costs["groups"] if g["output"] == outputs[name]), None)
+    return group and tile_map(group, costs["unit"])

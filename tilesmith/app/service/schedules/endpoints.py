@@ -160,6 +160,8 @@ for _name, _type, _title in (
     ("schedule.json", "application/json", "The schedule as data, as the command line reads it"),
     ("schedule.h", "text/x-c++", "The schedule in Halide C++"),
     ("schedule.py", "text/x-python", "The schedule in Halide Python"),
+    ("figures.json", "application/json", "Stage graph, recomputation, buffers, operations and traffic"),
+    ("tiles.json", "application/json", "Predicted time over the tile sizes of every group"),
     ("candidates", "application/json", "The best schedules that the search found"),
     ("explain", "application/json", "Every decision: chosen, rejected, cost, reason"),
     ("explain.txt", "text/plain", "The decisions, to read"),
