@@ -86,6 +86,7 @@ def test_a_job_is_followed_to_its_end_without_reloading(site, visit):
     expect(status(page)).to_have_text("The job has succeeded.", timeout=60_000)
     expect(page.get_by_role("heading", name="Measured")).to_be_visible()
     expect(page.get_by_text("50 calls")).to_be_visible()
+    assert loaded(page, "Times of the calls in their order")
     assert page.locator("ol.steps li").all_inner_texts()[-1].endswith("succeeded")
     assert page.evaluate("window.sameDocument") is True
 

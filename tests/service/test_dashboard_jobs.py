@@ -84,6 +84,9 @@ def test_a_form_leads_to_the_job_that_it_started(start):
     ):
         assert words in text
     assert service.client.get(f"/v1{address}").json()["request"] == {"estimates": True, "repeat": 4, "outputs": False}
+    chart = service.client.get(f"{address}/times.svg")
+    assert chart.headers["content-type"] == "image/svg+xml"
+    assert "Times of 4 calls in their order: median 2.500 ms" in chart.text
 
 
 def test_a_library_that_was_built_is_linked(start):

@@ -16,6 +16,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from tilesmith.app.runtime import images
 from tilesmith.app.service.context import Context, Services
+from tilesmith.app.service.dashboard import charts, job_charts
 from tilesmith.app.service.dashboard.act import SEEN
 from tilesmith.app.service.dashboard.pages import Change, Page, html
 from tilesmith.app.service.errors import ApiError
@@ -26,6 +27,7 @@ from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.times import instant
 
 KEPT = {"Cache-Control": "private, max-age=86400"}  # what a job has read or made never changes
+PICTURE = "default-src 'none'; style-src 'unsafe-inline'"  # its colours are in it
 
 router = APIRouter()
 
@@ -147,6 +149,17 @@ def before(job_id: str, number: Annotated[int, Path(ge=0)], services: Services) 
     if not path.is_file():
         raise ApiError("artefact_not_found", f"no picture of input {number} is kept")
     return FileResponse(path, media_type="image/png", headers=KEPT)
+
+
+@router.get("/jobs/{job_id}/times.svg", dependencies=[Page])
+def times(job_id: str, services: Services) -> Response:
+    """A chart of the times of a run. ApiError `artefact_not_found` where there are no two."""
+    result = services.jobs.get(job_id).result or {}
+    samples = result.get("times_ms", ())
+    if len(samples) < 2:
+        raise ApiError("artefact_not_found", "the job has not timed two calls")
+    content = charts.picture(job_charts.times(samples, _spread(result)))
+    return Response(content, media_type="image/svg+xml", headers=KEPT | {"Content-Security-Policy": PICTURE})
 
 
 @router.get("/jobs/{job_id}/events", dependencies=[Page])
