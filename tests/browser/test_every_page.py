@@ -29,6 +29,9 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "what if": lambda site: "/platforms/i7-6700/what-if?pipeline=harris&l2.size_bytes=64",
     "jobs": lambda site: "/jobs",
     "jobs filtered": lambda site: "/jobs?state=failed",
+    "build": lambda site: f"/jobs/{site.jobs['build']}",
+    "run": lambda site: f"/jobs/{site.jobs['run']}",
+    "playground": lambda site: "/playground",
 }
 MOST_BYTES = 300_000
 
