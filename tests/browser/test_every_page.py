@@ -1,5 +1,5 @@
 """Every page, on a laptop and a phone, light and dark: accessible, nothing on the console, no sideways scrolling, by
-keyboard, small."""
+keyboard, small. Pages that act have modules of their own."""
 
 from __future__ import annotations
 
@@ -29,9 +29,6 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "what if": lambda site: "/platforms/i7-6700/what-if?pipeline=harris&l2.size_bytes=64",
     "jobs": lambda site: "/jobs",
     "jobs filtered": lambda site: "/jobs?state=failed",
-    "build": lambda site: f"/jobs/{site.jobs['build']}",
-    "run": lambda site: f"/jobs/{site.jobs['run']}",
-    "playground": lambda site: "/playground",
 }
 MOST_BYTES = 300_000
 
