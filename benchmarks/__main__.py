@@ -22,6 +22,7 @@ from benchmarks import (
     halide_peers,
     machine,
     memory,
+    pages,
     plots,
     report,
     search_time,
@@ -34,7 +35,7 @@ HELD_TO = ("blur", "unsharp", "harris", "interpolate")
 HELD_AGAINST = (AT_ROOT, "Mullapudi2016")
 NOISE = 1.03
 """The noise between two runs of the same code: the method of the paper often finds the same schedule."""
-PARTS = (search_time, compile_time, cold_start, service_latency, memory)
+PARTS = (search_time, compile_time, cold_start, service_latency, pages, memory)
 OUTPUT = Path("out/benchmarks")
 
 

@@ -31,8 +31,9 @@ START_TIMEOUT_S = 60.0
 
 
 @contextmanager
-def service() -> Iterator[str]:
-    """The address of a service that has just become ready; it is ended on the way out."""
+def service(data: Path | None = None) -> Iterator[str]:
+    """The address of a service that has just become ready, with a store of its own where no folder with one is given;
+    it is ended on the way out."""
     with tempfile.TemporaryDirectory() as made, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -41,7 +42,10 @@ def service() -> Iterator[str]:
         command = [str(Path(sys.executable).with_name("tilesmith")), "serve", "--port", str(port)]
         with log.open("wb") as out:
             process = subprocess.Popen(
-                command, stdout=out, stderr=out, env=os.environ | {"TILESMITH_DATA_DIR": str(Path(made) / "data")}
+                command,
+                stdout=out,
+                stderr=out,
+                env=os.environ | {"TILESMITH_DATA_DIR": str(data or Path(made) / "data")},
             )
         try:
             address = f"http://127.0.0.1:{port}"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).parent
-SLOW_FOLDERS = ("benchmarks", "generated", "judges", "with_halide")
+SLOW_FOLDERS = ("benchmarks", "browser", "generated", "judges", "with_halide")
 """Folders whose tests are `slow`, all of them: they compile and run C at length, or start processes. Elsewhere modules
 and tests are marked."""
 ALL_SLOW = "\npytestmark = pytest.mark.slow\n"

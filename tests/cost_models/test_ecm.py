@@ -429,3 +429,12 @@ def test_rows_beyond_those_that_prefetchers_follow_hide_less() -> None:
         sum(terms(counts(many), with_core(Core(prefetch=Prefetch(rows=n)))).values()) for n in (32, 16)
     )
     assert all_of_them < half
+
+
+def test_traffic_is_what_each_cache_does_not_keep() -> None:
+    platform = machine()
+    levels = [cache.size_bytes for cache in platform.caches]
+    moved = work(loaded=(1e6, 1e5), stored=(1e3, 1e3), working=(levels[0] * 2.0, levels[1] / 100), streamed_bytes=7.0)
+    assert Ecm().traffic(counts(moved), platform) == {"out": (1e6 + 1e3 + 7.0, 1e5 + 1e3 + 7.0, 1e5 + 1e3 + 7.0)}
+    looked_up = work(working=(levels[0] / 100,), looked_up=(50.0, 50.0), table=FAR)
+    assert Ecm().traffic(counts(looked_up), platform)["out"][-1] > 0

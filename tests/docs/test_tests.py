@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 ELSEWHERE = {
+    "browser": "pages in Chromium",
     "docs": "the pages, held to the code",
     "extending": "plugins, and the examples of them",
     "generated": "C as it is compiled, of whole pipelines",

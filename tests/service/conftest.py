@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
+from support.servers import running
 
 from tilesmith.app.service import logs
 from tilesmith.app.service.context import Context
@@ -47,6 +45,8 @@ class FakeScheduling:
     degraded: str | None = None
     groups: list[dict[str, Any]] = field(default_factory=lambda: [GROUP])
     derived: list[str] = field(default_factory=list)
+    underivable: bool = False
+    predicted: dict[str, Any] = field(default_factory=lambda: {"total": 1.0})
 
     def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
         if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
@@ -78,12 +78,13 @@ class FakeScheduling:
             "options": question.options(),
             "degraded": self.degraded,
             "groups": self.groups,
-            "predicted": {"total": 1.0},
+            "predicted": self.predicted,
             "buffers": [{"name": "blur_x", "bytes": 1024}],
             "entry": f"tilesmith_{pipeline.name}",
             "timings_ms": {"parse": 1.0, "total": 2.0},
         }
         forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES if name not in DERIVED_FORMS}
+        forms["schedule.json"] = json.dumps(DECIDED | {"pipeline": pipeline.name}).encode()
         forms["explain"] = b'{"decisions":[]}'
         forms["candidates"] = json.dumps({"model": "m", "unit": "ms", "items": self.candidates(key)}).encode()
         forms[candidate_form(1, "schedule.json")] = b"{}"
@@ -100,9 +101,12 @@ class FakeScheduling:
         links = {name: f"{base}/{candidate_form(1, name)}" for name in ("schedule.json", "loopnest.txt")}
         return [{"rank": rank, "predicted": 1.25 * rank, **figures, "links": links} for rank in (1, 2)]
 
-    def derive(self, name: str, pipeline: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
+    def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
         self.derived.append(name)
-        return b"derived from " + schedule
+        if self.underivable:
+            return ApiError("bad_document", "the document is of another time")
+        found = {"figures.json": FIGURES, "tiles.json": TILES}.get(name)
+        return b"derived from " + schedule if found is None else json.dumps(found).encode()
 
 
 SOURCE = {
@@ -112,6 +116,52 @@ SOURCE = {
     "entry": "f",
     "flags": [],
     "buffers": [],
+}
+
+
+DECIDED = {"format": 1, "method": "default", "strict": False, "groups": []}
+FIGURES: dict[str, Any] = {
+    "levels": ["L2", "memory"],
+    "stages": [
+        {"name": "input", "role": "input", "extents": {"x": 8}, "operations": 0.0, "bytes": 16, "places": []},
+        {
+            "name": "blur_y",
+            "role": "output",
+            "extents": {"x": 8},
+            "operations": 3.0,
+            "bytes": 16,
+            "places": [
+                {
+                    "group": "blur_y",
+                    "compute": "root",
+                    "store": "root",
+                    "storage": "memory",
+                    "recompute": 1.0,
+                    "bytes": 0,
+                    "traffic": [32.0, 16.0],
+                    "microseconds": 1.0,
+                }
+            ],
+        },
+    ],
+    "edges": [{"producer": "input", "consumer": "blur_y", "elements": 3.0, "overlap": {"x": 2}}],
+    "groups": [{"output": "blur_y", "operations": {"i16": 24.0}, "traffic": [32.0, 16.0], "microseconds": 1.0}],
+    "limits": {
+        "gigaoperations_per_s": {"i16": 100.0},
+        "gigabytes_per_s": {"L1": 400.0, "L2": 200.0, "memory": 20.0},
+        "cache_bytes": {"L1": 32768},
+    },
+}
+TILES = {
+    "model": "ecm",
+    "unit": "microseconds",
+    "groups": [
+        {
+            "output": "blur_y",
+            "dims": [{"dim": "x", "sizes": [4, 8], "chosen": 8}, {"dim": "y", "sizes": [1, 2, 4], "chosen": 2}],
+            "costs": [[4.0, 3.0, 5.0], [2.0, 1.0, 1.5]],
+        }
+    ],
 }
 
 
@@ -143,47 +193,7 @@ def settings_for(tmp_path: Any, **changed: Any) -> Settings:
     return Settings(**(base | changed))
 
 
-class Server(uvicorn.Server):
-    """A server in a thread that says when it listens, and ends as soon as it is told to: uvicorn looks every 0.1 s."""
-
-    def __init__(self, app: Any) -> None:
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
-        super().__init__(config)
-        self.ready = threading.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        self.loop, self.told = asyncio.get_running_loop(), asyncio.Event()
-        await super().startup(sockets)
-        self.ready.set()
-
-    async def main_loop(self) -> None:
-        await self.on_tick(0)
-        await self.told.wait()
-
-    def stop(self) -> None:
-        self.should_exit = True
-        self.loop.call_soon_threadsafe(self.told.set)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.servers[0].sockets[0].getsockname()[1]}"
-
-
 logs.configure("json", "error")
-
-
-@contextmanager
-def running(app: Any) -> Iterator[str]:
-    """Serves the application; its URL."""
-    server = Server(app)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        assert server.ready.wait(30)
-        yield server.url
-    finally:
-        server.stop()
-        thread.join(30)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.tables import schedules
 
 A, B, C, D = (letter * 40 for letter in "abcd")
@@ -28,9 +29,10 @@ def keep(service):
             "predicted": {"total": predicted, "unit": unit},
         }
         names = {k: body[k] for k in ("id", "pipeline", "pipeline_id", "platform")}
-        row = names | {"method": method, "strict": False, "groups": 1, "version": "0", "created_us": 1, "etag": ""}
+        row = names | {"method": method, "strict": False, "groups": 1, "version": "0", "created_us": 1}
         with service.context.db.write() as connection:
-            service.context.db.insert_new(connection, schedules, row | {"body": json.dumps(body).encode()})
+            service.context.db.insert_new(connection, schedules, row)
+        repository.add_form(service.context.db, schedule_id, repository.ANSWER, json.dumps(body).encode())
         return schedule_id
 
     return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from support.tools import require_tool
 
 from tilesmith.app.service import migrations
 from tilesmith.app.service.db import Database, downgrade, is_current, upgrade
+from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.tables import metadata, pipelines
 
 
@@ -74,6 +76,41 @@ def test_migrations_go_back_and_forth(database):
     upgrade(database)
     upgrade(database)
     assert is_current(database)
+
+
+def test_lists_get_what_answers_say_and_give_it_back(database):
+    """0006: times and words of a schedule out of its answer, which becomes a form; and back."""
+    downgrade(database, "0003")
+    body = {
+        "predicted": {"unit": "microseconds", "total": 1500},
+        "tuning": {"chosen": 2, "samples": [{"rank": 1, "median_ms": 9.0}, {"rank": 2, "median_ms": 2.5}]},
+    }
+    counted = {"predicted": {"unit": "arithmetic operations", "total": 7}}
+    with database.write() as connection:
+        for number, content in enumerate([body, counted, {}]):
+            connection.execute(text(OLD_SCHEDULE), {"id": f"s{number}", "body": json.dumps(content).encode()})
+        connection.execute(text("INSERT INTO libraries VALUES ('s0', 'k', 'p', 1)"))
+    upgrade(database)
+    with database.read() as connection:
+        rows = connection.execute(
+            text("SELECT predicted_ms, measured_ms, words, tags FROM schedules ORDER BY id")
+        ).all()
+        assert rows == [(1.5, 2.5, "blur host default", ""), (None, None, *rows[1][2:]), (None, None, *rows[1][2:])]
+        assert connection.execute(text("SELECT count(*) FROM libraries")).scalar_one() == 1
+    assert json.loads(schedule_rows.find(database, "s0").content) == body
+    assert schedule_rows.find(database, "s0").etag == '"e"'
+    downgrade(database, "0003")
+    with database.read() as connection:
+        kept = connection.execute(text("SELECT etag, body FROM schedules WHERE id = 's1'")).one()
+        assert (kept.etag, json.loads(kept.body)) == ('"e"', counted)
+        assert connection.execute(text("SELECT count(*) FROM schedule_forms")).scalar_one() == 0
+        assert connection.execute(text("SELECT count(*) FROM libraries")).scalar_one() == 1
+    upgrade(database)
+
+
+OLD_SCHEDULE = """INSERT INTO schedules
+  (id, pipeline_id, pipeline, platform, method, strict, groups, version, created_us, etag, body)
+  VALUES (:id, 'p', 'Blur', 'host', 'default', false, 1, '0', 1, '"e"', :body)"""
 
 
 def test_services_that_start_at_once_migrate_in_turn(database):

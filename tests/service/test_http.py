@@ -80,12 +80,19 @@ def test_a_request_id_is_kept_or_made(shared):
         assert len(made.headers["x-request-id"]) == 32
 
 
-def test_every_answer_has_the_security_headers(shared):
-    for url in ("/", "/v1/schedules", "/nothing", "/static/style.css"):
-        headers = shared.client.get(url).headers
-        assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
-        assert "script" not in headers["content-security-policy"]
-        assert headers["x-content-type-options"] == "nosniff"
+@pytest.mark.parametrize("url", ["/v1/schedules", "/nothing", "/openapi.json", "/static/0/style.css"])
+def test_every_answer_has_the_security_headers(shared, url):
+    headers = shared.client.get(url).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'; form-action 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("url", ["/", "/nothing"])
+def test_pages_take_scripts_and_styles_from_files_of_the_service_alone(shared, url):
+    policy = shared.client.get(url, headers={"Accept": "text/html"}).headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""])
@@ -115,7 +122,11 @@ def test_pages_of_other_sites_cannot_submit(service):
     for origin in ("https://evil.example", "null", service.url + ".evil.example"):
         answer = service.client.post(url, json={"estimates": True}, headers={"Origin": origin})
         assert (answer.status_code, answer.json()["code"]) == (403, "cross_origin")
-    assert service.client.post(url, json={"estimates": True}, headers={"Origin": service.url}).status_code == 202
+    for site in ("cross-site", "same-site"):
+        answer = service.client.post(url, json={"estimates": True}, headers={"Sec-Fetch-Site": site})
+        assert (answer.status_code, answer.json()["code"]) == (403, "cross_origin")
+    own = {"Origin": service.url, "Sec-Fetch-Site": "same-origin"}
+    assert service.client.post(url, json={"estimates": True}, headers=own).status_code == 202
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/jsonx"])

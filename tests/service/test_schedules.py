@@ -224,7 +224,8 @@ def test_lists_have_no_code(service):
     service.schedule()
     item = service.client.get("/v1/schedules").json()["items"][0]
     assert set(item) == {
-        "id", "pipeline", "pipeline_id", "platform", "method", "strict", "degraded", "groups", "created_at", "href",
+        "id", "pipeline", "pipeline_id", "platform", "method", "strict", "degraded", "groups", "predicted_ms",
+        "measured_ms", "tags", "created_at", "href",
     }  # fmt: skip
 
 

@@ -66,7 +66,17 @@ def test_shipped_pipelines_in_all_forms(whole, name):
     body = answer.json()
     assert body["pipeline"] == name
     assert {"parse", "analysis", "search", "lower", "passes", "emit", "total"} <= set(body["timings_ms"])
-    for form in ("code.c", "code.h", "loopnest.txt", "schedule.json", "schedule.h", "schedule.py", "explain"):
+    for form in (
+        "code.c",
+        "code.h",
+        "loopnest.txt",
+        "schedule.json",
+        "schedule.h",
+        "schedule.py",
+        "figures.json",
+        "tiles.json",
+        "explain",
+    ):
         form_answer = whole.client.get(body["links"][form])
         assert form_answer.status_code == 200, form
         assert form_answer.content, form

@@ -22,9 +22,11 @@ from tilesmith.app.service.baselines.endpoints import router as baselines_router
 from tilesmith.app.service.baselines.service import Baselines
 from tilesmith.app.service.bodies import DESCRIBED
 from tilesmith.app.service.context import Context
-from tilesmith.app.service.dashboard.endpoints import error_page
+from tilesmith.app.service.dashboard.compression import CompressedPages
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
+from tilesmith.app.service.dashboard.pages import error_page
 from tilesmith.app.service.db import Database
+from tilesmith.app.service.differences.endpoints import router as differences_router
 from tilesmith.app.service.http import Requests
 from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
@@ -39,6 +41,7 @@ from tilesmith.app.service.platforms.service import Platforms
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.endpoints import router as schedules_router
 from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.note_endpoints import router as notes_router
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import RefusedAddress, Settings, check_address
 from tilesmith.app.service.strategies.endpoints import router as strategies_router
@@ -93,6 +96,8 @@ def create_app(
     app.state.error_page = error_page
     routers = (
         schedules_router,
+        notes_router,
+        differences_router,
         jobs_router,
         pipelines_router,
         platforms_router,
@@ -107,6 +112,7 @@ def create_app(
     for router in routers:
         app.include_router(router)
     errors.install(app)
+    app.add_middleware(CompressedPages)
     app.add_middleware(Requests, settings=settings, metrics=context.metrics, tokens=context.tokens.known_in_force)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app

@@ -1,7 +1,7 @@
 """The tables of the store. Times are microseconds since 1970, UTC; documents are bytes as they are sent.
 
 pipelines, platforms, strategies  documents of users; shipped ones are not stored
-schedules -< schedule_forms       answers and their forms: immutable, content-addressed
+schedules -< schedule_forms       answers in all their forms: immutable, content-addressed
 schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         the candidates of a tuned schedule, each timed
 tokens                            who may ask
@@ -81,11 +81,16 @@ schedules = Table(
     Column("groups", Integer, nullable=False),
     Column("version", String(32), nullable=False),
     Column("created_us", BigInteger, nullable=False),
-    Column("etag", String(64), nullable=False),
-    Column("body", LargeBinary, nullable=False),
+    Column("predicted_ms", Float, nullable=True),
+    Column("measured_ms", Float, nullable=True),
+    Column("note", Text, nullable=False, server_default=""),
+    Column("tags", Text, nullable=False, server_default=""),
+    Column("words", Text, nullable=False, server_default=""),
     Index(None, "created_us", "id"),
     Index(None, "pipeline", "created_us"),
 )
+"""Rows are short, for lists: the answer is a form. What was decided never changes; what was measured, the note and the
+tags do. `words` is what a search looks into: names and tags, in lower case."""
 
 schedule_forms = Table(
     "schedule_forms",
@@ -185,4 +190,5 @@ results = Table(
     Index(None, "project", "branch", "recorded_us"),
     Index(None, "project", "commit"),
     Index(None, "project", "recorded_us", "id"),
+    Index(None, "pipeline", "recorded_us"),
 )

@@ -69,6 +69,15 @@ class Ecm:
         found, start = self._priced(counts, machine_of(platform), platform.threads)
         return sum((sum(terms, 0.0) for terms in found), 0.0) + start
 
+    def traffic(self, counts: GroupCounts, platform: Platform) -> dict[str, tuple[Amount, ...]]:
+        """Bytes that each stage that is run loads and stores through the first cache, the second, ...; the last are
+        those of memory. `counts` must have been made with work."""
+        assert counts.work is not None
+        machine = machine_of(platform)
+        works = {s.stage: s.work for s in counts.stages if s.work is not None}
+        caches = _caches(list(works.values()), counts.work, machine)
+        return {stage: _through(w, _passing(w, caches, machine)) for stage, w in works.items()}
+
     def _priced(self, counts: GroupCounts, m: Machine, threads: int) -> tuple[list[tuple[Amount, ...]], Amount]:
         """The terms of every stage, and the start of the group."""
         assert counts.work is not None
@@ -198,9 +207,16 @@ def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
     return [a if a == b else _fits(working, size) for (a, b), size in zip(ends, sizes, strict=True)]
 
 
-def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
-    """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
-    memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
+class _Passing(NamedTuple):
+    """Bytes of a stage that pass each cache outwards: loaded from beyond it, stored to there, and loaded from places
+    that data says."""
+
+    loads: list[Amount]
+    stores: list[Amount]
+    places: list[Amount]
+
+
+def _passing(w: Work, caches: list[_Cache], m: Machine) -> _Passing:
     loads, stores, places = [], [], []
     own = [_stays(working, m.inside) for working in w.working]
     columns = _columns(w, m) if w.columns else []
@@ -216,6 +232,19 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
             passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
         loads.append(passed)
         stores.append(_passed(w.stored, stays) * cache.goes)
+    return _Passing(loads, stores, places)
+
+
+def _through(w: Work, passing: _Passing) -> tuple[Amount, ...]:
+    """The bytes of a stage through each cache, both ways."""
+    both = [load + store + w.streamed_bytes for load, store in zip(passing.loads, passing.stores, strict=True)]
+    return tuple(map(sum, zip(both, passing.places, strict=True))) if passing.places else tuple(both)
+
+
+def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
+    """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
+    memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
+    loads, stores, places = _passing(w, caches, m)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)

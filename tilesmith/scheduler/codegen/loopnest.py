@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tilesmith.scheduler.analysis.dependence import default_order
@@ -12,6 +13,7 @@ from tilesmith.scheduler.ir.schedule.primitives.update_loops import update_words
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, dim_of, outer
 
 INDENT = "  "
+_HEAD = re.compile(r"(?:allocate and produce|produce|allocate|keep|update|group) (\w+)|(\w+)\(")
 
 
 def to_text(plan: Plan) -> str:
@@ -25,6 +27,22 @@ def to_text(plan: Plan) -> str:
     for group in schedule.groups:
         lines += ["", *_group(pipeline, group)]
     return "\n".join(lines) + "\n"
+
+
+def stages_of_lines(text: str) -> tuple[str, ...]:
+    """The stage that each line of a `to_text` is of: the one that the line names, or else that of the line around it;
+    "" for lines outside of groups."""
+    found: list[str] = []
+    around: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        words = line.lstrip(" ")
+        depth, head = len(line) - len(words), _HEAD.match(words)
+        while around and (not words or around[-1][0] >= depth):
+            around.pop()
+        stage = head[1] or head[2] if head else around[-1][1] if around else ""
+        around.append((depth, stage))
+        found.append(stage)
+    return tuple(found)
 
 
 def _group(pipeline: Pipeline, group: Group) -> Iterator[str]:

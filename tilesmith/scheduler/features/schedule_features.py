@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.interface import Breakdown, CostModel, combined
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels, in_registers
-from tilesmith.scheduler.features.loop_nest import Nest, single
+from tilesmith.scheduler.features.loop_nest import Axis, Nest, single
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.simd_work import worked_counts
 from tilesmith.scheduler.features.unroll_and_jam import points_together
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of
+
+NO_AXES: Mapping[str, Axis] = MappingProxyType({})
 
 
 def predict(plan: Plan, platform: Platform, model: CostModel) -> Breakdown:
@@ -28,15 +33,22 @@ def counts_of(plan: Plan, platform: Platform) -> tuple[GroupCounts, ...]:
     return tuple(counts_of_group(facts, group, platform.threads, past) for group in groups)
 
 
-def counts_of_group(facts: Facts, group: Group, threads: int, past: frozenset[str] = frozenset()) -> GroupCounts:
-    """The counts of one group, its tile sizes as they are; outputs of others are written `past` the caches."""
+def counts_of_group(
+    facts: Facts,
+    group: Group,
+    threads: int,
+    past: frozenset[str] = frozenset(),
+    others: Mapping[str, Axis] = NO_AXES,
+) -> GroupCounts:
+    """The counts of one group; outputs of others are written `past` the caches. Its tile sizes are as they are, but
+    for those of `others`, dims with candidates of theirs."""
     inlined = frozenset(p.stage for p in group.placements if p.compute == INLINE)
     names = tuple(p.stage for p in group.placements)
     members = members_of(facts, group.output, (*names, group.output))
     output = facts.stages[group.output]
     sizes = {t.dim: t.size for t in group.tiles if t.size is not None}
     axes = {d: single(d, n, min(n, sizes.get(d, n))) for d, n in zip(output.dims, output.extents, strict=True)}
-    nest = Nest(group.output, group.loops, axes)
+    nest = Nest(group.output, group.loops, {**axes, **others})
     levels = {
         p.stage: Levels(nest.positions[p.compute], nest.positions[p.store], p.storage == "registers")
         for p in group.placements

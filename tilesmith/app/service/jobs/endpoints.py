@@ -24,7 +24,7 @@ from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, Job, JobList, Kind, RunRequest
 from tilesmith.app.service.jobs.service import summary
 from tilesmith.app.service.jobs.states import FINISHED, State
-from tilesmith.app.service.paging import Paging, next_page
+from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -32,7 +32,6 @@ from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 router = APIRouter(tags=["jobs"])
 
-KIND = "jobs"
 MAX_FILES = 300
 JsonRequest = dict[str, Any]
 
@@ -89,7 +88,7 @@ async def run(schedule_id: str, request: Request, services: Services) -> Respons
         job = await _run_with_images(schedule_id, request, services)
     else:
         asked = await model_body(request, RunRequest)
-        job = await asyncio.to_thread(_submit, services, schedule_id, asked, {})
+        job = await asyncio.to_thread(submit, services, schedule_id, asked, {})
     return JSONResponse(job.model_dump(mode="json"), 202, {"Location": job.links["self"]})
 
 
@@ -103,14 +102,14 @@ async def _run_with_images(schedule_id: str, request: Request, services: Context
             if len(files) + ("request" in form) != len(form.multi_items()):
                 raise ApiError("bad_form", "a field is there twice, or has text where a file is expected")
             asked = await asyncio.to_thread(parse_model, text.encode(), RunRequest)
-            return await asyncio.to_thread(_submit, services, schedule_id, asked, files)
+            return await asyncio.to_thread(submit, services, schedule_id, asked, files)
     except HTTPException as error:
         if isinstance(error, ApiError):
             raise
         raise ApiError("bad_form", str(error.detail)) from None
 
 
-def _submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
+def submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
     """Checks names, keeps the files under names of ours, queues the job."""
     pipeline = _pipeline(services, schedule_id)
     _check_names(pipeline, asked, set(files))
@@ -164,10 +163,12 @@ def every(
     kind: Kind | None = None,
 ) -> JobList:
     """The newest first."""
-    after = paging.key(KIND, (int, str))
-    rows = repository.page(services.db, schedule, state, kind, after, paging.limit + 1)
-    page = next_page(rows, [(row.created_us, row.id) for row in rows], KIND, paging.limit)
-    return JobList(items=[summary(row) for row in page.items], next_cursor=page.next_cursor)
+    page = repository.listed(services.db, schedule, state, kind, paging)
+    return JobList(
+        items=[summary(row) for row in page.items],
+        next_cursor=page.next_cursor,
+        previous_cursor=page.previous_cursor,
+    )
 
 
 @router.get("/v1/jobs/{job_id}", dependencies=[Read], summary="One job")

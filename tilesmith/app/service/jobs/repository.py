@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.jobs.states import FINISHED, State, check
-from tilesmith.app.service.paging import Key
+from tilesmith.app.service.paging import Page, PageRequest, Position, Sorted, in_order, next_page
 from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.tables import job_events, jobs, libraries, schedules
 
@@ -63,18 +63,34 @@ def unfinished(db: Database, schedule_id: str, kind: str, request: bytes) -> str
 
 
 def page(
-    db: Database, schedule_id: str | None, state: State | None, kind: str | None, after: Key | None, count: int
+    db: Database,
+    schedule_id: str | None,
+    state: State | None,
+    kind: str | None,
+    position: Position | None,
+    count: int,
 ) -> Sequence[Any]:
-    """Up to `count` jobs, the newest first, after the key (created_us, id)."""
+    """Up to `count` jobs from the position on, the newest first; the key is (created_us, id)."""
     c = jobs.c
-    query = select(c.id, c.kind, c.schedule_id, c.state, c.created_us).order_by(c.created_us.desc(), c.id.desc())
+    query = select(
+        c.id, c.kind, c.schedule_id, c.state, c.created_us, c.started_us, c.finished_us, schedules.c.pipeline
+    )
+    query = query.join(schedules, schedules.c.id == c.schedule_id)
     for column, value in ((c.schedule_id, schedule_id), (c.state, state), (c.kind, kind)):
         if value is not None:
             query = query.where(column == value)
-    if after is not None:
-        query = query.where(tuple_(c.created_us, c.id) < tuple_(*after))
+    query = in_order(query, (Sorted(c.created_us, True), Sorted(c.id, True)), position)
     with db.read() as connection:
         return connection.execute(query.limit(count)).all()
+
+
+def listed(
+    db: Database, schedule_id: str | None, state: State | None, kind: str | None, paging: PageRequest
+) -> Page[Any]:
+    """The page of jobs that is asked for; ApiError `bad_cursor`."""
+    position = paging.position("jobs", (int, str))
+    rows = page(db, schedule_id, state, kind, position, paging.limit + 1)
+    return next_page(rows, [(row.created_us, row.id) for row in rows], "jobs", paging.limit, position)
 
 
 def claim(db: Database, worker: str, lease_us: int, now_us: int) -> Claim | None:

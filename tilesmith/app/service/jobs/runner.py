@@ -218,7 +218,8 @@ class JobRunner:
 
     def _end(self, claim: Claim, state: State, **values: bytes) -> None:
         if repository.move(self._db, claim.id, "running", state, now_us(), self.name, **values):
-            self._jobs.files.remove_uploads(claim.id)
+            if not json.loads(claim.request).get("keep_inputs", False):
+                self._jobs.files.remove_uploads(claim.id)
             self._metrics.jobs.labels(claim.kind, state).inc()
             log.info("job ended", state=state)
 
@@ -293,6 +294,12 @@ class Watch:
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         store(self._runner._db, answer)
         schedule_rows.add_measurements(self._runner._db, answer.id, outcome.tuned.samples, now_us())
+        median = next(s.median_ms for s in outcome.tuned.samples if s.rank == outcome.tuned.chosen)
+        if median is not None:
+            schedule_rows.set_measured(self._runner._db, answer.id, median)
+
+    def keep_measured(self, median_ms: float) -> None:
+        schedule_rows.set_measured(self._runner._db, self._claim.schedule_id, median_ms)
 
     def run(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The function's result, made in the pool; raises Stopped where the job has to end before."""
@@ -343,6 +350,8 @@ def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
         return compared
     request = RunRequest.model_validate(json.loads(claim.request))
     result: dict[str, Any] = watch.run("running", run_library, task, library, request)
+    if request.estimates and request.regions is None:
+        watch.keep_measured(result["median_ms"])
     return result
 
 

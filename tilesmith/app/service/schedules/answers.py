@@ -23,6 +23,8 @@ MEDIA_TYPES = {
     "schedule.json": "application/json",
     "schedule.h": "text/x-c++; charset=utf-8",
     "schedule.py": "text/x-python; charset=utf-8",
+    "figures.json": "application/json",
+    "tiles.json": "application/json",
     "candidates": "application/json",
     "explain": "application/json",
     "explain.txt": "text/plain; charset=utf-8",
@@ -33,8 +35,9 @@ MEDIA_TYPES = {
 }
 
 
-DERIVED_FORMS = ("schedule.h", "schedule.py")
-"""Made when first asked for, from the pipeline and the schedule: they take time that most answers need not."""
+DERIVED_FORMS = ("schedule.h", "schedule.py", "figures.json", "tiles.json")
+"""Made when first asked for, from the pipeline, the platform and the schedule: they take time that most answers need
+not."""
 
 KEPT = 16
 """Candidates of a search that an answer has, at most."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -12,10 +13,11 @@ from tilesmith.app.service.bodies import described, json_body
 from tilesmith.app.service.caching import immutable
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
-from tilesmith.app.service.paging import Paging, next_page
+from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import DERIVED_FORMS, KEPT
-from tilesmith.app.service.schedules.repository import Content, Filters, Order
+from tilesmith.app.service.schedules.lists import Filters, Order, listed
+from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import (
     Measurement,
     MeasurementList,
@@ -25,7 +27,7 @@ from tilesmith.app.service.schedules.schemas import (
     ScheduleSummary,
 )
 from tilesmith.app.service.schedules.service import Asked
-from tilesmith.app.service.times import instant
+from tilesmith.app.service.times import instant, microseconds
 
 MEASURED_REPEATS = 10
 
@@ -84,15 +86,25 @@ def every(
     platform: Name = None,
     method: Name = None,
     degraded: bool | None = None,
-    q: Annotated[str | None, Query(max_length=64, description="Found in the names of pipeline or platform")] = None,
+    tag: Annotated[str | None, Query(max_length=32)] = None,
+    since: Annotated[datetime | None, Query(description="Made then or later")] = None,
+    until: Annotated[datetime | None, Query(description="Made before")] = None,
+    q: Annotated[
+        str | None,
+        Query(
+            max_length=64,
+            description="Words, each in the name of pipeline, platform or method, in a tag, or first in the id",
+        ),
+    ] = None,
     order: Order = "newest",
 ) -> ScheduleList:
-    filters = Filters(pipeline, platform, method, degraded, q)
-    kind = f"schedules:{order}"
-    after = paging.key(kind, repository.KEY_TYPES[order])
-    rows = repository.page(services.db, filters, order, after, paging.limit + 1)
-    page = next_page(rows, [repository.key_of(row, order) for row in rows], kind, paging.limit)
-    return ScheduleList(items=[summary(row) for row in page.items], next_cursor=page.next_cursor)
+    filters = Filters(pipeline, platform, method, degraded, q, tag, microseconds(since), microseconds(until))
+    page = listed(services.db, filters, order, paging)
+    return ScheduleList(
+        items=[summary(row) for row in page.items],
+        next_cursor=page.next_cursor,
+        previous_cursor=page.previous_cursor,
+    )
 
 
 def summary(row: Any) -> ScheduleSummary:
@@ -106,6 +118,9 @@ def summary(row: Any) -> ScheduleSummary:
         strict=row.strict,
         degraded=row.degraded,
         groups=row.groups,
+        predicted_ms=row.predicted_ms,
+        measured_ms=row.measured_ms,
+        tags=row.tags.split(),
         created_at=instant(row.created_us),
         href=f"/v1/schedules/{row.id}",
     )
@@ -145,6 +160,8 @@ for _name, _type, _title in (
     ("schedule.json", "application/json", "The schedule as data, as the command line reads it"),
     ("schedule.h", "text/x-c++", "The schedule in Halide C++"),
     ("schedule.py", "text/x-python", "The schedule in Halide Python"),
+    ("figures.json", "application/json", "Stage graph, recomputation, buffers, operations and traffic"),
+    ("tiles.json", "application/json", "Predicted time over the tile sizes of every group"),
     ("candidates", "application/json", "The best schedules that the search found"),
     ("explain", "application/json", "Every decision: chosen, rejected, cost, reason"),
     ("explain.txt", "text/plain", "The decisions, to read"),

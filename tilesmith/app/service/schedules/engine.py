@@ -63,8 +63,8 @@ class Engine:
     async def answer(self, question: Question) -> Answer:
         return await self.run(self.functions.answer, question)
 
-    async def derive(self, name: str, pipeline: bytes, schedule: bytes) -> bytes:
-        return await self.run(self.functions.derive, name, pipeline, schedule, self.settings.limits)
+    async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
+        return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
 
     def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""

@@ -261,6 +261,9 @@ class ScheduleSummary(BaseModel):
     strict: bool
     degraded: str | None
     groups: int
+    predicted_ms: float | None = Field(description="Where the cost model counts time")
+    measured_ms: float | None = Field(description="The median, when it was last measured at the estimated sizes")
+    tags: list[str]
     created_at: datetime
     href: str
 
@@ -270,3 +273,4 @@ class ScheduleList(BaseModel):
 
     items: list[ScheduleSummary]
     next_cursor: str | None
+    previous_cursor: str | None

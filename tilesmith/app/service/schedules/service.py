@@ -35,6 +35,8 @@ FORMS = (
     "schedule.json",
     "schedule.h",
     "schedule.py",
+    "figures.json",
+    "tiles.json",
     "candidates",
     "explain",
     "explain.txt",
@@ -170,20 +172,24 @@ class Schedules:
         """A form of DERIVED_FORMS, made now where nobody has asked for it; ApiError `schedule_not_found`."""
         found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
         if found is None:
-            pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
             schedule = await asyncio.to_thread(self.form, schedule_id, "schedule.json")
-            content = await self._engine.derive(name, pipeline.content, schedule.content)
+            content = await self._derive(schedule_id, name, schedule)
             await asyncio.to_thread(repository.add_form, self._db, schedule_id, name, content)
             found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
         return _found(found, schedule_id)
+
+    async def _derive(self, schedule_id: str, name: str, schedule: Content) -> bytes:
+        """A form of this schedule of the pipeline and the platform that are stored with the id."""
+        pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
+        platform = await asyncio.to_thread(self.form, schedule_id, "platform.json")
+        return await self._engine.derive(name, pipeline.content, platform.content, schedule.content)
 
     async def candidate(self, schedule_id: str, rank: int, name: str) -> Content:
         """`schedule.json` or `loopnest.txt` of a candidate; ApiError `candidate_not_found`, `schedule_not_found`."""
         found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, candidate_form(rank, name))
         if found is None and name == "loopnest.txt":
             schedule = await self.candidate(schedule_id, rank, "schedule.json")
-            pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
-            content = await self._engine.derive(name, pipeline.content, schedule.content)
+            content = await self._derive(schedule_id, name, schedule)
             form = candidate_form(rank, name)
             await asyncio.to_thread(repository.add_form, self._db, schedule_id, form, content)
             found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, form)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -28,20 +29,24 @@ from tilesmith.app.service.schedules.answers import (
     strategy_identity,
 )
 from tilesmith.app.service.schedules.examples import BLUR
+from tilesmith.cost_models.ecm import Ecm
 from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
 from tilesmith.scheduler.compiler import Compiled, Options, checked_and_generated, compile_pipeline, schedule_key
 from tilesmith.scheduler.errors import InternalError, Problem, TilesmithError
+from tilesmith.scheduler.features.stage_figures import figures_of
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.importer import ImportFailed
 from tilesmith.scheduler.frontends.registry import content_importers
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
+from tilesmith.scheduler.search.tile_costs import tile_costs
 from tilesmith.scheduler.strategies import document as strategies
 
 
@@ -110,11 +115,11 @@ def answer(question: Question) -> Answer | ApiError:
         return ApiError("limit_exceeded", "the chain of stages is longer than the scheduler can follow")
 
 
-def derive(name: str, pipeline: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:
+def derive(name: str, pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:
     """A form of DERIVED_FORMS, or a loop nest, from the stored documents."""
     try:
         made = documents.load(json.loads(pipeline), limits), schedule_document.from_document(json.loads(schedule))
-        return _MAKERS[name](rewrite(*made)).encode()
+        return _MAKERS[name](rewrite(*made), platforms.load(json.loads(platform))).encode()
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -132,7 +137,19 @@ def generate(pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) 
         return _refusal(error, "")
 
 
-_MAKERS = {"schedule.h": halide.to_cpp, "schedule.py": halide.to_python, "loopnest.txt": loopnest.to_text}
+def _tiles(plan: Plan, platform: platforms.Platform) -> str:
+    model = Ecm()
+    groups = [costs.to_document() for costs in tile_costs(plan, platform, model)]
+    return compact(plain({"model": model.name, "unit": model.unit, "groups": groups}))
+
+
+_MAKERS: dict[str, Callable[[Plan, platforms.Platform], str]] = {
+    "schedule.h": lambda plan, _: halide.to_cpp(plan),
+    "schedule.py": lambda plan, _: halide.to_python(plan),
+    "loopnest.txt": lambda plan, _: loopnest.to_text(plan),
+    "figures.json": lambda plan, platform: compact(plain(figures_of(plan, platform).to_document())),
+    "tiles.json": _tiles,
+}
 
 
 def warm_up() -> None:

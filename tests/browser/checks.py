@@ -1,0 +1,51 @@
+"""What every page has to hold, in every width and theme."""
+
+from __future__ import annotations
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+FOCUSABLE = """Array.from(document.querySelectorAll(
+  'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]'
+)).filter(e => !e.disabled && e.checkVisibility())"""
+CHOICE = """e => e.type == 'radio' && window.all.filter(o => o.name == e.name)[0] != e"""
+"""Of radio buttons Tab reaches one; arrows lead to the others."""
+NAME = "e => e.tagName + ' ' + (e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)"
+
+
+def accessible(page: Page) -> None:
+    """No violation of any of axe's rules."""
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def fits(page: Page) -> None:
+    """The body does not scroll sideways."""
+    wide = page.evaluate(
+        """() => document.documentElement.scrollWidth <= innerWidth ? [] :
+        Array.from(document.body.querySelectorAll('*'))
+          .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('[tabindex]'))
+          .map(e => e.outerHTML.slice(0, 120)).slice(0, 5)"""
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), wide
+
+
+def by_keyboard(page: Page) -> None:
+    """Every control is reached by the Tab key."""
+    count = page.evaluate(f"(window.all = {FOCUSABLE}).length")
+    reached: set[int] = set()
+    for _ in range(count + 5):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("window.all.indexOf(document.activeElement)"))
+    missed = page.evaluate(f"window.all.filter((e, i) => !{sorted(reached)}.includes(i) && !({CHOICE})(e)).map({NAME})")
+    assert missed == []
+
+
+def transferred(page: Page) -> int:
+    """Bytes that came over the wire for the page and what it loads, as they came: compressed."""
+    return int(
+        page.evaluate(
+            """performance.getEntriesByType('navigation').concat(performance.getEntriesByType('resource'))
+              .reduce((sum, e) => sum + e.encodedBodySize, 0)"""
+        )
+    )
