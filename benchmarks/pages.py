@@ -111,6 +111,13 @@ def pages(ids: list[str]) -> Iterator[tuple[str, str]]:
     }
     for name, query in searches.items():
         yield f"schedules, {name}", f"/?{urlencode(query)}"
+    yield "pipelines", "/pipelines"
+    yield "pipelines, found", "/pipelines?q=arris_1"
+    yield "pipeline", "/pipelines/harris_0"
+    yield "platforms", "/platforms"
+    yield "platform", "/platforms/host"
+    yield "jobs", "/jobs"
+    yield "jobs, filtered", "/jobs?state=failed&kind=run"
     yield "schedule", f"/schedules/{ids[-1]}"
     yield "notes", f"/schedules/{ids[0]}/notes"
     yield "thumbnail", f"/schedules/{ids[0]}/thumbnail.svg"

@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Schedules `blur` (two versions of the pipeline: `blur`, `blur again`), `harris`, `harris elsewhere` (another
-    platform), `unsharp` and `tuned`; jobs `build`, `run`, `tune`."""
+    platform), `camera`, `unsharp` and `tuned`; jobs `build`, `run`, `tune`."""
     with empty_site(tmp_path_factory.mktemp("site")) as made:
         _fill(made)
         yield made
@@ -89,6 +89,7 @@ def _fill(site: Site) -> None:
     site.schedules["blur again"] = site.ask(pipeline={**first, "doc": "A blur, once more"})
     site.schedules["harris"] = site.ask(pipeline_id="harris")
     site.schedules["harris elsewhere"] = site.ask(pipeline_id="harris", platform_name=OTHER_PLATFORM)
+    site.schedules["camera"] = site.ask(pipeline_id="camera_pipe", platform_name=OTHER_PLATFORM)
     site.schedules["unsharp"] = site.ask(pipeline_id="unsharp")
     blur = f"/v1/schedules/{site.schedules['blur']}"
     site.jobs["build"] = site.client.post(f"{blur}/builds", json={}).json()["id"]

@@ -46,6 +46,7 @@ class FakeScheduling:
     groups: list[dict[str, Any]] = field(default_factory=lambda: [GROUP])
     derived: list[str] = field(default_factory=list)
     underivable: bool = False
+    predicted: dict[str, Any] = field(default_factory=lambda: {"total": 1.0})
 
     def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
         if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
@@ -77,12 +78,13 @@ class FakeScheduling:
             "options": question.options(),
             "degraded": self.degraded,
             "groups": self.groups,
-            "predicted": {"total": 1.0},
+            "predicted": self.predicted,
             "buffers": [{"name": "blur_x", "bytes": 1024}],
             "entry": f"tilesmith_{pipeline.name}",
             "timings_ms": {"parse": 1.0, "total": 2.0},
         }
         forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES if name not in DERIVED_FORMS}
+        forms["schedule.json"] = json.dumps(DECIDED | {"pipeline": pipeline.name}).encode()
         forms["explain"] = b'{"decisions":[]}'
         forms["candidates"] = json.dumps({"model": "m", "unit": "ms", "items": self.candidates(key)}).encode()
         forms[candidate_form(1, "schedule.json")] = b"{}"
@@ -117,6 +119,7 @@ SOURCE = {
 }
 
 
+DECIDED = {"format": 1, "method": "default", "strict": False, "groups": []}
 FIGURES: dict[str, Any] = {
     "levels": ["L2", "memory"],
     "stages": [
@@ -136,6 +139,7 @@ FIGURES: dict[str, Any] = {
                     "recompute": 1.0,
                     "bytes": 0,
                     "traffic": [32.0, 16.0],
+                    "microseconds": 1.0,
                 }
             ],
         },

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tilesmith.app.service.dashboard.charts import Point, chart, scatter
+from tilesmith.app.service.dashboard.charts import chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 BARS = {
@@ -66,10 +66,3 @@ def test_nothing_of_a_document_is_markup(text: str) -> None:
         "title",
     }
     assert any(e.text == text for e in figure.iter(f"{SVG}text"))
-
-
-def test_scatters_are_for_two_points_and_more() -> None:
-    assert scatter("t", [Point("a", 1, 2)], "x", "y") == ""
-    shown = scatter("t", [Point("<a>", 1, 0), Point("b", 0, 0, "best")], "<x>", "y")
-    assert "&lt;a&gt;" in shown
-    assert "&lt;x&gt;" in shown

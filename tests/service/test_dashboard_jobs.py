@@ -72,7 +72,7 @@ def test_a_form_leads_to_the_job_that_it_started(start):
     schedule_id = service.schedule()
     found = page(service, f"/schedules/{schedule_id}")
     actions = {a["action"] for tag, a in found.tags if tag == "form"}
-    assert actions == {f"/schedules/{schedule_id}/{act}" for act in ("runs", "measurements", "tunings", "builds")}
+    assert actions >= {f"/schedules/{schedule_id}/{act}" for act in ("runs", "measurements", "tunings", "builds")}
     address = post(service, f"/schedules/{schedule_id}/measurements", {"repeat": "4"})
     text = ended(service, address).text
     for words in (

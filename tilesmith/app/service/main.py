@@ -26,6 +26,7 @@ from tilesmith.app.service.dashboard.compression import CompressedPages
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
 from tilesmith.app.service.dashboard.pages import error_page
 from tilesmith.app.service.db import Database
+from tilesmith.app.service.differences.endpoints import router as differences_router
 from tilesmith.app.service.http import Requests
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
@@ -95,6 +96,7 @@ def create_app(
     routers = (
         schedules_router,
         notes_router,
+        differences_router,
         jobs_router,
         pipelines_router,
         platforms_router,

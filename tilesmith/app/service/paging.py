@@ -9,7 +9,7 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -114,6 +114,16 @@ def next_page(
 
 def _cursor(kind: str, key: Key) -> str:
     return base64.urlsafe_b64encode(json.dumps([kind, *key], separators=(",", ":")).encode()).decode()
+
+
+def names_beyond(names: Iterable[str], position: Position | None) -> list[str]:
+    """The names, of a list ordered by name, that are on the page's side of the position, in the order of `in_order`."""
+    if position is None:
+        return sorted(names)
+    place = str(position.key[0])
+    if position.backwards:
+        return sorted((n for n in names if n < place), reverse=True)
+    return sorted(n for n in names if n > place)
 
 
 def in_order(query: Select[Any], order: Sequence[Sorted], position: Position | None) -> Select[Any]:

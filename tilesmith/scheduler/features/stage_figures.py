@@ -25,7 +25,8 @@ Role = Literal["input", "stage", "output"]
 @dataclass(frozen=True, slots=True)
 class Place:
     """A stage as a group computes it: `recompute` are the points computed over those that there are, `bytes` its buffer
-    of one thread, `traffic` the bytes that pass the first cache, the second, ..., the last those of memory."""
+    of one thread, `traffic` the bytes that pass the first cache, the second, ..., the last those of memory; with its
+    predicted time."""
 
     group: str
     compute: str
@@ -34,6 +35,7 @@ class Place:
     recompute: float
     bytes: int
     traffic: tuple[float, ...]
+    microseconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,7 @@ def _of_stage(stage: StageFigures) -> dict[str, Any]:
                 "recompute": p.recompute,
                 "bytes": p.bytes,
                 "traffic": list(p.traffic),
+                "microseconds": p.microseconds,
             }
             for p in stage.places
         ],
@@ -149,9 +152,11 @@ def figures_of(plan: Plan, platform: Platform) -> Figures:
     groups, model = [], Ecm()
     for group, counts in zip(plan.schedule.groups, counts_of(plan, platform), strict=True):
         traffic = {name: tuple(map(float, of)) for name, of in model.traffic(counts, platform).items()}
+        times = {s.stage: float(s.total) for s in model.price(counts, platform).stages}
         for stage in counts.stages:
-            places[stage.stage].append(_place(group, stage, traffic.get(stage.stage, ())))
-        groups.append(_group(counts, traffic, float(model.total(counts, platform))))
+            moved = traffic.get(stage.stage, ())
+            places[stage.stage].append(_place(group, stage, moved, times[stage.stage]))
+        groups.append(_group(counts, traffic, sum(times.values())))
     machine = machine_of(platform)
     return Figures(
         tuple(_stage(facts, s, tuple(places[name])) for name, s in facts.stages.items()),
@@ -174,12 +179,12 @@ def _stage(facts: Facts, stage: StageFacts, places: tuple[Place, ...]) -> StageF
     )
 
 
-def _place(group: Group, counts: StageCounts, traffic: tuple[float, ...]) -> Place:
+def _place(group: Group, counts: StageCounts, traffic: tuple[float, ...], microseconds: float) -> Place:
     p = group.placement(counts.stage)
     compute, store, storage = (ROOT, ROOT, "memory") if p is None else (p.compute, p.store, p.storage)
     recompute = float(counts.points) / max(1.0, counts.root_points)
     kept = 0 if counts.inlined or compute == INLINE else int(counts.bytes_kept)
-    return Place(group.output, compute, store, storage, recompute, kept, traffic)
+    return Place(group.output, compute, store, storage, recompute, kept, traffic, microseconds)
 
 
 def _group(counts: GroupCounts, traffic: dict[str, tuple[float, ...]], microseconds: float) -> GroupFigures:

@@ -3,18 +3,23 @@ that one picture serves both themes."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from fastapi import Request, Response
 from markupsafe import Markup, escape
 
+from tilesmith.app.service.caching import has_it
+
 WIDTH, HEIGHT = 520, 240
+PICTURE_SECONDS = 3600
 KEPT = 256  # renderings, of some 20 KB each
 IDS = re.compile(r"""((?:\bid="|url\(#))""")
 MARK = re.compile(r'<(path|rect|line) aria-label="([^"]*)"([^>]*)/>')
@@ -34,6 +39,7 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "labelLimit": 220,
+        "titlePadding": 12,
         "gridColor": "var(--line)",
         "domainColor": "var(--edge)",
         "tickColor": "var(--edge)",
@@ -44,6 +50,8 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "labelLimit": 220,
         "columnPadding": 24,
+        "symbolBaseFillColor": "var(--text)",
+        "symbolBaseStrokeColor": "var(--text)",
     },
     "header": {"labelColor": "var(--text)", "titleColor": "var(--text)"},
     "title": {"color": "var(--text)", "fontWeight": "normal", "fontSize": 13, "anchor": "start"},
@@ -73,6 +81,19 @@ def picture(spec: Mapping[str, Any]) -> bytes:
     return OPENING.sub(lambda found: f"{found[0]}<style>{style[0]}</style>", _rendered(_whole(spec)), count=1).encode()
 
 
+async def picture_response(request: Request, spec: Mapping[str, Any]) -> Response:
+    """The picture over HTTP, or 304: it is known by the specification and by who draws it."""
+    drawn_by = json.dumps([version("tilesmith"), spec], sort_keys=True)
+    headers = {
+        "ETag": f'"{hashlib.sha256(drawn_by.encode()).hexdigest()[:32]}"',
+        "Cache-Control": f"private, max-age={PICTURE_SECONDS}",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    }
+    if has_it(request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(await asyncio.to_thread(picture, spec), media_type="image/svg+xml", headers=headers)
+
+
 def _whole(spec: Mapping[str, Any]) -> str:
     return json.dumps({"width": WIDTH, "height": HEIGHT, **spec}, sort_keys=True)
 
@@ -93,45 +114,3 @@ def _unspoken(svg: str) -> str:
     under the pointer."""
     svg = MARK.sub(r"<\1\3><title>\2</title></\1>", svg)
     return SPOKEN.sub("", svg)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A mark at (x, y) in the axes' units, with what it is called. `kind` is its class: "best", "good" or "plain"."""
-
-    name: str
-    x: float
-    y: float
-    kind: str = "plain"
-
-
-KINDS = {"best": "var(--chart-1)", "good": "var(--chart-2)", "plain": "var(--chart-6)"}
-
-
-def scatter(title: str, points: Sequence[Point], x_label: str, y_label: str) -> Markup:
-    """Points in a plane; empty where there are no two."""
-    if len(points) < 2:
-        return Markup("")
-    data = [{"name": p.name, "x": p.x, "y": p.y, "kind": p.kind} for p in points]
-    place = {
-        "x": {"field": "x", "type": "quantitative", "title": x_label},
-        "y": {"field": "y", "type": "quantitative", "title": y_label},
-    }
-    kinds = [kind for kind in KINDS if any(p.kind == kind for p in points)]
-    colour = {
-        "field": "kind",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": kinds, "range": [KINDS[kind] for kind in kinds]},
-    }
-    return chart(
-        {
-            "description": title,
-            "data": {"values": data},
-            "encoding": place,
-            "layer": [
-                {"mark": "point", "encoding": {"color": colour}},
-                {"mark": {"type": "text", "dx": 9, "align": "left"}, "encoding": {"text": {"field": "name"}}},
-            ],
-        }
-    )

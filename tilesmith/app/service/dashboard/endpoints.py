@@ -6,10 +6,12 @@ from fastapi import APIRouter
 
 from tilesmith.app.service.dashboard import (
     act,
+    compare,
     job,
     jobs,
     notes,
     pipelines,
+    platforms,
     playground,
     schedule,
     schedules,
@@ -17,7 +19,20 @@ from tilesmith.app.service.dashboard import (
     thumbnails,
 )
 
-PAGES = (schedules, schedule, notes, thumbnails, act, pipelines, jobs, job, playground, static)
+PAGES = (
+    schedules,
+    schedule,
+    compare,
+    notes,
+    thumbnails,
+    act,
+    pipelines,
+    platforms,
+    jobs,
+    job,
+    playground,
+    static,
+)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:

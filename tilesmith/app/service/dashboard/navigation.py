@@ -16,7 +16,7 @@ class Entry:
 NAVIGATION = (
     Entry("Schedules", "/"),
     Entry("Pipelines", "/pipelines"),
-    Entry("Platforms", "/v1/platforms"),
+    Entry("Platforms", "/platforms"),
     Entry("Jobs", "/jobs"),
     Entry("Playground", "/playground"),
     Entry("API", "/openapi.json"),

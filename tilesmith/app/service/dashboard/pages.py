@@ -54,7 +54,7 @@ def address(path: str, **query: str | None) -> str:
 
 def leaves(request: Request, path: str, query: Mapping[str, str], page: Leaf[Any]) -> dict[str, str | None]:
     """Addresses of the first, the previous and the next page of a list; None where there is none."""
-    here = {"limit": request.query_params.get("limit", "")} | query
+    here = {"limit": request.query_params.get("limit", ""), **query}
     back, on = page.previous_cursor, page.next_cursor
     return {
         "first": address(path, **here) if back else None,

@@ -80,6 +80,13 @@ def _document(services: Context, name: str, version: Version) -> str:
     return "" if schedule_id is None else services.schedules.form(schedule_id, "pipeline.json").content.decode()
 
 
+def newest_document(services: Context, name_or_id: str) -> str:
+    """The document of a pipeline by id, or the newest version by name; ApiError `pipeline_not_found`."""
+    versions = history.versions(services.db, services.pipelines.shipped, name_or_id)
+    text = _document(services, name_or_id, versions[-1]) if versions else ""
+    return text or services.pipelines.find(name_or_id).pipeline.document.decode()
+
+
 def _drawn(services: Context, text: str) -> tuple[str, Markup]:
     """What the document says of itself, and the picture of its stages."""
     try:
@@ -110,7 +117,8 @@ def _trend(name: str, versions: Sequence[Version], best: Sequence[Any]) -> Marku
                 "x": {"field": "version", "type": "ordinal", "title": "version", "axis": {"labelAngle": 0}},
                 "y": {"field": "ms", "type": "quantitative", "title": "milliseconds"},
                 "color": {"field": "platform", "type": "nominal"},
-                "strokeDash": {"field": "time", "type": "nominal", "sort": ["predicted", "measured"]},
+                "strokeDash": {"field": "time", "type": "nominal", "sort": ["predicted", "measured"], "legend": None},
+                "shape": {"field": "time", "type": "nominal", "sort": ["predicted", "measured"]},
             },
         }
     )

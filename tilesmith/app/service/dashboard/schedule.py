@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
-from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from tilesmith.app.service.caching import has_it
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard.act import acts
-from tilesmith.app.service.dashboard.charts import picture
+from tilesmith.app.service.dashboard.charts import picture_response
 from tilesmith.app.service.dashboard.pages import Page, html
 from tilesmith.app.service.dashboard.schedule_body import TEXTS, Stored, body_of, specs_of
 from tilesmith.app.service.dashboard.schedule_charts import Spec, tile_map
@@ -25,7 +22,6 @@ from tilesmith.app.service.schedules import lists, notes, repository
 
 SHOWN_JOBS = 20
 SHOWN_OTHERS = 20
-CHART_SECONDS = 3600
 
 router = APIRouter()
 
@@ -88,16 +84,7 @@ async def chart(schedule_id: str, name: str, request: Request, services: Service
     spec = await _spec(services, schedule_id, name)
     if spec is None:
         raise ApiError("not_found", "the schedule has no such chart")
-    drawn_by = json.dumps([version("tilesmith"), spec], sort_keys=True)
-    headers = {
-        "ETag": f'"{hashlib.sha256(drawn_by.encode()).hexdigest()[:32]}"',
-        "Cache-Control": f"private, max-age={CHART_SECONDS}",
-        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-    }
-    if has_it(request, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    content = await asyncio.to_thread(picture, spec)
-    return Response(content, media_type="image/svg+xml", headers=headers)
+    return await picture_response(request, spec)
 
 
 async def _spec(services: Context, schedule_id: str, name: str) -> Spec | None:

@@ -47,6 +47,30 @@ def cost_by_stage(predicted: Mapping[str, Any]) -> Spec | None:
     }
 
 
+def costs_of_two(difference: Mapping[str, Any]) -> Spec | None:
+    """Predicted cost by stage of two schedules; None where it is not in the same unit, or there is none."""
+    a, b = difference["predicted_a"], difference["predicted_b"]
+    if a is None or b is None or (a["model"], a["unit"]) != (b["model"], b["unit"]):
+        return None
+    stages = [s for s in difference["stages"] if (s["a"] or 0) + (s["b"] or 0) > 0]
+    stages = sorted(stages, key=lambda s: -max(s["a"] or 0, s["b"] or 0))[: SHOWN_STAGES // 2]
+    if not stages:
+        return None
+    rows = [{"stage": s["stage"], "of": of.upper(), "value": s[of] or 0} for s in stages for of in "ab"]
+    return {
+        "description": f"Predicted {a['unit']} of each stage in A and in B; the table has the figures",
+        "data": {"values": rows},
+        "height": {"step": STEP / 2, "for": "offset"},
+        "mark": "bar",
+        "encoding": {
+            "x": {"field": "value", "type": "quantitative", "title": a["unit"], "axis": {"tickCount": 5}},
+            "y": {"field": "stage", "type": "nominal", "title": None, "sort": [s["stage"] for s in stages]},
+            "yOffset": {"field": "of", "type": "nominal"},
+            "color": {"field": "of", "type": "nominal", "title": None, "legend": {"orient": "top"}},
+        },
+    }
+
+
 def buffers_against_caches(figures: Mapping[str, Any]) -> Spec | None:
     """Buffers of one thread and whole images between groups, beside the sizes of the caches; None without buffers."""
     found = [(s["name"], p["bytes"], "of a thread") for s in figures["stages"] for p in s["places"] if p["bytes"]]

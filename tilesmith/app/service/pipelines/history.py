@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sqlalchemy import func, select
 
 from tilesmith.app.service.db import Database
-from tilesmith.app.service.paging import Page, PageRequest, Sorted, in_order, next_page
+from tilesmith.app.service.paging import Page, PageRequest, Sorted, in_order, names_beyond, next_page
 from tilesmith.app.service.schedules.answers import PipelineIdentity
 from tilesmith.app.service.schedules.lists import SUMMARY
 from tilesmith.app.service.tables import pipelines, results, schedules
@@ -47,15 +47,16 @@ class Version:
 def listed(db: Database, shipped: Shipped, search: str, paging: PageRequest) -> Page[Named]:
     """The page of names that is asked for, those that have the text in them; ApiError `bad_cursor`."""
     position = paging.position(KIND, (str,))
-    back = position is not None and position.backwards
-    wanted = search.lower()
-    found = {n for n in shipped if position is None or (n < position.key[0] if back else n > position.key[0])}
+    found = set(shipped)
     with db.read() as connection:
         for column in (pipelines.c.name, schedules.c.pipeline):
-            query = select(column).distinct().where(column.icontains(search, autoescape=True))
+            query = select(column).distinct()
+            if search:
+                query = query.where(column.icontains(search, autoescape=True))
             rows = connection.execute(in_order(query, [Sorted(column)], position).limit(paging.limit + 1))
             found |= set(rows.scalars())
-    names = sorted((n for n in found if wanted in n.lower()), reverse=back)[: paging.limit + 1]
+    wanted = {n for n in found if search.lower() in n.lower()}
+    names = names_beyond(wanted, position)[: paging.limit + 1]
     page = next_page(names, [(n,) for n in names], KIND, paging.limit, position)
     counted = _counted(db, shipped, page.items)
     return Page(tuple(counted[n] for n in page.items), page.next_cursor, page.previous_cursor)
@@ -63,32 +64,31 @@ def listed(db: Database, shipped: Shipped, search: str, paging: PageRequest) -> 
 
 def _counted(db: Database, shipped: Shipped, names: Sequence[str]) -> dict[str, Named]:
     s, p = schedules.c, pipelines.c
-    of_schedules = select(
-        s.pipeline, s.pipeline_id, func.count().label("count"), func.max(s.created_us).label("latest")
-    )
+    of_schedules = select(s.pipeline, s.pipeline_id, func.count().label("made"), func.max(s.created_us).label("latest"))
     with db.read() as connection:
         made = connection.execute(of_schedules.where(s.pipeline.in_(names)).group_by(s.pipeline, s.pipeline_id)).all()
         stored = connection.execute(select(p.name, p.id).where(p.name.in_(names))).all()
-    found = {}
-    for name in names:
-        mine = [row for row in made if row.pipeline == name]
-        ids = {row.pipeline_id for row in mine} | {row.id for row in stored if row.name == name}
-        ids |= {shipped[name].id} if name in shipped else set()
-        latest = max((row.latest for row in mine), default=None)
-        found[name] = Named(name, name in shipped, len(ids), sum(row.count for row in mine), latest)
-    return found
+    ids: dict[str, set[str]] = {name: {shipped[name].id} if name in shipped else set() for name in names}
+    count, latest = dict.fromkeys(names, 0), dict[str, int]()
+    for row in stored:
+        ids[row.name].add(row.id)
+    for row in made:
+        ids[row.pipeline].add(row.pipeline_id)
+        count[row.pipeline] += row.made
+        latest[row.pipeline] = max(row.latest, latest.get(row.pipeline, 0))
+    return {n: Named(n, n in shipped, len(ids[n]), count[n], latest.get(n)) for n in names}
 
 
 def versions(db: Database, shipped: Shipped, name: str) -> tuple[Version, ...]:
     """The versions of a name, the oldest first; none where nothing has that name."""
     s, p = schedules.c, pipelines.c
-    made = select(s.pipeline_id.label("id"), func.min(s.created_us).label("first"), func.count().label("count"))
+    made = select(s.pipeline_id.label("id"), func.min(s.created_us).label("first"), func.count().label("made"))
     with db.read() as connection:
         rows = connection.execute(made.where(s.pipeline == name).group_by(s.pipeline_id)).all()
         stored = {
             row.id: row.created_us for row in connection.execute(select(p.id, p.created_us).where(p.name == name))
         }
-    counts, first = {row.id: row.count for row in rows}, {row.id: row.first for row in rows}
+    counts, first = {row.id: row.made for row in rows}, {row.id: row.first for row in rows}
     first |= {i: min(at, first.get(i, at)) for i, at in stored.items()}
     own = shipped[name].id if name in shipped else None
     ids = sorted({*first, *([own] if own else ())}, key=lambda i: (i != own, first.get(i, 0), i))
