@@ -19,20 +19,7 @@ from tilesmith.app.service.dashboard import (
     thumbnails,
 )
 
-PAGES = (
-    schedules,
-    schedule,
-    compare,
-    notes,
-    thumbnails,
-    act,
-    pipelines,
-    platforms,
-    jobs,
-    job,
-    playground,
-    static,
-)
+PAGES = (schedules, schedule, compare, act, notes, thumbnails, pipelines, platforms, jobs, job, playground, static)
 
 router = APIRouter(tags=["dashboard"], include_in_schema=False)
 for _page in PAGES:
