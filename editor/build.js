@@ -13,7 +13,8 @@ const { metafile } = await build({
   metafile: true,
   legalComments: "none",
 });
-const packages = new Set(Object.keys(metafile.inputs).flatMap((path) => path.match(/^node_modules\/((@[^/]+\/)?[^/]+)\//)?.[1] ?? []));
+const inputs = Object.keys(metafile.inputs).map((path) => path.match(/^node_modules\/((@[^/]+\/)?[^/]+)\//)?.[1]);
+const packages = new Set(inputs.filter(Boolean));
 const licences = await Promise.all(
   [...packages].sort().map(async (name) => `${name}\n\n${await readFile(`node_modules/${name}/LICENSE`, "utf8")}`),
 );

@@ -27,7 +27,12 @@ const theme = EditorView.theme({
   },
   ".cm-tooltip, .cm-panels": { color: "var(--text)", backgroundColor: "var(--panel)", borderColor: "var(--line)" },
   ".cm-lintRange-error": { textDecoration: "underline wavy light-dark(#cf222e, #ff7b72)", backgroundImage: "none" },
-  ".cm-lint-marker-error": { content: "normal", borderRadius: "50%", scale: "0.6", backgroundColor: "light-dark(#cf222e, #ff7b72)" },
+  ".cm-lint-marker-error": {
+    content: "normal",
+    borderRadius: "50%",
+    scale: "0.6",
+    backgroundColor: "light-dark(#cf222e, #ff7b72)",
+  },
 });
 
 // An editor inside `host`. It lives in a shadow root: there its styles are sheets made by script, which a content

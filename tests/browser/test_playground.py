@@ -8,6 +8,7 @@ from browser.conftest import empty_site
 from playwright.sync_api import Page, expect
 from support.tools import require_editor
 
+from tilesmith.app.service.dashboard import assets
 from tilesmith.scheduler import pipelines
 
 MOST_BYTES = 300_000
@@ -105,9 +106,20 @@ def test_a_link_keeps_what_is_written(visit):
 
 
 def test_a_link_that_was_cut_is_told(visit):
-    page = visit("/playground#abc")
+    page = visit("/playground#text=abc")
     expect(page.locator("#said")).to_have_text("The link does not hold a whole text.")
     expect(editor(page)).to_contain_text("name: blur")
+
+
+def test_a_link_is_copied(visit):
+    page = visit("/playground")
+    editor(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy a link to this").click()
+    expect(page.locator("#said")).to_have_text("The link is copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    page.get_by_role("link", name="Skip to content").press("Enter")
+    expect(page.locator("#said")).to_have_text("The link is copied.")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -148,3 +160,25 @@ def test_it_works_without_scripts(visit):
     page.get_by_role("button", name="Schedule").click()
     expect(page.get_by_role("heading", name="blur on host")).to_be_visible()
     expect(page.get_by_label("Pipeline, YAML or JSON")).to_have_value(pipelines.text("blur"))
+
+
+def test_a_copy_without_the_editor_does_the_same_in_a_text_field(visit, monkeypatch):
+    monkeypatch.setitem(assets.ASSETS, "editor.js", assets.made("editor.that-is-not-there.js"))
+    assets.find.cache_clear()
+    try:
+        page = visit("/playground")
+    finally:
+        assets.find.cache_clear()
+    expect(page.get_by_text("This copy lacks the editor")).to_be_visible()
+    field = page.get_by_label("Pipeline, YAML or JSON")
+    field.press("Control+Home")
+    page.keyboard.type("# mine\nwrong: 1\n")
+    page.get_by_role("button", name="Line 2, column 1").press("Enter")
+    assert field.evaluate("e => e.selectionStart") == len("# mine\n")
+    page.keyboard.press("Shift+End")
+    page.keyboard.press("Delete")
+    expect(page.locator("#problems")).to_have_text("No problems.")
+    accessible(page)
+    fits(page)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="blur on host")).to_be_visible()

@@ -79,6 +79,7 @@ def vendor(package: str, path: str) -> Source:
 ASSETS: dict[str, Source] = {
     "style.css": own("style.css"),
     "schedule.css": own("schedule.css"),
+    "acting.css": own("acting.css"),
     "code.css": lambda: style_sheet().encode(),
     "favicon.svg": own("favicon.svg"),
     "live.js": own("live.js"),

@@ -16,8 +16,9 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from tilesmith.app.runtime import images
 from tilesmith.app.service.context import Context, Services
-from tilesmith.app.service.dashboard import charts, job_charts
+from tilesmith.app.service.dashboard import job_charts
 from tilesmith.app.service.dashboard.act import SEEN
+from tilesmith.app.service.dashboard.charts import picture_response
 from tilesmith.app.service.dashboard.pages import Change, Page, html
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import previews, repository
@@ -27,7 +28,6 @@ from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.times import instant
 
 KEPT = {"Cache-Control": "private, max-age=86400"}  # what a job has read or made never changes
-PICTURE = "default-src 'none'; style-src 'unsafe-inline'"  # its colours are in it
 
 router = APIRouter()
 
@@ -152,14 +152,14 @@ def before(job_id: str, number: Annotated[int, Path(ge=0)], services: Services) 
 
 
 @router.get("/jobs/{job_id}/times.svg", dependencies=[Page])
-def times(job_id: str, services: Services) -> Response:
+async def times(job_id: str, request: Request, services: Services) -> Response:
     """A chart of the times of a run. ApiError `artefact_not_found` where there are no two."""
-    result = services.jobs.get(job_id).result or {}
+    job = await asyncio.to_thread(services.jobs.get, job_id)
+    result = job.result or {}
     samples = result.get("times_ms", ())
     if len(samples) < 2:
         raise ApiError("artefact_not_found", "the job has not timed two calls")
-    content = charts.picture(job_charts.times(samples, _spread(result)))
-    return Response(content, media_type="image/svg+xml", headers=KEPT | {"Content-Security-Policy": PICTURE})
+    return await picture_response(request, job_charts.times(samples, _spread(result)))
 
 
 @router.get("/jobs/{job_id}/events", dependencies=[Page])

@@ -2,6 +2,8 @@
 const $ = (id) => document.getElementById(id);
 const form = $("written");
 const field = $("text");
+const LABEL = "Pipeline, YAML or JSON";
+const HELD = "#text=";
 const WAIT_MS = 300;
 
 // The text, in the editor where there is one, else in the field that the page has without scripts.
@@ -21,7 +23,8 @@ async function upgrade() {
   const { edit } = await import(form.dataset.editor);
   const host = $("editor");
   host.hidden = false;
-  pane = edit(host, field.value, { "aria-label": "Pipeline, YAML or JSON", "aria-multiline": "true", tabindex: "0" }, changed, () => form.requestSubmit());
+  const attributes = { "aria-label": LABEL, "aria-multiline": "true", tabindex: "0" };
+  pane = edit(host, field.value, attributes, changed, () => form.requestSubmit());
   field.hidden = true;
   field.required = false;
   form.querySelector("label[for=text]").addEventListener("click", () => pane.focus());
@@ -81,9 +84,10 @@ async function schedule(event) {
   asked++;
   field.value = pane.text();
   say("Scheduling ...");
-  const page = new DOMParser().parseFromString(await sent(form.action, new URLSearchParams(new FormData(form))), "text/html");
-  if (!page.getElementById("result")) return say("The service has not taken the text: it is busy, gone, or wants a token that may submit.");
-  for (const id of ["problems", "result"]) $(id).replaceWith(document.adoptNode(page.getElementById(id)));
+  const answer = await sent(form.action, new URLSearchParams(new FormData(form)));
+  if (!answer) return say("The service has not taken the text: it is busy, or wants a token that may submit.");
+  const page = new DOMParser().parseFromString(answer, "text/html");
+  for (const id of ["problems", "result"]) $(id).replaceWith(page.getElementById(id));
   mark();
   const predicted = $("predicted")?.textContent;
   say(predicted ? `Scheduled: predicted ${predicted}` : "Not scheduled.");
@@ -99,13 +103,14 @@ async function keep() {
   const written = new TextEncoder().encode(JSON.stringify(Object.fromEntries(new FormData(form))));
   const bytes = await packed(new CompressionStream("deflate-raw"), written);
   const text = btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(""));
-  history.replaceState(null, "", `/playground#${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`);
+  const held = text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  history.replaceState(null, "", `/playground${HELD}${held}`);
 }
 
 async function restore() {
-  if (location.hash.length < 2) return;
+  if (!location.hash.startsWith(HELD)) return;
   try {
-    const text = atob(location.hash.slice(1).replaceAll("-", "+").replaceAll("_", "/"));
+    const text = atob(location.hash.slice(HELD.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = await packed(new DecompressionStream("deflate-raw"), Uint8Array.from(text, (c) => c.charCodeAt(0)));
     const written = JSON.parse(new TextDecoder().decode(bytes));
     for (const name of ["platform", "method", "cost_model"]) form.elements[name].value = written[name] ?? "";
@@ -129,8 +134,10 @@ window.addEventListener("hashchange", restore);
 $("link").hidden = false;
 $("link").addEventListener("click", async () => {
   await keep();
-  await navigator.clipboard.writeText(location.href).then(
-    () => say("The link is copied."),
-    () => say("The address of this page is the link."),
-  );
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("The link is copied.");
+  } catch {
+    say("The address of this page is the link.");
+  }
 });
