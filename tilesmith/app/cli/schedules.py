@@ -69,6 +69,7 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     """A pipeline that is already read, scheduled as requested."""
     from tilesmith.cost_models.registry import names as cost_models
     from tilesmith.scheduler.compiler import Options, compile_pipeline
+    from tilesmith.scheduler.search.params import PARAMS
     from tilesmith.scheduler.search.registry import methods
 
     if request.method not in methods():
@@ -98,7 +99,8 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     if request.schedule_file is not None:
         return _written_by_hand(pipeline, platform, options, request.schedule_file, observer)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
-        top = max(request.top, request.tune or 1)
+        shown = max(request.top, request.tune or 1)
+        top = max(shown, PARAMS.listed_candidates) if shown > 1 else 1
         found = compile_pipeline(pipeline, platform, options, time.perf_counter, top, observer)
     result = Result(
         found.key,
@@ -109,7 +111,7 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         found.predicted,
         found.timings_ms,
         found.passes_ms,
-        found.candidates,
+        found.candidates[:shown],
     )
     if request.tune is None:
         return result
@@ -196,7 +198,7 @@ def schedule(
     if found:
         typer.echo("\n".join(["", f"what does not fit {result.platform.name}:", *(f"  {m}" for m in found)]))
     if len(result.candidates) > 1:
-        typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))
+        typer.echo("\n" + candidates.table(result.candidates, result.tuned))
     for file in written:
         typer.echo(f"wrote {file}", err=True)
     if out is not None and result.source.language == "c":
