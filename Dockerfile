@@ -5,7 +5,8 @@
 
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
+COPY editor editor
 COPY tilesmith tilesmith
 RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir .
 

@@ -10,14 +10,14 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test quick fuzz lint format check bench clean
+.PHONY: help setup editor run test quick fuzz lint format check bench clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */make \1\t/' | expand -t 14
 
 setup: $(STAMP)  ## the virtual environment, with the command at .venv/bin/tilesmith
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py editor/package-lock.json
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ..."
@@ -27,6 +27,9 @@ $(STAMP): pyproject.toml
 $(BENCH_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
+
+editor:  ## the editor of the dashboard's playground, by npm: `make setup` has done it
+	@cd editor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ONCE=1: ends by itself)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)

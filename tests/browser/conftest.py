@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -66,15 +67,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Schedules `blur` (two versions of the pipeline: `blur`, `blur again`), `harris`, `harris elsewhere` (another
     platform), `camera`, `unsharp` and `tuned`; jobs `build`, `run`, `tune`."""
-    require_tool("gcc")
-    logs.configure("json", "error")
-    settings = Settings(
-        data_dir=tmp_path_factory.mktemp("site"), schedule_workers=0, job_workers=1, log_level="error", calibrate=False
-    )
-    with running(create_app(settings)) as url, httpx.Client(base_url=url, timeout=120, verify=False) as client:
-        made = Site(url, client, {}, {})
+    with empty_site(tmp_path_factory.mktemp("site")) as made:
         _fill(made)
         yield made
+
+
+@contextmanager
+def empty_site(folder: Path) -> Iterator[Site]:
+    """A service that has nothing: modules whose tests leave something behind have one of their own."""
+    require_tool("gcc")
+    logs.configure("json", "error")
+    settings = Settings(data_dir=folder, schedule_workers=0, job_workers=1, log_level="error", calibrate=False)
+    with running(create_app(settings)) as url, httpx.Client(base_url=url, timeout=120, verify=False) as client:
+        yield Site(url, client, {}, {})
 
 
 def _fill(site: Site) -> None:

@@ -1,5 +1,5 @@
 """Every page, on a laptop and a phone, light and dark: accessible, nothing on the console, no sideways scrolling, by
-keyboard, small."""
+keyboard, small. Pages that act have modules of their own."""
 
 from __future__ import annotations
 

@@ -122,7 +122,11 @@ def test_pages_of_other_sites_cannot_submit(service):
     for origin in ("https://evil.example", "null", service.url + ".evil.example"):
         answer = service.client.post(url, json={"estimates": True}, headers={"Origin": origin})
         assert (answer.status_code, answer.json()["code"]) == (403, "cross_origin")
-    assert service.client.post(url, json={"estimates": True}, headers={"Origin": service.url}).status_code == 202
+    for site in ("cross-site", "same-site"):
+        answer = service.client.post(url, json={"estimates": True}, headers={"Sec-Fetch-Site": site})
+        assert (answer.status_code, answer.json()["code"]) == (403, "cross_origin")
+    own = {"Origin": service.url, "Sec-Fetch-Site": "same-origin"}
+    assert service.client.post(url, json={"estimates": True}, headers=own).status_code == 202
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "application/jsonx"])

@@ -12,6 +12,8 @@ from typing import NoReturn
 
 import pytest
 
+from tilesmith.app.service.dashboard import assets
+
 OPENMP = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
 
@@ -30,6 +32,12 @@ def require_compiler(name: str) -> str:
     if said is not None:
         _lacks(f"{name} does not link with OpenMP: {said}")
     return path
+
+
+def require_editor() -> None:
+    """The editor of the dashboard's playground, which is made and not kept."""
+    if assets.href("editor.js") is None:
+        _lacks("the editor of the playground is not made: make editor")
 
 
 @cache

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request
+from pydantic import BaseModel, ValidationError
 
-from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.errors import ApiError, from_pydantic
+
+M = TypeVar("M", bound=BaseModel)
+
+DESCRIBED: dict[str, type[BaseModel]] = {}
+"""The models of bodies that endpoints read themselves, by name: the OpenAPI document has their schemas."""
+
+
+def described(model: type[BaseModel]) -> dict[str, Any]:
+    """The OpenAPI description of a JSON body of that model."""
+    DESCRIBED[model.__name__] = model
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def media_type(request: Request) -> str:
@@ -21,6 +35,20 @@ async def json_body(request: Request) -> bytes:
     if found != "application/json" and not (found.startswith("application/") and found.endswith("+json")):
         raise ApiError("unsupported_media_type", "send Content-Type: application/json")
     return await request.body()
+
+
+async def model_body(request: Request, model: type[M]) -> M:
+    """The JSON body as a model; ApiError `unsupported_media_type`, `bad_json`, `bad_request`. It is read in a thread:
+    a large one would hold up the others."""
+    return await asyncio.to_thread(parse_model, await json_body(request), model)
+
+
+def parse_model(body: bytes, model: type[M]) -> M:
+    """The model of JSON text; ApiError `bad_json`, `bad_request`."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise from_pydantic(error.errors(include_url=False, include_input=False), model) from None
 
 
 def parse_json(body: bytes) -> Any:

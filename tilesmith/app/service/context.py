@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
 
 from tilesmith.app.service.baselines.service import Baselines
 from tilesmith.app.service.db import Database
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs.runner import JobRunner
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.metrics import Metrics
@@ -20,7 +21,7 @@ from tilesmith.app.service.schedules.engine import Engine
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
-from tilesmith.app.service.tokens.service import Scope, Tokens
+from tilesmith.app.service.tokens.service import Scope, Tokens, unauthorized
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,30 @@ Services = Annotated[Context, Depends(_services)]
 
 _bearer = HTTPBearer(auto_error=False, description="A token; not needed while none has been made")
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+_basic = HTTPBasic(auto_error=False, description="A token as the password, for browsers")
+Basic = Annotated[HTTPBasicCredentials | None, Depends(_basic)]
+CHALLENGE = 'Basic realm="tilesmith: a token as the password", Bearer'
+"""Asked of who has no token: programs send it as a bearer's, browsers ask their user for a password."""
 
 
 def _holder_of(scope: Scope) -> Callable[..., None]:
     def check(services: Services, bearer: Bearer) -> None:
         services.tokens.check(bearer.credentials if bearer else None, scope)
+
+    return check
+
+
+def in_browsers(scope: Scope) -> Callable[..., None]:
+    """The check of what browsers fetch, too: a bearer's token, or one as the password of a browser's own question."""
+
+    def check(services: Services, bearer: Bearer, basic: Basic) -> None:
+        token = bearer.credentials if bearer else basic.password if basic else None
+        try:
+            services.tokens.check(token, scope)
+        except ApiError as error:
+            if error.code == "unauthorized":
+                raise unauthorized(error.detail, CHALLENGE) from None
+            raise
 
     return check
 
@@ -72,6 +92,6 @@ def _token_name(services: Services, bearer: Bearer) -> str | None:
 TokenName = Annotated[str | None, Depends(_token_name)]
 """The name of the token that a request shows."""
 
-Read: Any = Depends(_holder_of("read"))
+Read: Any = Depends(in_browsers("read"))
 Submit: Any = Depends(_holder_of("submit"))
 Admin: Any = Depends(_holder_of("admin"))

@@ -25,7 +25,7 @@ log = structlog.get_logger("tilesmith.http")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 EVENTS = re.compile(r"/v1/jobs/[^/]+/events")
-UPLOADS = re.compile(r"/v1/schedules/[^/]+/runs")
+UPLOADS = re.compile(r"(/v1)?/schedules/[^/]+/runs")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 QUIET = ("/healthz", "/readyz", "/metrics")
 LOCAL_NAMES = ("localhost",)
@@ -126,12 +126,7 @@ class Requests:
         host = _host_name(headers.get("host", ""))
         if not self._is_ours(host):
             return ApiError("bad_host", "the Host header names no host of this service (setting allowed_hosts)")
-        origin = headers.get("origin")
-        if (
-            origin is not None
-            and scope["method"] not in SAFE_METHODS
-            and (urlsplit(origin).netloc.lower() != headers.get("host", "").lower())
-        ):
+        if scope["method"] not in SAFE_METHODS and _from_elsewhere(headers):
             return ApiError("cross_origin", "pages of other sites may not use this service")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 20 or int(length) > self._limit(scope):
@@ -198,6 +193,13 @@ def _as_api_error(error: Exception) -> ApiError:
     if isinstance(error, OSError):
         return from_os(error)
     return ApiError("internal", "the fault has been logged")
+
+
+def _from_elsewhere(headers: Headers) -> bool:
+    """True if a browser says that a page of another site asks: it sends its user's password along all the same."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    other = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    return other or site not in ("same-origin", "none")
 
 
 def _host_name(header: str) -> str:

@@ -20,6 +20,7 @@ from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
 from tilesmith.app.service.baselines.endpoints import router as baselines_router
 from tilesmith.app.service.baselines.service import Baselines
+from tilesmith.app.service.bodies import DESCRIBED
 from tilesmith.app.service.context import Context
 from tilesmith.app.service.dashboard.compression import CompressedPages
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
@@ -29,7 +30,6 @@ from tilesmith.app.service.differences.endpoints import router as differences_ro
 from tilesmith.app.service.http import Requests
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
-from tilesmith.app.service.jobs.schemas import RunRequest
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.meta.endpoints import router as meta_router
 from tilesmith.app.service.metrics import Metrics
@@ -41,13 +41,13 @@ from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.endpoints import router as schedules_router
 from tilesmith.app.service.schedules.engine import Engine
 from tilesmith.app.service.schedules.note_endpoints import router as notes_router
-from tilesmith.app.service.schedules.schemas import ScheduleRequest
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import RefusedAddress, Settings, check_address
 from tilesmith.app.service.strategies.endpoints import router as strategies_router
 from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.tokens.endpoints import router as tokens_router
 from tilesmith.app.service.tokens.service import Tokens
+from tilesmith.app.service.validation.endpoints import router as validation_router
 from tilesmith.platforms.documents import json_schema
 
 __all__ = ["RefusedAddress", "create_app", "serve"]
@@ -101,6 +101,7 @@ def create_app(
         pipelines_router,
         platforms_router,
         strategies_router,
+        validation_router,
         baselines_router,
         tokens_router,
         meta_router,
@@ -221,7 +222,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
         schemas["Problem"] = PROBLEM_SCHEMA
         references = "#/components/schemas/{model}"
-        bodies = {m.__name__: m.model_json_schema(ref_template=references) for m in (ScheduleRequest, RunRequest)}
+        bodies = {name: model.model_json_schema(ref_template=references) for name, model in DESCRIBED.items()}
         for name, schema in (bodies | {"PlatformDocument": json_schema(references)}).items():
             schemas |= schema.pop("$defs", {})
             schemas[name] = schema

@@ -17,12 +17,16 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml")))
 
 
-def document(name: str) -> dict[str, Any]:
-    """The document of a shipped pipeline, as it is written; KeyError where there is none of that name."""
+def text(name: str) -> str:
+    """The YAML of a shipped pipeline; KeyError where there is none of that name."""
     if name not in names():
         raise KeyError(name)
-    text = resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    parsed: dict[str, Any] = read_yaml(text, Limits())
+    return resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def document(name: str) -> dict[str, Any]:
+    """The document of a shipped pipeline, as it is written; KeyError where there is none of that name."""
+    parsed: dict[str, Any] = read_yaml(text(name), Limits())
     return parsed
 
 

@@ -51,6 +51,18 @@ def own(name: str) -> Source:
     return (files("tilesmith.app.service.dashboard") / "static" / name).read_bytes
 
 
+def made(name: str) -> Source:
+    """A file that is made when the package is built; None where that was done without."""
+
+    def read() -> bytes | None:
+        try:
+            return own(name)()
+        except FileNotFoundError:
+            return None
+
+    return read
+
+
 def vendor(package: str, path: str) -> Source:
     """A file that the installed distribution `package` brings, by its path as the distribution records it; None where
     it is not there."""
@@ -69,6 +81,9 @@ ASSETS: dict[str, Source] = {
     "schedule.css": own("schedule.css"),
     "code.css": lambda: style_sheet().encode(),
     "favicon.svg": own("favicon.svg"),
+    "live.js": own("live.js"),
+    "playground.js": own("playground.js"),
+    "editor.js": made("editor.js"),
 }
 """Every asset by its name in addresses; those of installed packages are called `vendor/...`."""
 

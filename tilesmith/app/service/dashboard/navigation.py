@@ -18,5 +18,6 @@ NAVIGATION = (
     Entry("Pipelines", "/pipelines"),
     Entry("Platforms", "/platforms"),
     Entry("Jobs", "/jobs"),
+    Entry("Playground", "/playground"),
     Entry("API", "/openapi.json"),
 )

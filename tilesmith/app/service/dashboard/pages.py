@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
-from fastapi.security import HTTPBasic, HTTPBasicCredentials
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tilesmith.app.service.context import Bearer, Services
+from tilesmith.app.service.context import Read, in_browsers
 from tilesmith.app.service.dashboard import assets
 from tilesmith.app.service.dashboard.navigation import NAVIGATION
-from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.paging import Page as Leaf
-from tilesmith.app.service.tokens.service import Scope, unauthorized
 
 templates = Environment(
     loader=PackageLoader("tilesmith.app.service.dashboard"),
@@ -28,26 +25,8 @@ templates = Environment(
 )
 templates.globals |= {"asset": assets.href, "navigation": NAVIGATION, "version": version("tilesmith")}
 
-_basic = HTTPBasic(auto_error=False, description="A token as the password, for browsers")
-Basic = Annotated[HTTPBasicCredentials | None, Depends(_basic)]
-
-
-def _holder_of(scope: Scope) -> Callable[..., None]:
-    def check(services: Services, basic: Basic, bearer: Bearer) -> None:
-        """Pages take the token as the password of a browser's own question."""
-        token = bearer.credentials if bearer else basic.password if basic else None
-        try:
-            services.tokens.check(token, scope)
-        except ApiError as error:
-            if error.code == "unauthorized":
-                raise unauthorized(error.detail, 'Basic realm="tilesmith: a token as the password"') from None
-            raise
-
-    return check
-
-
-Page: Any = Depends(_holder_of("read"))
-Change: Any = Depends(_holder_of("submit"))
+Page: Any = Read
+Change: Any = Depends(in_browsers("submit"))
 
 
 def policy(nonce: str | None = None) -> str:

@@ -117,7 +117,7 @@ def _trend(name: str, versions: Sequence[Version], best: Sequence[Any]) -> Marku
                 "x": {"field": "version", "type": "ordinal", "title": "version", "axis": {"labelAngle": 0}},
                 "y": {"field": "ms", "type": "quantitative", "title": "milliseconds"},
                 "color": {"field": "platform", "type": "nominal"},
-                "strokeDash": {"field": "time", "type": "nominal", "sort": ["predicted", "measured"]},
+                "strokeDash": {"field": "time", "type": "nominal", "sort": ["predicted", "measured"], "legend": None},
                 "shape": {"field": "time", "type": "nominal", "sort": ["predicted", "measured"]},
             },
         }

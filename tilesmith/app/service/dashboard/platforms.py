@@ -161,7 +161,7 @@ def _levels(platform: Platform) -> list[Level]:
             f"{cache.latency_cycles:g} cycles, {cache.bandwidth_bytes_per_cycle:.3g} bytes a cycle"
         )
         levels.append(Level(f"L{cache.level}", facts, count))
-    memory = f"{platform.memory_bandwidth_gb_s:.3g} GB/s, {platform.memory_latency_ns:.3g} ns"
+    memory = f"{platform.memory_bandwidth_gb_s:,.4g} GB/s, {platform.memory_latency_ns:,.4g} ns"
     return [*levels, Level("Memory", memory, 1)]
 
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from tilesmith.app.service.context import Context, Services
+from tilesmith.app.service.dashboard.act import acts
 from tilesmith.app.service.dashboard.charts import picture_response
 from tilesmith.app.service.dashboard.pages import Page, html
 from tilesmith.app.service.dashboard.schedule_body import TEXTS, Stored, body_of, specs_of
@@ -56,6 +57,7 @@ def _page(services: Context, found: Stored) -> HTMLResponse:
     return html(
         "schedule.html",
         schedule=schedule,
+        acts=acts(schedule, json.loads(found.texts["pipeline.json"])),
         base=f"/v1/schedules/{found.id}",
         predicted_ms=row and row.predicted_ms,
         measured_ms=row and row.measured_ms,

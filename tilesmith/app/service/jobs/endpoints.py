@@ -12,15 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import ValidationError
 from sse_starlette.sse import EventSourceResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime import images
-from tilesmith.app.service.bodies import json_body, media_type
+from tilesmith.app.service.bodies import described, media_type, model_body, parse_model
 from tilesmith.app.service.context import Context, Read, Services, Submit
-from tilesmith.app.service.errors import ApiError, from_pydantic
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobList, Kind, RunRequest
 from tilesmith.app.service.jobs.service import summary
@@ -39,7 +38,7 @@ JsonRequest = dict[str, Any]
 
 def _json_or_form() -> JsonRequest:
     """The OpenAPI description of the two ways to ask for a run."""
-    reference = {"$ref": "#/components/schemas/RunRequest"}
+    content: dict[str, Any] = described(RunRequest)["requestBody"]["content"]
     form = {
         "type": "object",
         "properties": {"request": {"type": "string", "description": "A RunRequest as JSON"}},
@@ -49,8 +48,7 @@ def _json_or_form() -> JsonRequest:
             "description": "A .npy, PNG, TIFF or JPEG file, in a field of the name of the input",
         },
     }
-    content = {"application/json": {"schema": reference}, "multipart/form-data": {"schema": form}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": True, "content": content | {"multipart/form-data": {"schema": form}}}}
 
 
 @router.post("/v1/schedules/{schedule_id}/builds", dependencies=[Submit], status_code=202, summary="Build a schedule")
@@ -75,8 +73,8 @@ async def run(schedule_id: str, request: Request, services: Services) -> Respons
     if media_type(request) == "multipart/form-data":
         job = await _run_with_images(schedule_id, request, services)
     else:
-        asked = await asyncio.to_thread(_run_request, await json_body(request))
-        job = await asyncio.to_thread(_submit, services, schedule_id, asked, {})
+        asked = await model_body(request, RunRequest)
+        job = await asyncio.to_thread(submit, services, schedule_id, asked, {})
     return JSONResponse(job.model_dump(mode="json"), 202, {"Location": job.links["self"]})
 
 
@@ -89,22 +87,15 @@ async def _run_with_images(schedule_id: str, request: Request, services: Context
             files = {name: value for name, value in form.multi_items() if isinstance(value, UploadFile)}
             if len(files) + ("request" in form) != len(form.multi_items()):
                 raise ApiError("bad_form", "a field is there twice, or has text where a file is expected")
-            asked = await asyncio.to_thread(_run_request, text.encode())
-            return await asyncio.to_thread(_submit, services, schedule_id, asked, files)
+            asked = await asyncio.to_thread(parse_model, text.encode(), RunRequest)
+            return await asyncio.to_thread(submit, services, schedule_id, asked, files)
     except HTTPException as error:
         if isinstance(error, ApiError):
             raise
         raise ApiError("bad_form", str(error.detail)) from None
 
 
-def _run_request(body: bytes) -> RunRequest:
-    try:
-        return RunRequest.model_validate_json(body)
-    except ValidationError as error:
-        raise from_pydantic(error.errors(include_url=False, include_input=False), RunRequest) from None
-
-
-def _submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
+def submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[str, UploadFile]) -> Job:
     """Checks names, keeps the files under names of ours, queues the job."""
     pipeline = _pipeline(services, schedule_id)
     _check_names(pipeline, asked, set(files))

@@ -32,9 +32,21 @@ class JobFiles:
         """An uploaded image, by the position of its input in the pipeline."""
         return self.folder(job_id) / f"input-{number}"
 
+    def preview(self, job_id: str, number: int) -> Path:
+        """A small picture of an uploaded image, by the position of its input in the pipeline."""
+        return self.folder(job_id) / f"before-{number}.png"
+
     def output(self, job_id: str, number: int, component: int) -> Path:
         """A result, by the position of its output in the pipeline."""
         return self.folder(job_id) / f"output-{number}-{component}.npy"
+
+    def copy_uploads(self, job_id: str, to: str) -> dict[int, Path]:
+        """The uploads of a job as those of another, by the position of their inputs; those that are kept."""
+        found = sorted(self.folder(job_id).glob("input-*"))
+        copies = {int(path.name.removeprefix("input-")): self.make(to) / path.name for path in found}
+        for path, copy in zip(found, copies.values(), strict=True):
+            shutil.copyfile(path, copy)
+        return copies
 
     def remove(self, job_id: str) -> None:
         shutil.rmtree(self.folder(job_id), ignore_errors=True)

@@ -216,7 +216,8 @@ class JobRunner:
 
     def _end(self, claim: Claim, state: State, **values: bytes) -> None:
         if repository.move(self._db, claim.id, "running", state, now_us(), self.name, **values):
-            self._jobs.files.remove_uploads(claim.id)
+            if not json.loads(claim.request).get("keep_inputs", False):
+                self._jobs.files.remove_uploads(claim.id)
             self._metrics.jobs.labels(claim.kind, state).inc()
             log.info("job ended", state=state)
 

@@ -48,6 +48,9 @@ class RunRequest(BaseModel):
     convert: bool = Field(
         default=False, description="Convert depth and channels of uploaded images instead of refusing"
     )
+    keep_inputs: bool = Field(
+        default=False, description="Keep uploaded images as long as the job, to be shown and run again"
+    )
 
 
 class TuneRequest(BaseModel):

@@ -56,6 +56,25 @@ class Jobs:
         running = repository.unfinished(self._db, schedule_id, "tune", content)
         return self.get(running) if running is not None else self._submit(self.new_id(), "tune", schedule_id, request)
 
+    def again(self, job_id: str) -> Job:
+        """A new job that is asked what this one was. ApiError `job_not_found`, `artefact_not_found` where its images
+        are gone, `queue_full`."""
+        row = repository.find(self._db, job_id)
+        if row is None:
+            raise ApiError("job_not_found", f"there is no job {job_id[:64]!r}")
+        match row.kind:
+            case "build":
+                return self.submit_build(row.schedule_id, BuildRequest())
+            case "tune":
+                return self.submit_tune(row.schedule_id, TuneRequest.model_validate_json(row.request))
+        request = RunRequest.model_validate_json(row.request)
+        new_id = self.new_id()
+        if not request.estimates and not self.files.copy_uploads(job_id, new_id):
+            raise ApiError(
+                "artefact_not_found", "the images that the job ran on are gone: run the schedule on them anew"
+            )
+        return self._submit(new_id, "run", row.schedule_id, request)
+
     @staticmethod
     def new_id() -> str:
         return str(uuid.uuid4())

@@ -23,6 +23,7 @@ from tilesmith.app.runtime import estimates, images
 from tilesmith.app.runtime.build import BuiltLibrary, build
 from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, cpus, run
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import previews
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.schemas import RunRequest
 from tilesmith.platforms.cpu.detect import host
@@ -88,6 +89,8 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
         regions = estimates.output_regions(pipeline) | regions
     check_memory(task, pipeline, request, regions)
     inputs = estimates.images(pipeline, params) if request.estimates else _read(task, pipeline, request)
+    if request.keep_inputs:
+        _keep_previews(task, pipeline, inputs)
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     threads = request.threads or min(platform.threads, cpus())
     before, measured_at = os.getloadavg(), datetime.now(UTC)
@@ -143,6 +146,16 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
             raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")
         found[wanted.name] = Image(array, mins)
     return found
+
+
+def _keep_previews(task: Task, pipeline: Pipeline, inputs: Mapping[str, Image]) -> None:
+    """Writes small pictures of the inputs that are pictures: here, where files of strangers are read."""
+    files = JobFiles(task.data_dir)
+    files.make(task.job_id)
+    for number, wanted in enumerate(pipeline.inputs):
+        array = inputs[wanted.name].array
+        if previews.is_picture(array, wanted.dims):
+            files.preview(task.job_id, number).write_bytes(previews.png(array, wanted.dims, stretch=False))
 
 
 def _keep(task: Task, pipeline: Pipeline, result: RunResult) -> list[dict[str, Any]]:

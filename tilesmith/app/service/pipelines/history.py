@@ -50,7 +50,9 @@ def listed(db: Database, shipped: Shipped, search: str, paging: PageRequest) -> 
     found = set(shipped)
     with db.read() as connection:
         for column in (pipelines.c.name, schedules.c.pipeline):
-            query = select(column).distinct().where(column.icontains(search, autoescape=True))
+            query = select(column).distinct()
+            if search:
+                query = query.where(column.icontains(search, autoescape=True))
             rows = connection.execute(in_order(query, [Sorted(column)], position).limit(paging.limit + 1))
             found |= set(rows.scalars())
     wanted = {n for n in found if search.lower() in n.lower()}
@@ -66,14 +68,15 @@ def _counted(db: Database, shipped: Shipped, names: Sequence[str]) -> dict[str, 
     with db.read() as connection:
         made = connection.execute(of_schedules.where(s.pipeline.in_(names)).group_by(s.pipeline, s.pipeline_id)).all()
         stored = connection.execute(select(p.name, p.id).where(p.name.in_(names))).all()
-    found = {}
-    for name in names:
-        mine = [row for row in made if row.pipeline == name]
-        ids = {row.pipeline_id for row in mine} | {row.id for row in stored if row.name == name}
-        ids |= {shipped[name].id} if name in shipped else set()
-        latest = max((row.latest for row in mine), default=None)
-        found[name] = Named(name, name in shipped, len(ids), sum(row.made for row in mine), latest)
-    return found
+    ids: dict[str, set[str]] = {name: {shipped[name].id} if name in shipped else set() for name in names}
+    count, latest = dict.fromkeys(names, 0), dict[str, int]()
+    for row in stored:
+        ids[row.name].add(row.id)
+    for row in made:
+        ids[row.pipeline].add(row.pipeline_id)
+        count[row.pipeline] += row.made
+        latest[row.pipeline] = max(row.latest, latest.get(row.pipeline, 0))
+    return {n: Named(n, n in shipped, len(ids[n]), count[n], latest.get(n)) for n in names}
 
 
 def versions(db: Database, shipped: Shipped, name: str) -> tuple[Version, ...]:

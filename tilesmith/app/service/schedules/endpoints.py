@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from tilesmith.app.service.bodies import json_body
+from tilesmith.app.service.bodies import described, json_body
 from tilesmith.app.service.caching import immutable
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
@@ -46,12 +46,7 @@ Name = Annotated[str | None, Query(max_length=64)]
         200: {"model": Schedule, "description": "The store had it already"},
         202: {"model": Schedule, "description": "The schedule as it is before tuning, which is a job"},
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ScheduleRequest"}}},
-        }
-    },
+    openapi_extra=described(ScheduleRequest),
     summary="Schedule a pipeline",
 )
 async def ask(request: Request, services: Services) -> Response:

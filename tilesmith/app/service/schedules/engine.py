@@ -49,19 +49,19 @@ class Engine:
         self._lock = threading.Lock()
 
     async def inspect(self, document: object) -> PipelineIdentity:
-        return await self._run(self.functions.inspect, document, self.settings.limits)
+        return await self.run(self.functions.inspect, document, self.settings.limits)
 
     async def inspect_strategy(self, document: object) -> StrategyIdentity:
-        return await self._run(self.functions.inspect_strategy, document)
+        return await self.run(self.functions.inspect_strategy, document)
 
     async def key(self, question: Question) -> str:
-        return await self._run(self.functions.key, question)
+        return await self.run(self.functions.key, question)
 
     async def answer(self, question: Question) -> Answer:
-        return await self._run(self.functions.answer, question)
+        return await self.run(self.functions.answer, question)
 
     async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
-        return await self._run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
+        return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
 
     def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
@@ -78,8 +78,9 @@ class Engine:
             raise result
         return result
 
-    async def _run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
-        """The result of the function; raises the ApiError that it returns, `busy`, `timeout` or `worker_lost`."""
+    async def run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
+        """The result of a function of plain data; raises the ApiError that it returns, `busy`, `timeout` or
+        `worker_lost`."""
         if self._waiting >= self.settings.schedule_queue:
             raise ApiError("busy", "as many documents as the service takes at once are being worked on")
         self._waiting += 1

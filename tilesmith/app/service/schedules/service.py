@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
-from pydantic import ValidationError
 
+from tilesmith.app.service.bodies import parse_model
 from tilesmith.app.service.db import Database, now_us
-from tilesmith.app.service.errors import ApiError, from_pydantic
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.service import Platforms
@@ -120,10 +120,7 @@ class Schedules:
         return Asked(schedule_id, content, new, options, tuned)
 
     def _question(self, body: bytes) -> tuple[Options, Question]:
-        try:
-            request = ScheduleRequest.model_validate_json(body)
-        except ValidationError as error:
-            raise from_pydantic(error.errors(include_url=False, include_input=False), ScheduleRequest) from None
+        request = parse_model(body, ScheduleRequest)
         pipeline = request.pipeline
         if pipeline is None:
             pipeline = self._pipelines.document(request.pipeline_id or "")

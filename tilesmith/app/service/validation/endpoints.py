@@ -1,0 +1,27 @@
+"""/v1/validate: documents checked, and nothing kept of them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+
+from tilesmith.app.service.bodies import described, model_body
+from tilesmith.app.service.context import Read, Services
+from tilesmith.app.service.validation.schemas import Validation, ValidationRequest
+from tilesmith.app.service.validation.work import validate as check
+
+router = APIRouter(tags=["validation"])
+
+
+@router.post(
+    "/v1/validate",
+    dependencies=[Read],
+    response_model_exclude_none=True,
+    openapi_extra=described(ValidationRequest),
+    operation_id="validateDocuments",
+    summary="Check documents",
+)
+async def validate(request: Request, services: Services) -> Validation:
+    """Checks a pipeline, a platform, a strategy, as data or as text, and keeps nothing: 200 whatever is wrong with
+    them. Problems of text have the line and column."""
+    asked = await model_body(request, ValidationRequest)
+    return await services.engine.run(check, asked, services.settings.limits)
