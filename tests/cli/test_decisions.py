@@ -84,6 +84,8 @@ def test_the_best_candidates_are_listed():
     alone = json.loads(tilesmith(*common, "--json").stdout)
     assert (alone["id"], len(alone["candidates"])) == (told["id"], 1)
     assert "predicted (" not in tilesmith(*common).stdout
+    more = json.loads(tilesmith(*common, "--top", "5", "--json").stdout)["candidates"]
+    assert [c["schedule"] for c in more[:3]] == [c["schedule"] for c in told["candidates"]]  # whatever is shown
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from tilesmith.scheduler.search import params
 from tilesmith.scheduler.search.params import PARAMS, Params
 
 SEARCH = Path(params.__file__).parent
-OF_TEXTS = {"SHOWN", "LISTED", "MAX_STAGES", "WIDEST"}
+OF_TEXTS = {"SHOWN", "SHOWN_DIMS", "LISTED", "MAX_STAGES", "WIDEST"}
 """Numbers that bound messages and documents, and bytes of the widest type."""
 
 

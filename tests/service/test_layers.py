@@ -44,3 +44,12 @@ def test_a_line_that_passes_a_layer_goes_around_its_boxes() -> None:
     bend = found.lines[2][1]
     assert bend[1] == found.boxes[1][1]
     assert abs(bend[0] - found.boxes[1][0]) > 0.5
+
+
+def test_parts_of_a_graph_that_hang_together_stand_side_by_side() -> None:
+    edges = [(9, 3), (8, 3), (1, 3), (4, 1), (5, 10), (7, 3), (8, 10), (8, 1), (9, 10), (7, 5), (8, 7), (0, 6), (2, 5)]
+    found = layered(11, edges)
+    alone = {found.boxes[n][0] for n in (0, 6)}
+    others = {x for n, (x, _) in enumerate(found.boxes) if n not in (0, 6)}
+    assert max(alone) + 1 <= min(others) or max(others) + 1 <= min(alone)
+    assert all(line[0][1] < line[-1][1] for line in found.lines)

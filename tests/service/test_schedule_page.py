@@ -128,7 +128,7 @@ def place(compute: str, store: str, storage: str = "memory", recompute: float = 
 
 def test_views_tell_levels_and_what_is_computed_again() -> None:
     found = figures(a=place("y.inner", "x.outer", recompute=1.25), b=place("root", "root"))
-    sources = Sources(("", "b", "a", "b"), (Part("b", 3, 7),))
+    sources = Sources(((2, "b"), (3, "a")), (Part("b", 3, 7),))
     a, b = stage_views(found, sources)
     assert (a.level, a.again, a.loop, a.parts) == ("1 · y.inner / x.outer", 1.25, 3, (Part("b", 3, 7),))
     assert (b.level, b.again, b.loop, b.extents) == ("1 · root", None, 2, "8 × 4")
@@ -167,8 +167,10 @@ def test_listings_have_a_place_for_each_line_and_escape() -> None:
     assert 'href="#node-s"' in html
     assert "<b>" not in html
     views = {v.name: v for v in stage_views(figures(a=place("root", "root"), b=place("root", "root")), Sources((), ()))}
-    nest = nest_listing("group b\n  produce a:\n    a(x) = <...>", Sources(("b", "a", "a"), ()), views)
-    assert nest.count("<a href") == 2
+    text = "group b\n  allocate a\n  produce a:\n    a(x) = <...>\n  b(x) = a(x)"
+    nest = nest_listing(text, sources_of(text, "", []), views)
+    assert nest.count("<a href") == 1
+    assert '<span id="nest-3">  produce a: <a href="#node-a"' in nest
     assert "&lt;...&gt;" in nest
 
 

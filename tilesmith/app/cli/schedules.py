@@ -101,6 +101,7 @@ def options_of(request: Request, pipeline: Pipeline, platform: Platform) -> Opti
 def answer_for(pipeline: Pipeline, request: Request) -> Result:
     """A pipeline that is already read, scheduled as requested."""
     from tilesmith.scheduler.compiler import compile_pipeline
+    from tilesmith.scheduler.search.params import PARAMS
 
     check(request)
     platform = load_platform(request.platform, request.calibrate)
@@ -109,7 +110,8 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
     if request.schedule_file is not None:
         return _written_by_hand(pipeline, platform, options, request.schedule_file, observer)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
-        top = max(request.top, request.tune or 1)
+        shown = max(request.top, request.tune or 1)
+        top = max(shown, PARAMS.listed_candidates) if shown > 1 else 1
         found = compile_pipeline(pipeline, platform, options, time.perf_counter, top, observer)
     result = Result(
         found.key,
@@ -120,7 +122,7 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         found.predicted,
         found.timings_ms,
         found.passes_ms,
-        found.candidates,
+        found.candidates[:shown],
     )
     if request.tune is None:
         return result
@@ -207,7 +209,7 @@ def schedule(
     if found:
         typer.echo("\n".join(["", f"what does not fit {result.platform.name}:", *(f"  {m}" for m in found)]))
     if len(result.candidates) > 1:
-        typer.echo("\n" + candidates.table(result.candidates[: max(request.top, request.tune or 1)], result.tuned))
+        typer.echo("\n" + candidates.table(result.candidates, result.tuned))
     for file in written:
         typer.echo(f"wrote {file}", err=True)
     if out is not None and result.source.language == "c":

@@ -32,6 +32,9 @@ class Params:
 
     # The best k schedules
 
+    listed_candidates: int = 16
+    """Candidates that are searched for where any but the best is asked for, so that ranks are the same however many of
+    them are shown; an answer of the service has so many, at most."""
     kept_candidates: int = 8
     """Candidates of a segment that are kept for the best k schedules."""
     combinations_per_schedule: int = 8

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import networkx as nx
 from fast_sugiyama import from_edges
 
 BEND = 0.3
@@ -30,39 +31,47 @@ class Layout:
 def layered(count: int, edges: Sequence[tuple[int, int]]) -> Layout:
     """The layout of so many boxes with these edges, which make no cycle and are different ones: what is read stands
     above its readers. The same for the same graph."""
-    joined = sorted({n for edge in edges for n in edge})  # the library wants these to be 0, 1, 2, ...
-    dense = {n: at for at, n in enumerate(joined)}
+    graph: nx.Graph[int] = nx.Graph(edges)
+    graph.add_nodes_from(range(count))
     places: dict[_Node, Point] = {}
     follows: dict[_Node, list[_Node]] = {}
     right = 0.0
-    parts = from_edges(
+    for number, members in enumerate(sorted(map(sorted, nx.connected_components(graph)))):
+        inside = set(members)
+        positions, width = _component(number, members, [e for e in edges if e[0] in inside], follows)
+        places |= {node: (x + right, y) for node, (x, y) in positions.items()}
+        right += width + 1
+    return Layout(
+        tuple(places[_BOX, n] for n in range(count)),
+        tuple(tuple(places[at] for at in _path(edge, follows)) for edge in edges),
+        max((x for x, _ in places.values()), default=0.0),
+        max((y for _, y in places.values()), default=0.0),
+    )
+
+
+def _component(
+    number: int, members: Sequence[int], edges: Sequence[tuple[int, int]], follows: dict[_Node, list[_Node]]
+) -> tuple[dict[_Node, Point], float]:
+    """Places of the boxes and bends of one component, and its width; `follows` is added to. Each is laid out alone: the
+    library wants its boxes to be 0, 1, 2, ..., and numbers bends after them."""
+    if not edges:
+        return {(_BOX, n): (0.0, 0.0) for n in members}, 0.0
+
+    def node(n: int | str) -> _Node:
+        return (_BOX, members[int(n)]) if int(n) < len(members) else (number, int(n))
+
+    dense = {n: at for at, n in enumerate(members)}
+    ((positions, width, height, found),) = from_edges(
         [(dense[a], dense[b]) for a, b in edges],
         vertex_spacing=1.0,
         dummy_vertices=True,
         dummy_size=BEND,
         ranking_type="up",
     )
-    for number, (positions, width, height, found) in enumerate(parts):
-
-        def node(n: int | str, number: int = number) -> _Node:
-            return (_BOX, joined[int(n)]) if int(n) < len(joined) else (number, int(n))
-
-        left = min(x for _, (x, _) in positions)
-        places |= {node(n): (x - left + right, height - y) for n, (x, y) in positions}
-        for a, b in found or ():
-            follows.setdefault(node(a), []).append(node(b))
-        right += width + 1
-    for n in range(count):
-        if n not in dense:
-            places[_BOX, n] = (right, 0.0)
-            right += 1
-    lines = tuple(tuple(places[at] for at in _path(edge, follows)) for edge in edges)
-    return Layout(
-        tuple(places[_BOX, n] for n in range(count)),
-        lines,
-        max((x for x, _ in places.values()), default=0.0),
-        max((y for _, y in places.values()), default=0.0),
-    )
+    for a, b in found or ():
+        follows.setdefault(node(a), []).append(node(b))
+    left = min(x for _, (x, _) in positions)
+    return {node(n): (x - left, height - y) for n, (x, y) in positions}, width
 
 
 _BOX = -1

@@ -30,13 +30,10 @@ def code_listing(code: str, parts: tuple[Part, ...]) -> Markup:
 
 
 def nest_listing(loopnest: str, sources: Sources, stages: Mapping[str, StageView]) -> Markup:
-    """The lines of a loop nest; the first of each stage leads to it."""
-    lines, seen = [], set[str]()
-    for n, (line, stage) in enumerate(zip(loopnest.splitlines(), sources.nest, strict=True), start=1):
-        back = stage if stage in stages and stage not in seen else None
-        seen.add(stage)
-        lines.append(_line(f"nest-{n}", escape(line), back))
-    return Markup("\n".join(lines))
+    """The lines of a loop nest; where a stage is computed, they lead to it."""
+    backs = {n: stage for n, stage in sources.loops if stage in stages}
+    lines = enumerate(loopnest.splitlines(), start=1)
+    return Markup("\n".join(_line(f"nest-{n}", escape(line), backs.get(n)) for n, line in lines))
 
 
 def _line(anchor: str, inner: str, stage: str | None) -> str:

@@ -14,6 +14,8 @@ STEP = 20
 """Pixels of a bar."""
 CELL = 44
 """Pixels of a tile size of a map."""
+HALF = 400
+"""Pixels of a chart that stands beside another."""
 APART = 0.045
 """Distance between points that are both labelled, at least, of the chart's width and height."""
 KIB = 1024
@@ -36,6 +38,7 @@ def cost_by_stage(predicted: Mapping[str, Any]) -> Spec | None:
     return {
         "description": f"Predicted {predicted['unit']} of each stage, by term; the table of stages has the sums",
         "data": {"values": rows},
+        "width": HALF,
         "height": {"step": STEP},
         "mark": "bar",
         "encoding": {
@@ -105,7 +108,7 @@ def buffers_against_caches(figures: Mapping[str, Any]) -> Spec | None:
                     "x": size,
                     "x2": {"field": "least"},
                     "y": stage,
-                    "color": {"field": "kind", "type": "nominal", "title": None, "legend": {"orient": "top"}},
+                    "color": {"field": "kind", "type": "nominal", "title": None, "legend": {"orient": "bottom"}},
                 },
             },
             {
@@ -219,6 +222,7 @@ def roofline(figures: Mapping[str, Any]) -> Spec | None:
     y = _log("y", "10⁹ operations a second", [lowest, highest * 2])
     return {
         "description": "Operations a second of groups over operations a byte of memory, under the machine's limits",
+        "width": HALF,
         "height": 320,
         "layer": [
             {
@@ -227,7 +231,12 @@ def roofline(figures: Mapping[str, Any]) -> Spec | None:
                 "encoding": {
                     "x": x,
                     "y": y,
-                    "color": {"field": "limit", "type": "nominal", "title": None, "legend": {"orient": "right"}},
+                    "color": {
+                        "field": "limit",
+                        "type": "nominal",
+                        "title": None,
+                        "legend": {"orient": "top", "columns": 3},
+                    },
                 },
             },
             {

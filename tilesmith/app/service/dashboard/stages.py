@@ -3,7 +3,7 @@ each, and the stage graph, drawn in layers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -41,15 +41,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Lines of the loop nest and of the code: `nest` has the stage of each line, `parts` those of the code. Lines are
-    numbered from 1."""
+    """Lines of the loop nest and of the code, numbered from 1: of `loops` each is where a stage is computed."""
 
-    nest: tuple[str, ...]
+    loops: tuple[tuple[int, str], ...]
     parts: tuple[Part, ...]
 
     def loop(self, stage: str) -> int | None:
         """The line of the loop nest that computes a stage."""
-        return next((n for n, of in enumerate(self.nest, start=1) if of == stage), None)
+        return next((n for n, of in self.loops if of == stage), None)
 
 
 def sources_of(loopnest: str, code: str, stages: Sequence[str]) -> Sources:
@@ -60,7 +59,15 @@ def sources_of(loopnest: str, code: str, stages: Sequence[str]) -> Sources:
             parts[-1] = Part(stage, parts[-1].first, number)
         else:
             parts.append(Part(stage, number, number))
-    return Sources(stages_of_lines(loopnest), tuple(parts))
+    return Sources(tuple(_loops(loopnest)), tuple(parts))
+
+
+def _loops(loopnest: str) -> Iterator[tuple[int, str]]:
+    """The lines in which stages begin to be computed; not those in which their buffers are allocated."""
+    lines = zip(loopnest.splitlines(), stages_of_lines(loopnest), strict=True)
+    for n, (line, stage) in enumerate(lines, start=1):
+        if line.lstrip().removeprefix("allocate and ").startswith("produce "):
+            yield n, stage
 
 
 @dataclass(frozen=True, slots=True)

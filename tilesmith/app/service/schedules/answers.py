@@ -39,9 +39,6 @@ DERIVED_FORMS = ("schedule.h", "schedule.py", "figures.json", "tiles.json")
 """Made when first asked for, from the pipeline, the platform and the schedule: they take time that most answers need
 not."""
 
-KEPT = 16
-"""Candidates of a search that an answer has, at most."""
-
 
 def candidate_form(rank: int, name: str) -> str:
     """The name of a form of a candidate: `schedule.json`, `loopnest.txt`, which is made when it is asked for, or

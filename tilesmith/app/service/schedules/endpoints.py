@@ -15,7 +15,7 @@ from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import DERIVED_FORMS, KEPT
+from tilesmith.app.service.schedules.answers import DERIVED_FORMS
 from tilesmith.app.service.schedules.lists import Filters, Order, listed
 from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import (
@@ -28,6 +28,7 @@ from tilesmith.app.service.schedules.schemas import (
 )
 from tilesmith.app.service.schedules.service import Asked
 from tilesmith.app.service.times import instant, microseconds
+from tilesmith.scheduler.search.params import PARAMS
 
 MEASURED_REPEATS = 10
 
@@ -192,7 +193,7 @@ def measurements(schedule_id: str, services: Services) -> MeasurementList:
     )
 
 
-Rank = Annotated[int, Path(ge=1, le=KEPT)]
+Rank = Annotated[int, Path(ge=1, le=PARAMS.listed_candidates)]
 
 
 @router.get("/{schedule_id}/candidates/{rank}/schedule.json", dependencies=[Read], summary="A candidate as data")

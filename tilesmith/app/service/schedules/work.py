@@ -15,7 +15,6 @@ from typing import Any
 from tilesmith import platforms
 from tilesmith.app.service.errors import ApiError, from_core
 from tilesmith.app.service.schedules.answers import (
-    KEPT,
     SOURCE_FORM,
     Answer,
     Generated,
@@ -46,6 +45,7 @@ from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
+from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.tile_costs import tile_costs
 from tilesmith.scheduler.strategies import document as strategies
 
@@ -103,7 +103,7 @@ def answer(question: Question) -> Answer | ApiError:
     try:
         pipeline, platform, options = _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
-        compiled = compile_pipeline(pipeline, platform, options, time.perf_counter, KEPT)
+        compiled = compile_pipeline(pipeline, platform, options, time.perf_counter, PARAMS.listed_candidates)
         return _answer(compiled, question, parse_ms, started)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")

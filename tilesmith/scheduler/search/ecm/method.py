@@ -129,7 +129,9 @@ def _candidates(choice: _Choice, q: Question) -> tuple[Candidate, ...]:
             plan = variants[n].plan.scheduled(groups, degraded)
             predicted = combined(p.cost for p in worked)
             candidates[groups] = total, candidate(search.facts, plan, [p.counts for p in worked], predicted)
-    return tuple(c for _, c in sorted(candidates.values(), key=itemgetter(0)))
+    found = sorted(candidates.values(), key=itemgetter(0))
+    # the totals are of groups alone: worked out together, some cost more
+    return tuple(c for _, c in (found[0], *sorted(found[1:], key=lambda f: float(f[1].predicted.total))))
 
 
 def _separations_explained(tried: Tried, separated: Separated) -> list[Decision]:
