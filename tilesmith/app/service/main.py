@@ -45,6 +45,8 @@ from tilesmith.app.service.strategies.endpoints import router as strategies_rout
 from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.tokens.endpoints import router as tokens_router
 from tilesmith.app.service.tokens.service import Tokens
+from tilesmith.app.service.webhooks.endpoints import router as webhooks_router
+from tilesmith.app.service.webhooks.service import Webhooks
 from tilesmith.platforms.documents import json_schema
 
 __all__ = ["RefusedAddress", "create_app", "serve"]
@@ -97,6 +99,7 @@ def create_app(
         platforms_router,
         strategies_router,
         baselines_router,
+        webhooks_router,
         tokens_router,
         meta_router,
         dashboard_router,
@@ -129,6 +132,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         jobs=jobs,
         runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
         baselines=Baselines(db),
+        webhooks=Webhooks(db, settings),
     )
 
 
@@ -141,6 +145,8 @@ def _start(context: Context) -> None:
     context.tokens.in_force()
     _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
     context.runner.start()
+    context.baselines.told = context.webhooks.told
+    context.webhooks.start()
     threading.Thread(target=_warm_up, args=(context,), name="tilesmith-warm-up", daemon=True).start()
 
 
@@ -151,6 +157,7 @@ def _warm_up(context: Context) -> None:
 
 
 def _stop(context: Context) -> None:
+    context.webhooks.stop()
     context.runner.stop()
     context.engine.close()
     context.db.close()
