@@ -15,6 +15,7 @@ import pytest
 import tenacity.nap
 from junitparser import Error, Failure, JUnitXml
 
+from tilesmith import platforms
 from tilesmith.app.cli.ci import checking, target
 from tilesmith.app.client import Client
 from tilesmith.app.comparison.noise import ROUNDS
@@ -171,6 +172,24 @@ def test_a_wrong_token_is_an_error_and_not_shown(repository, ci, outside, main):
     done = ci("check", ".", status=2)
     assert "the token is not known" in done.stderr
     assert "not-the-token" not in done.output
+
+
+@pytest.mark.parametrize("token", ["a\nSecret-of-two-lines", "Sécret"])
+def test_a_token_that_can_be_none_is_not_shown_by_whoever_refuses_it(repository, ci, outside, main, token):
+    outside.setenv("TILESMITH_TOKEN", token)
+    done = ci("check", ".", status=2)
+    assert "TILESMITH_TOKEN has characters" in done.stderr
+    assert "cret" not in done.output.replace("is it the secret itself", "")
+
+
+def test_a_platform_may_be_a_file(repository, ci, main, tmp_path):
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps(platforms.to_document(platforms.load("i7-6700")) | {"name": "mine"}))
+    ci("record", "soften.json", "--platform", mine, "--branch", "main")
+    found = json.loads(ci("check", "soften.json", "--platform", mine, "--json").stdout)["comparisons"]
+    assert {(c["platform"], c["status"]) for c in found if c["pipeline"] == "soften"} >= {("mine", "same")}
+    mine.write_text("[1]")
+    assert "no description of a platform" in ci("check", ".", "--platform", mine, status=2).stderr
 
 
 def test_a_platform_that_is_not_known_is_an_error(repository, ci, main):

@@ -71,7 +71,7 @@ class AcknowledgeRequest(BaseModel):
     branch: Branch
     commit: CommitHash
     schedule_id: str = Field(max_length=64)
-    reason: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]+$")
+    reason: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$", description="In one line")
 
 
 class BaselineRequest(BaseModel):
