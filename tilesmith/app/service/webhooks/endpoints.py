@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], dependencies=[Admin
 KIND = "deliveries"
 
 
-@router.post("", status_code=201, summary="Make a webhook")
+@router.post("", status_code=201, operation_id="createWebhook", summary="Make a webhook")
 def create(request: schemas.WebhookRequest, services: Services) -> schemas.NewWebhookDocument:
     """Told when results are recorded that are slower than those that the branch had before. The secret is in this
     answer and nowhere else."""
@@ -27,7 +27,7 @@ def create(request: schemas.WebhookRequest, services: Services) -> schemas.NewWe
     )
 
 
-@router.get("", summary="List webhooks")
+@router.get("", operation_id="listWebhooks", summary="List webhooks")
 def every(services: Services) -> schemas.WebhookList:
     items = [
         schemas.WebhookDocument(
@@ -38,13 +38,15 @@ def every(services: Services) -> schemas.WebhookList:
     return schemas.WebhookList(items=items)
 
 
-@router.delete("/{webhook_id}", status_code=204, summary="Remove a webhook")
+@router.delete(
+    "/{webhook_id}", status_code=204, response_class=Response, operation_id="removeWebhook", summary="Remove a webhook"
+)
 def remove(webhook_id: str, services: Services) -> Response:
     services.webhooks.remove(webhook_id)
     return Response(status_code=204)
 
 
-@router.get("/{webhook_id}/deliveries", summary="Deliveries of a webhook")
+@router.get("/{webhook_id}/deliveries", operation_id="listDeliveries", summary="Deliveries of a webhook")
 def deliveries(webhook_id: str, services: Services, paging: Paging) -> schemas.DeliveryList:
     """The newest first."""
     services.webhooks.check(webhook_id)
