@@ -10,7 +10,7 @@ import pytest
 from support.noisy_machine import NoisyMachine
 
 from tilesmith.app.comparison import noise
-from tilesmith.app.comparison.noise import CALLS, ROUNDS, ScipyMissing, evidence, interval, measured
+from tilesmith.app.comparison.noise import CALLS, ROUNDS, Evidence, ScipyMissing, evidence, interval, measured
 
 LIMIT = 0.05
 TRIALS = 200
@@ -71,6 +71,13 @@ def sign_test_interval(values: list[float]) -> tuple[float, float]:
 def test_the_interval_is_that_of_the_sign_test(count: int) -> None:
     values = [math.sin(7 * n) for n in range(count)]
     assert interval(values) == sign_test_interval(values)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "undecided"), [(0.9, 1.2, True), (0.99, 1.01, False), (1.08, 1.12, False), (0.0, math.inf, True)]
+)
+def test_noise_that_hides_the_answer_is_told(low: float, high: float, undecided: bool) -> None:
+    assert Evidence(1.1, low, high, ROUNDS).undecided(LIMIT) is undecided
 
 
 def test_with_too_few_rounds_there_is_no_slowdown() -> None:

@@ -50,6 +50,10 @@ class Evidence:
         """True if the code is slower by the limit (a share) or more, and that is not noise."""
         return self.ratio >= 1.0 + limit and self.low > 1.0
 
+    def undecided(self, limit: float) -> bool:
+        """True if the code is not slower as far as one can tell, and a slowdown of the limit cannot be excluded."""
+        return not self.slower(limit) and self.high >= 1.0 + limit
+
     def in_words(self) -> str:
         """The ratio as a change in percent, with its interval."""
         if not math.isfinite(self.high):
