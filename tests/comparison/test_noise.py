@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-import sys
 
 import pytest
 from support.noisy_machine import NoisyMachine
 
 from tilesmith.app.comparison import noise
-from tilesmith.app.comparison.noise import CALLS, ROUNDS, Evidence, ScipyMissing, evidence, interval, measured
+from tilesmith.app.comparison.noise import CALLS, ROUNDS, Evidence, evidence, interval, measured
 
 LIMIT = 0.05
 TRIALS = 200
@@ -104,10 +103,3 @@ def test_a_measurement_has_its_median_and_interval() -> None:
     assert measured([1.0, 2.0]).to_document() == {
         "median_ms": 1.5, "low_ms": None, "high_ms": None, "runs": 2, "machine": None,
     }  # fmt: skip
-
-
-def test_without_scipy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ScipyMissing) as caught:
-        evidence([1.0], [1.0])
-    assert "tilesmith[ci]" in caught.value.hint
