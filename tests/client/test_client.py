@@ -198,3 +198,38 @@ def test_a_job_that_did_not_succeed_is_an_error(service, job, code):
     with pytest.raises(ServiceError) as caught:
         client.wait(job)
     assert caught.value.code == code
+
+
+def test_projects_and_webhooks(service):
+    calls = {
+        ("POST", "/v1/schedules/a/comparisons"): ("compare", ("a", "b"), {"baseline": "b"}),
+        ("POST", "/v1/projects/p/results"): (
+            "record",
+            ("p", "main", "c", [{"schedule_id": "a"}]),
+            {"branch": "main", "commit": "c", "results": [{"schedule_id": "a"}]},
+        ),
+        ("POST", "/v1/projects/p/baseline"): ("baseline", ("p", "main", ("c",)), {"ref": "main", "ancestors": ["c"]}),
+        ("POST", "/v1/projects/p/acknowledgements"): (
+            "acknowledge",
+            ("p", "main", "c", "a", "why"),
+            {"branch": "main", "commit": "c", "schedule_id": "a", "reason": "why"},
+        ),
+        ("GET", "/v1/projects/p/results"): ("history", ("p",), None),
+        ("GET", "/v1/projects/p/trends"): ("trends", ("p",), None),
+        ("GET", "/v1/projects"): ("projects", (), None),
+        ("GET", "/v1/projects/p/badge.svg"): ("badge", ("p",), None),
+        ("POST", "/v1/webhooks"): (
+            "create_webhook",
+            ("https://a", "p"),
+            {"url": "https://a", "above": 0.05, "project": "p"},
+        ),
+        ("GET", "/v1/webhooks"): ("webhooks", (), None),
+        ("DELETE", "/v1/webhooks/w"): ("remove_webhook", ("w",), None),
+        ("GET", "/v1/webhooks/w/deliveries"): ("deliveries", ("w",), None),
+    }
+    client, requests = service(*[httpx.Response(200, json={})] * len(calls))
+    for name, arguments, _ in calls.values():
+        getattr(client, name)(*arguments)
+    assert [(r.method, r.url.path) for r in requests] == list(calls)
+    for request, (_, _, body) in zip(requests, calls.values(), strict=True):
+        assert (json.loads(request.content) if request.content else None) == body

@@ -79,6 +79,9 @@ def test_measured_time_advises_unless_it_gates() -> None:
     gated = with_evidence(advised, slow, gates=True)
     assert gated.status == "regressed"
     assert gated.to_document()["measured"]["ratio"] == pytest.approx(1.2)
+    noisy = with_evidence(advised, evidence([1.0] * 60, [0.8, 1.2] * 30), gates=True)
+    assert (noisy.status, noisy.measured_in_words) == ("same", "-2.0 % measured (-20.0 to +20.0 %), too noisy to tell")
+    assert one(result(), result()).measured_in_words == ""
     assert with_evidence(advised, evidence([1.0] * 60, [1.04] * 60), gates=True).status == "same"
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-import sys
 
 import pytest
 from support.noisy_machine import NoisyMachine
 
 from tilesmith.app.comparison import noise
-from tilesmith.app.comparison.noise import CALLS, ROUNDS, ScipyMissing, evidence, interval, measured
+from tilesmith.app.comparison.noise import CALLS, ROUNDS, Evidence, evidence, interval, measured
 
 LIMIT = 0.05
 TRIALS = 200
@@ -73,6 +72,13 @@ def test_the_interval_is_that_of_the_sign_test(count: int) -> None:
     assert interval(values) == sign_test_interval(values)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "undecided"), [(0.9, 1.2, True), (0.99, 1.01, False), (1.08, 1.12, False), (0.0, math.inf, True)]
+)
+def test_noise_that_hides_the_answer_is_told(low: float, high: float, undecided: bool) -> None:
+    assert Evidence(1.1, low, high, ROUNDS).undecided(LIMIT) is undecided
+
+
 def test_with_too_few_rounds_there_is_no_slowdown() -> None:
     found = evidence([1.0] * 7, [2.0] * 7)
     assert found.ratio == pytest.approx(2)
@@ -97,10 +103,3 @@ def test_a_measurement_has_its_median_and_interval() -> None:
     assert measured([1.0, 2.0]).to_document() == {
         "median_ms": 1.5, "low_ms": None, "high_ms": None, "runs": 2, "machine": None,
     }  # fmt: skip
-
-
-def test_without_scipy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ScipyMissing) as caught:
-        evidence([1.0], [1.0])
-    assert "tilesmith[ci]" in caught.value.hint

@@ -43,7 +43,7 @@ def test_no_expression_is_in_the_text_of_a_shell():
 
 
 def test_the_package_that_the_action_installs_is_the_one_it_is_in():
-    path = re.search(r'"\$GITHUB_ACTION_PATH/(\S+)\[ci\]"', STEPS["Install"]["run"])[1]
+    path = re.search(r'"\$GITHUB_ACTION_PATH/(\S+)"', STEPS["Install"]["run"])[1]
     assert (ACTION.parent / path / "pyproject.toml").resolve() == FOLDER.parent / "pyproject.toml"
 
 

@@ -71,10 +71,10 @@ def test_two_schedules_run_in_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "ROUNDS", 8)
     small, large = task(tmp_path, 32), task(tmp_path, 64)
     result = run_in_turns(small, compile_library(small), large, compile_library(large))
-    assert len(result["now_ms"]) == len(result["baseline_ms"]) == result["rounds"] == 8
-    assert min(result["now_ms"] + result["baseline_ms"]) > 0
-    assert result["machine"]["threads"] >= 1
-    json.dumps(result)
+    assert len(result.now_ms) == len(result.baseline_ms) == result.rounds == 8
+    assert min(result.now_ms + result.baseline_ms) > 0
+    assert result.machine["threads"] >= 1
+    json.dumps(result.model_dump())
 
 
 def test_the_route_starts_a_job_and_names_what_is_missing(service):

@@ -174,6 +174,11 @@ def test_a_service_on_postgres(start, postgres):
     assert service.client.get("/v1/schedules", params={"q": "BLU"}).json()["items"][0]["id"] == schedule_id
     assert service.client.delete(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
     assert service.client.get("/").status_code == 200
+    results = {"branch": "main", "commit": "a" * 40, "results": [{"schedule_id": schedule_id}]}
+    assert service.client.post("/v1/projects/camera/results", json=results).status_code == 201
+    baseline = service.client.post("/v1/projects/camera/baseline", json={"ref": "main", "ancestors": ["b" * 40]})
+    assert [r["schedule_id"] for r in baseline.json()["items"]] == [schedule_id]
+    assert service.client.get("/v1/projects").json()["items"][0]["results"] == 1
     downgrade(service.context.db, "base")
 
 

@@ -29,7 +29,9 @@ def db(tmp_path):
     upgrade(database)
     row = {c.name: "x" for c in schedules.columns} | {"id": "s", "strict": False, "degraded": None, "groups": 1}
     with database.write() as connection:
-        connection.execute(schedules.insert().values(**row | {"created_us": 1, "predicted_ms": 1.0, "measured_ms": None}))
+        connection.execute(
+            schedules.insert().values(**row | {"created_us": 1, "predicted_ms": 1.0, "measured_ms": None})
+        )
     yield database
     database.close()
 

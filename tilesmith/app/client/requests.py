@@ -109,6 +109,34 @@ def history(project: str, filters: Mapping[str, Any]) -> Request:
     return Request("GET", f"/v1/projects/{project}/results", {"params": filters})
 
 
+def projects(filters: Mapping[str, Any]) -> Request:
+    return Request("GET", "/v1/projects", {"params": filters})
+
+
+def trends(project: str, filters: Mapping[str, Any]) -> Request:
+    return Request("GET", f"/v1/projects/{project}/trends", {"params": filters})
+
+
+def badge(project: str, branch: str) -> Request:
+    return Request("GET", f"/v1/projects/{project}/badge.svg", {"params": {"branch": branch}})
+
+
+def create_webhook(body: Mapping[str, Any]) -> Request:
+    return Request("POST", "/v1/webhooks", {"json": body})
+
+
+def webhooks() -> Request:
+    return Request("GET", "/v1/webhooks")
+
+
+def remove_webhook(webhook_id: str) -> Request:
+    return Request("DELETE", f"/v1/webhooks/{webhook_id}")
+
+
+def deliveries(webhook_id: str, filters: Mapping[str, Any]) -> Request:
+    return Request("GET", f"/v1/webhooks/{webhook_id}/deliveries", {"params": filters})
+
+
 class Policy(TypedDict):
     """The arguments of tenacity's two classes that say when a request is sent again."""
 

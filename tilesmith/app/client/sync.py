@@ -116,6 +116,35 @@ class Client:
         `variant`, `limit` and `cursor`."""
         return as_json(self._send(requests.history(project, filters)))
 
+    def projects(self, **filters: Any) -> Json:
+        """A page of the projects that have results; filters are `limit` and `cursor`."""
+        return as_json(self._send(requests.projects(filters)))
+
+    def trends(self, project: str, **filters: Any) -> Json:
+        """Series of a branch over its commits; filters are `branch`, `pipeline` and `platform`."""
+        return as_json(self._send(requests.trends(project, filters)))
+
+    def badge(self, project: str, branch: str = "main") -> str:
+        """The badge of a project's branch: SVG."""
+        return (self._send(requests.badge(project, branch))).text
+
+    def create_webhook(self, url: str, project: str | None = None, above: float = 0.05) -> Json:
+        """A new webhook, with its secret, which is shown this once."""
+        body = {"url": url, "above": above} | ({"project": project} if project else {})
+        return as_json(self._send(requests.create_webhook(body)))
+
+    def webhooks(self) -> Json:
+        """All webhooks."""
+        return as_json(self._send(requests.webhooks()))
+
+    def remove_webhook(self, webhook_id: str) -> None:
+        """Removes a webhook with its deliveries."""
+        self._send(requests.remove_webhook(webhook_id))
+
+    def deliveries(self, webhook_id: str, **filters: Any) -> Json:
+        """A page of a webhook's deliveries, the newest first; filters are `limit` and `cursor`."""
+        return as_json(self._send(requests.deliveries(webhook_id, filters)))
+
     def _send(self, request: Request) -> httpx.Response:
         return self._retrying(self._once, request)
 

@@ -56,6 +56,14 @@ class Comparison:
         return self.gates and self.evidence is not None and self.evidence.slower(self.limit)
 
     @property
+    def measured_in_words(self) -> str:
+        """The measured change with its interval, and whether noise hides the answer; empty without evidence."""
+        if self.evidence is None:
+            return ""
+        doubt = ", too noisy to tell" if self.evidence.undecided(self.limit) else ""
+        return self.evidence.in_words() + doubt
+
+    @property
     def moved(self) -> bool:
         """True if there is something to tell."""
         told = self.evidence is not None and self.evidence.slower(self.limit)

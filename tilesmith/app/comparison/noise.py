@@ -15,11 +15,9 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from tilesmith.app.comparison.results import Measured
-from tilesmith.scheduler.errors import TilesmithError
 
 CONFIDENCE = 0.99
 """Confidence of the two-sided interval: half a percent on either side."""
@@ -27,13 +25,6 @@ ROUNDS = 60
 """Rounds of an experiment. With CALLS they find 10 % among the noise of tests/comparison."""
 CALLS = 9
 """Calls of either code in a round, at least."""
-
-
-class ScipyMissing(TilesmithError):
-    """The statistics need SciPy, which is not installed."""
-
-    code = "bad_usage"
-    hint = "pip install 'tilesmith[ci]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +41,10 @@ class Evidence:
         """True if the code is slower by the limit (a share) or more, and that is not noise."""
         return self.ratio >= 1.0 + limit and self.low > 1.0
 
+    def undecided(self, limit: float) -> bool:
+        """True if the code is not slower as far as one can tell, and a slowdown of the limit cannot be excluded."""
+        return not self.slower(limit) and self.high >= 1.0 + limit
+
     def in_words(self) -> str:
         """The ratio as a change in percent, with its interval."""
         if not math.isfinite(self.high):
@@ -65,8 +60,8 @@ class Evidence:
 
 
 def evidence(baseline_ms: Sequence[float], now_ms: Sequence[float]) -> Evidence:
-    """The evidence of paired rounds: the n-th numbers are of one round. Raises ScipyMissing; ValueError where there is
-    no round, or the sides do not pair."""
+    """The evidence of paired rounds: the n-th numbers are of one round. Raises ValueError where there is no
+    round, or the sides do not pair."""
     logs = [math.log(now / before) for before, now in zip(baseline_ms, now_ms, strict=True)]
     low, high = interval(logs)
     return Evidence(math.exp(statistics.median(logs)), math.exp(low), math.exp(high), len(logs))
@@ -75,22 +70,15 @@ def evidence(baseline_ms: Sequence[float], now_ms: Sequence[float]) -> Evidence:
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """The interval that holds the median of what `values` are drawn from: exact, by order statistics. Infinite ends
     where they are too few (fewer than eight)."""
-    found = _scipy().quantile_test(values, q=0.0, p=0.5).confidence_interval(CONFIDENCE)
+    from scipy.stats import quantile_test  # takes long to import
+
+    found = quantile_test(values, q=0.0, p=0.5).confidence_interval(CONFIDENCE)
     low, high = float(found.low), float(found.high)
-    return (low if low == low else -math.inf), (high if high == high else math.inf)
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
 
 
 def measured(times_ms: Sequence[float], machine: str | None = None) -> Measured:
-    """The measurement that the times of calls are. The interval takes them for independent. Raises ScipyMissing."""
+    """The measurement that the times of calls are. The interval takes them for independent."""
     low, high = interval(times_ms)
     low_ms, high_ms = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
     return Measured(statistics.median(times_ms), low_ms, high_ms, len(times_ms), machine)
-
-
-def _scipy() -> ModuleType:
-    try:
-        from scipy import stats
-    except ImportError:
-        raise ScipyMissing("measured times need SciPy, which is not installed") from None
-    found: ModuleType = stats
-    return found

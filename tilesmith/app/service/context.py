@@ -22,6 +22,7 @@ from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.tokens.service import Scope, Tokens, unauthorized
+from tilesmith.app.service.webhooks.service import Webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Context:
     jobs: Jobs
     runner: JobRunner
     baselines: Baselines
+    webhooks: Webhooks
 
 
 def context(request: Request) -> Context:

@@ -57,6 +57,8 @@ CODES: dict[str, tuple[int, str]] = {
     "candidate_not_found": (404, "The schedule has no such candidate"),
     "token_not_found": (404, "No such token"),
     "project_not_found": (404, "No such project"),
+    "webhook_not_found": (404, "No such webhook"),
+    "address_refused": (422, "Webhooks may not lead there"),
     "baseline_not_found": (404, "Nothing was recorded for the reference"),
     "not_built": (404, "The schedule has not been built"),
     "platform_name_taken": (409, "Another platform has this name"),

@@ -49,6 +49,8 @@ from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.tokens.endpoints import router as tokens_router
 from tilesmith.app.service.tokens.service import Tokens
 from tilesmith.app.service.validation.endpoints import router as validation_router
+from tilesmith.app.service.webhooks.endpoints import router as webhooks_router
+from tilesmith.app.service.webhooks.service import Webhooks
 from tilesmith.platforms.documents import json_schema
 
 __all__ = ["RefusedAddress", "create_app", "serve"]
@@ -105,6 +107,7 @@ def create_app(
         validation_router,
         baselines_router,
         imports_router,
+        webhooks_router,
         tokens_router,
         meta_router,
         dashboard_router,
@@ -138,6 +141,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         jobs=jobs,
         runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
         baselines=Baselines(db),
+        webhooks=Webhooks(db, settings),
     )
 
 
@@ -150,6 +154,8 @@ def _start(context: Context) -> None:
     context.tokens.in_force()
     _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
     context.runner.start()
+    context.baselines.told = context.webhooks.told
+    context.webhooks.start()
     threading.Thread(target=_warm_up, args=(context,), name="tilesmith-warm-up", daemon=True).start()
 
 
@@ -160,6 +166,7 @@ def _warm_up(context: Context) -> None:
 
 
 def _stop(context: Context) -> None:
+    context.webhooks.stop()
     context.runner.stop()
     context.engine.close()
     context.db.close()

@@ -103,6 +103,9 @@ class Settings(BaseSettings):
     run_threads: int = Field(default=256, ge=1, description="Largest `threads` of a run")
 
     public_badges: bool = Field(default=False, description="Whether badges of projects are shown without a token")
+    private_webhooks: bool = Field(
+        default=False, description="Whether webhooks may lead to private addresses, and by plain HTTP"
+    )
 
     event_poll_s: float = Field(default=0.2, gt=0, description="How often an event stream looks at its job, s")
     event_heartbeat_s: float = Field(default=15.0, gt=0, description="Time between heartbeats of an event stream, s")

@@ -6,6 +6,7 @@ schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         the candidates of a tuned schedule, each timed
 tokens                            who may ask
 results                           what commits of projects were predicted and measured to take
+webhooks -< webhook_deliveries    who is told of regressions, and what became of that
 """
 
 from __future__ import annotations
@@ -191,4 +192,31 @@ results = Table(
     Index(None, "project", "commit"),
     Index(None, "project", "recorded_us", "id"),
     Index(None, "pipeline", "recorded_us"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project", Name, nullable=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("above", Float, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("webhook_id", ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("status", Integer, nullable=True),
+    Column("error", Text, nullable=True),
+    Column("created_us", BigInteger, nullable=False),
+    Column("next_us", BigInteger, nullable=False),
+    Index(None, "state", "next_us"),
+    Index(None, "webhook_id", "created_us", "id"),
 )

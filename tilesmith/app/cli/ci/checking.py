@@ -15,7 +15,6 @@ from tilesmith.app.cli.ci.status import ERROR, FINE, REGRESSED
 from tilesmith.app.cli.ci.target import Target
 from tilesmith.app.cli.report import BadDocument, UsageError, print_error, print_json, print_warning, progress
 from tilesmith.app.client import ServiceError
-from tilesmith.app.comparison import noise
 from tilesmith.app.comparison.compare import Comparison, compare, regressed, with_evidence
 from tilesmith.app.comparison.results import Result, Series
 from tilesmith.scheduler.errors import TilesmithError
@@ -86,8 +85,6 @@ def check(asked: Asked, wishes: Wishes, target: Target, files: Files, as_json: b
     """Prints the comparison and writes the files. Exit status 1 if one has regressed, 2 if a document is wrong."""
     if wishes.gate_measured and not wishes.measure:
         raise UsageError(("--gate-measured goes with --measure", None))
-    if wishes.measure:
-        noise.interval([1.0] * noise.ROUNDS)  # before anything is run: raises where SciPy is missing
     ref = target.reference(wishes.baseline)
     found, invalid = scheduled(asked, target)
     kind, before = target.baseline(ref)

@@ -13,7 +13,6 @@ from tilesmith.app.cli.ci.documents import Asked
 from tilesmith.app.cli.ci.status import ERROR
 from tilesmith.app.cli.ci.target import Local, Service, Target, target
 from tilesmith.app.cli.report import UsageError, print_error, print_json, progress
-from tilesmith.app.comparison import noise
 from tilesmith.app.comparison.results import Result
 
 PAGE = 200
@@ -21,8 +20,6 @@ PAGE = 200
 
 def record(asked: Asked, to: Service | Local, measure: bool, as_json: bool) -> None:
     """Records the results of every document; nothing where one is wrong."""
-    if measure:
-        noise.interval([1.0] * noise.ROUNDS)  # before anything is run: raises where SciPy is missing
     found = _all(asked, to)
     if measure:
         found = tuple(_with_times(r, to) for r in found)

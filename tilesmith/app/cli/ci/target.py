@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -188,8 +189,17 @@ def target(
     place = Found(project or told.project, branch or told.branch, commit or told.commit, told.into)
     if place.commit and not environment.HASH.fullmatch(place.commit):
         raise UsageError((f"--commit {place.commit!r} is no hash of a commit", "7 to 64 hex digits"))
-    with Client(server, variables.get(TOKEN) or None) as client:
+    with Client(server, _token(variables)) as client:
         yield Service(client, place)
+
+
+def _token(variables: Mapping[str, str]) -> str | None:
+    """The token of the environment. Raises UsageError, which does not show it, where it can be none: the error of the
+    HTTP library would."""
+    token = variables.get(TOKEN, "").strip()
+    if not re.fullmatch(r"[\x21-\x7e]*", token):
+        raise UsageError((f"{TOKEN} has characters that no token has", "is it the secret itself, and nothing else?"))
+    return token or None
 
 
 def _known(value: str | None, what: str, option: str) -> str:

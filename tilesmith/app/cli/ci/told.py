@@ -57,7 +57,7 @@ def row(comparison: Comparison) -> tuple[str, ...]:
         _predicted(comparison.now),
         "" if change is None else percent(change),
         comparison.status,
-        "" if comparison.evidence is None else comparison.evidence.in_words().replace(" measured", ""),
+        comparison.measured_in_words.replace(" measured", ""),
         _why(comparison),
     )
 

@@ -25,7 +25,7 @@ BranchName = Annotated[str, Query(max_length=255, description="Name of the branc
 Wanted = Annotated[str | None, Query(max_length=255)]
 
 
-@router.get("", dependencies=[Read], summary="List projects")
+@router.get("", dependencies=[Read], operation_id="listProjects", summary="List projects")
 def every(services: Services, paging: Paging) -> schemas.ProjectList:
     """Projects that have results, by name."""
     after = paging.key(KIND, (str,))
@@ -43,7 +43,13 @@ def every(services: Services, paging: Paging) -> schemas.ProjectList:
     return schemas.ProjectList(items=items, next_cursor=page.next_cursor)
 
 
-@router.post("/{project}/results", dependencies=[Submit], status_code=201, summary="Record results of a commit")
+@router.post(
+    "/{project}/results",
+    dependencies=[Submit],
+    status_code=201,
+    operation_id="recordResults",
+    summary="Record results of a commit",
+)
 def record(
     project: ProjectName, request: schemas.RecordRequest, services: Services, token: TokenName
 ) -> schemas.Recorded:
@@ -54,7 +60,7 @@ def record(
     return schemas.Recorded(items=[_result(s) for s in stored], changes=[_change(c) for c in compared])
 
 
-@router.get("/{project}/results", dependencies=[Read], summary="The history of a project")
+@router.get("/{project}/results", dependencies=[Read], operation_id="listResults", summary="The history of a project")
 def history(
     project: ProjectName,
     services: Services,
@@ -74,7 +80,12 @@ def history(
     return schemas.ProjectResultList(items=[_result(s) for s in page.items], next_cursor=page.next_cursor)
 
 
-@router.get("/{project}/trends", dependencies=[Read], summary="Predicted and measured times over commits")
+@router.get(
+    "/{project}/trends",
+    dependencies=[Read],
+    operation_id="listTrends",
+    summary="Predicted and measured times over commits",
+)
 def trends(
     project: ProjectName,
     services: Services,
@@ -91,7 +102,9 @@ def trends(
     return schemas.TrendList(branch=branch, items=[_trend(s, series[s]) for s in sorted(series)])
 
 
-@router.post("/{project}/baseline", dependencies=[Read], summary="What a commit is compared with")
+@router.post(
+    "/{project}/baseline", dependencies=[Read], operation_id="getBaseline", summary="What a commit is compared with"
+)
 def baseline(project: ProjectName, request: schemas.BaselineRequest, services: Services) -> schemas.Baseline:
     """The results that the reference means; in the place of some of them, those that a person accepted at one of the
     ancestors."""
@@ -100,7 +113,11 @@ def baseline(project: ProjectName, request: schemas.BaselineRequest, services: S
 
 
 @router.post(
-    "/{project}/acknowledgements", dependencies=[Submit], status_code=201, summary="Accept a result at a commit"
+    "/{project}/acknowledgements",
+    dependencies=[Submit],
+    status_code=201,
+    operation_id="acknowledgeResult",
+    summary="Accept a result at a commit",
 )
 def acknowledge(
     project: ProjectName, request: schemas.AcknowledgeRequest, services: Services, token: TokenName
@@ -120,6 +137,7 @@ def _may_see_badges(services: Services, bearer: Bearer) -> None:
     dependencies=[Depends(_may_see_badges)],
     response_class=Response,
     responses={200: {"content": {"image/svg+xml": {}}}},
+    operation_id="getBadge",
     summary="A badge",
 )
 def badge(project: ProjectName, services: Services, branch: BranchName = "main") -> Response:

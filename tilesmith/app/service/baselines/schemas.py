@@ -18,7 +18,7 @@ COMMIT = "5f0c8f3b1d0f4d1c9a44c4f6f7a4f1de5f0c8f3b"
 SCHEDULE = "1f0c6a7e5d2b4938a1c4e0f7b9d86532"
 
 
-class Measurement(BaseModel):
+class MeasuredTimes(BaseModel):
     """Times of a schedule's code: the median of timed calls, with an interval for it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -36,7 +36,7 @@ class NewResult(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schedule_id: str = Field(max_length=64)
-    measured: Measurement | None = None
+    measured: MeasuredTimes | None = None
 
 
 class RecordRequest(BaseModel):
@@ -71,7 +71,7 @@ class AcknowledgeRequest(BaseModel):
     branch: Branch
     commit: CommitHash
     schedule_id: str = Field(max_length=64)
-    reason: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]+$")
+    reason: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$", description="In one line")
 
 
 class BaselineRequest(BaseModel):
@@ -100,7 +100,7 @@ class ProjectResult(BaseModel):
     pipeline_id: str
     predicted: float
     unit: str = Field(description="Of the prediction")
-    measured: Measurement | None = None
+    measured: MeasuredTimes | None = None
     reason: str | None = Field(default=None, description="Why a person accepted it in spite of a regression")
     token: str | None = Field(default=None, description="Name of the token that recorded it")
     recorded_at: datetime

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tilesmith import platforms
 from tilesmith.app.comparison.noise import CALLS, ROUNDS
@@ -18,7 +17,7 @@ from tilesmith.app.runtime import estimates
 from tilesmith.app.runtime.build import BuiltLibrary
 from tilesmith.app.runtime.run import RUN_LIMITS, Loaded, cpus, loaded
 from tilesmith.app.runtime.sandbox import Limits
-from tilesmith.app.service.jobs.schemas import RunRequest
+from tilesmith.app.service.jobs.schemas import CompareResult, RunRequest
 from tilesmith.app.service.jobs.work import Task, check_memory, describe_machine
 from tilesmith.scheduler.frontends.document import document as documents
 
@@ -56,22 +55,22 @@ def run_in_turns(
     other: Task,
     other_library: BuiltLibrary,
     clock: Callable[[], float] = time.monotonic,
-) -> dict[str, Any]:
+) -> CompareResult:
     """The result of the job: `now_ms` and `baseline_ms`, a number a round, of random inputs of the estimated sizes.
     Who begins a round changes from one to the next."""
     with ExitStack() as stack:
         now = _side(task, library, stack).paced()
         baseline = _side(other, other_library, stack).paced()
         times = _rounds(now, baseline, clock)
-    return {
-        "now_ms": [round(ms, 6) for ms, _ in times],
-        "baseline_ms": [round(ms, 6) for _, ms in times],
-        "rounds": len(times),
-        "calls": {"now": now.calls, "baseline": baseline.calls},
-        "threads": {"now": now.threads, "baseline": baseline.threads},
-        "machine": describe_machine(),
-        "load_after": [round(v, 2) for v in os.getloadavg()],
-    }
+    return CompareResult(
+        now_ms=[round(ms, 6) for ms, _ in times],
+        baseline_ms=[round(ms, 6) for _, ms in times],
+        rounds=len(times),
+        calls={"now": now.calls, "baseline": baseline.calls},
+        threads={"now": now.threads, "baseline": baseline.threads},
+        machine=describe_machine(),
+        load_after=[round(v, 2) for v in os.getloadavg()],
+    )
 
 
 def _rounds(now: Side, baseline: Side, clock: Callable[[], float]) -> list[tuple[float, float]]:

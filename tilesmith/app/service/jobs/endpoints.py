@@ -63,6 +63,7 @@ def build(schedule_id: str, services: Services, response: Response, request: Bui
     "/v1/schedules/{schedule_id}/comparisons",
     dependencies=[Submit],
     status_code=202,
+    operation_id="compareSchedules",
     summary="Run a schedule and another in turns",
 )
 def compare(schedule_id: str, request: CompareRequest, services: Services, response: Response) -> Job:

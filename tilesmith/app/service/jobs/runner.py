@@ -24,7 +24,7 @@ from tilesmith.app.service.errors import ApiError, from_core, from_os, from_plat
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.compare import run_in_turns
 from tilesmith.app.service.jobs.repository import Claim
-from tilesmith.app.service.jobs.schemas import CompareRequest, RunRequest, TuneRequest
+from tilesmith.app.service.jobs.schemas import CompareRequest, CompareResult, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.jobs.states import State
 from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, tune_candidates
@@ -346,8 +346,8 @@ def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
     if claim.kind == "compare":
         other = watch.task(CompareRequest.model_validate(json.loads(claim.request)).baseline)
         other_library = watch.run("building", compile_library, other)
-        compared: dict[str, Any] = watch.run("running", run_in_turns, task, library, other, other_library)
-        return compared
+        compared: CompareResult = watch.run("running", run_in_turns, task, library, other, other_library)
+        return compared.model_dump()
     request = RunRequest.model_validate(json.loads(claim.request))
     result: dict[str, Any] = watch.run("running", run_library, task, library, request)
     if request.estimates and request.regions is None:

@@ -72,6 +72,18 @@ class CompareRequest(BaseModel):
     baseline: str = Field(max_length=64, description="Id of the other schedule")
 
 
+class CompareResult(BaseModel):
+    """Times of two schedules that were run in turns: the median of each round's calls."""
+
+    now_ms: list[float]
+    baseline_ms: list[float]
+    rounds: int
+    calls: dict[str, int] = Field(description="In a round, of `now` and `baseline`")
+    threads: dict[str, int]
+    machine: dict[str, Any]
+    load_after: list[float]
+
+
 class Output(BaseModel):
     """A result that can be fetched."""
 
