@@ -94,6 +94,11 @@ POINTWISE = [
     case("Cast", BOOLS, to=TensorProto.FLOAT),
     case("Cast", WHOLE, to=TensorProto.FLOAT),
     case("CastLike", WHOLE, floats(1)),
+    case("QuantizeLinear", IMAGE, constants=[np.float32(0.02), np.uint8(100)]),
+    case("QuantizeLinear", IMAGE * 9, constants=[kernel(3) + 1.1, np.array([3, -2, 0], np.int8)], axis=1),
+    case("QuantizeLinear", IMAGE, constants=[np.float32(0.02)]),
+    case("DequantizeLinear", (IMAGE * 50).astype(np.int8), constants=[np.float32(0.02), np.int8(3)]),
+    case("DequantizeLinear", (IMAGE * 50).astype(np.int8), constants=[kernel(7)], axis=2),
 ]  # fmt: skip
 
 CONVOLUTIONS = [
