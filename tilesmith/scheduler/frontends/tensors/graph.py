@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tilesmith.scheduler.errors import DocumentError, Problem
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
-from tilesmith.scheduler.frontends.importer import ImportedPipeline
+from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
 from tilesmith.scheduler.frontends.tensors.sizes import ONE, Shape, Size, fixed, symbol
 from tilesmith.scheduler.frontends.tensors.tensor import Constant, Extents, Named, Pointwise, Refused, Tensor, axes
 from tilesmith.scheduler.ir.pipeline.types import TYPES
@@ -148,7 +149,7 @@ class Graph:
 
     def finish(self, outputs: Mapping[str, Tensor]) -> ImportedPipeline:
         """The pipeline that computes the outputs, each a stage of its own, whose boundary says where it ends. Raises
-        DocumentError."""
+        ImportFailed where types or sizes of tensors do not fit each other."""
         names = [self._output(name, tensor) for name, tensor in outputs.items()]
         inputs = [*self._inputs.values(), *self._weight_inputs.values()]
         document = {
@@ -159,7 +160,10 @@ class Graph:
             "outputs": names,
             "estimates": self._estimates,
         }
-        return ImportedPipeline(load(document), tuple(self.notes), self.weights)
+        try:
+            return ImportedPipeline(load(document), tuple(self.notes), self.weights)
+        except DocumentError as error:
+            raise ImportFailed(*((_placed(p, document), p.hint) for p in error.problems)) from None
 
     def _output(self, name: str, tensor: Tensor) -> str:
         held = self.named(tensor)
@@ -194,6 +198,15 @@ class Graph:
         return name
 
 
+def _placed(problem: Problem, document: Mapping[str, Any]) -> str:
+    """A problem of the document, said of the tensor that it is of."""
+    match problem.pointer.split("/")[1:]:
+        case [("stages" | "inputs") as kind, number, *_]:
+            return f"the tensor {document[kind][int(number)]['name']!r}: {problem.message}"
+        case _:
+            return f"{problem.pointer}: {problem.message}"
+
+
 def _short(text: str) -> bool:
     """True for an expression that another may have inside of it."""
     return len(text) < _LONGEST and text.count("(") < _DEEPEST
@@ -213,6 +226,8 @@ def number(value: float | bool, type: str) -> str:
     """A number as an expression of that type."""
     if type == "bool":
         return str(bool(value))
+    if not np.isfinite(value):
+        raise Refused(f"the number {value}")
     text = repr(float(value)) if type.startswith("float") else str(int(value))
     return f"{type}({text})" if type not in ("float32", "int32") else f"({text})" if value < 0 else text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from tilesmith.scheduler.frontends.tensors.graph import Graph, memory_order
 from tilesmith.scheduler.frontends.tensors.sizes import Shape, Size, fixed
 from tilesmith.scheduler.frontends.tensors.tensor import Constant, Pointwise, Refused, Tensor, affine, axes
 from tilesmith.scheduler.ir.pipeline.types import TYPES
+
+_WIDEST = 1 << 16  # of a window, in elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Window:
     after: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.size, self.stride, self.dilation) < 1:
+        if min(self.size, self.stride, self.dilation) < 1 or max(astuple(self)) > _WIDEST:
             raise Refused(f"a window of {self.size} elements, stride {self.stride} and dilation {self.dilation}")
 
     @property
