@@ -54,6 +54,9 @@ class FakeScheduling:
         text = json.dumps(document, sort_keys=True).encode()
         return PipelineIdentity(content_hash(text), document["name"], len(document["stages"]), text)
 
+    def import_content(self, name: str, _content: bytes, _limits: object) -> ApiError:
+        return ApiError("importer_not_found", f"no importer {name!r} reads files")
+
     def key(self, question: Question) -> str | ApiError:
         found = self.inspect(question.pipeline, question.limits)
         if isinstance(found, ApiError):
