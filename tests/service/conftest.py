@@ -55,7 +55,8 @@ class FakeScheduling:
         return PipelineIdentity(content_hash(text), document["name"], len(document["stages"]), text)
 
     def import_content(self, name: str, _content: bytes, _limits: object) -> ApiError:
-        return ApiError("importer_not_found", f"no importer {name!r} reads files")
+        code = "bad_source" if name == "onnx" else "importer_not_found"
+        return ApiError(code, "a reason")
 
     def key(self, question: Question) -> str | ApiError:
         found = self.inspect(question.pipeline, question.limits)
