@@ -54,6 +54,10 @@ class FakeScheduling:
         text = json.dumps(document, sort_keys=True).encode()
         return PipelineIdentity(content_hash(text), document["name"], len(document["stages"]), text)
 
+    def import_content(self, name: str, _content: bytes, _limits: object) -> ApiError:
+        code = "bad_source" if name == "onnx" else "importer_not_found"
+        return ApiError(code, "a reason")
+
     def key(self, question: Question) -> str | ApiError:
         found = self.inspect(question.pipeline, question.limits)
         if isinstance(found, ApiError):

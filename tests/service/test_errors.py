@@ -26,6 +26,7 @@ from tilesmith.scheduler.errors import DocumentError, IllegalSchedule, InternalE
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, RegionError
 
 JSON = {"Content-Type": "application/json"}
+BYTES = {"Content-Type": "application/octet-stream"}
 
 
 def get(url, **more):
@@ -159,6 +160,8 @@ REQUESTS = {
     "bad_document": post("/v1/pipelines", json={}),
     "no_schedule": post("/v1/schedules", json={"pipeline": {"name": "impossible", "stages": []}}),
     "bad_image": picture,
+    "bad_source": post("/v1/imports/onnx", content=b"x", headers=BYTES),
+    "importer_not_found": post("/v1/imports/none", content=b"x", headers=BYTES),
     "queue_full": queue_full,
     "busy": busy,
     "store_busy": locked,

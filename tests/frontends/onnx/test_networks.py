@@ -89,6 +89,7 @@ STEPS = {
     "relu": lambda n, x: n.add("Relu", x),
     "sigmoid": lambda n, x: n.add("Sigmoid", x),
     "conv": lambda n, x: n.conv(x, 3),
+    "wide": lambda n, x: n.conv(x, 16),
     "strided": lambda n, x: n.conv(x, 2, 3, 2),
     "point": lambda n, x: n.conv(x, 4, 1),
     "depthwise": lambda n, x: n.conv(x, n.channels[x], 3, group=n.channels[x]),

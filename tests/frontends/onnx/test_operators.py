@@ -94,6 +94,11 @@ POINTWISE = [
     case("Cast", BOOLS, to=TensorProto.FLOAT),
     case("Cast", WHOLE, to=TensorProto.FLOAT),
     case("CastLike", WHOLE, floats(1)),
+    case("QuantizeLinear", IMAGE, constants=[np.float32(0.02), np.uint8(100)]),
+    case("QuantizeLinear", IMAGE * 9, constants=[kernel(3) + 1.1, np.array([3, -2, 0], np.int8)], axis=1),
+    case("QuantizeLinear", IMAGE, constants=[np.float32(0.02)]),
+    case("DequantizeLinear", (IMAGE * 50).astype(np.int8), constants=[np.float32(0.02), np.int8(3)]),
+    case("DequantizeLinear", (IMAGE * 50).astype(np.int8), constants=[kernel(7)], axis=2),
 ]  # fmt: skip
 
 CONVOLUTIONS = [
@@ -111,6 +116,14 @@ CONVOLUTIONS = [
     case("Conv", floats(1, 3, 9), constants=[kernel(2, 3, 3)], pads=[1, 1]),
     case("Conv", floats(1, 2, 5, 6, 7), constants=[kernel(3, 2, 2, 3, 3)], pads=[0, 1, 1, 0, 1, 1]),
     case("Conv", IMAGE, kernel(4, 3, 3, 3), pads=[1, 1, 1, 1]),
+    case("Conv", IMAGE, constants=[kernel(16, 3, 3, 3), kernel(16)], pads=[1, 1, 1, 1]),
+    case("Conv", IMAGE, kernel(16, 3, 3, 3), pads=[1, 1, 1, 1]),
+    case("Conv", floats(1, 16, 5, 6), constants=[kernel(16, 1, 3, 3), kernel(16)], group=16),
+    case("Conv", floats(1, 16, 5, 6), constants=[kernel(32, 8, 3, 3)], group=2, strides=[2, 2]),
+    case("Conv", floats(1, 16, 5, 6), constants=[kernel(2, 16, 1, 1)]),
+    case("ConvTranspose", floats(2, 16, 5, 6), constants=[kernel(16, 16, 3, 3), kernel(16)], strides=[2, 2]),
+    case("ConvTranspose", floats(2, 16, 5, 6), kernel(16, 16, 2, 2), strides=[2, 2]),
+    case("ConvTranspose", floats(2, 16, 5, 6), constants=[kernel(16, 2, 2, 2)], group=8, strides=[2, 2]),
     case("ConvTranspose", IMAGE, constants=[kernel(3, 4, 2, 2), kernel(4)], strides=[2, 2]),
     case("ConvTranspose", IMAGE, constants=[kernel(3, 4, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1]),
     case("ConvTranspose", IMAGE, constants=[kernel(3, 4, 3, 3)], strides=[2, 2], output_padding=[1, 1]),
@@ -124,6 +137,8 @@ CONVOLUTIONS = [
 ]
 
 POOLS = [
+    case("MaxPool", floats(1, 16, 7, 8), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+    case("GlobalAveragePool", floats(1, 16, 7, 8)),
     case("MaxPool", IMAGE, kernel_shape=[2, 2], strides=[2, 2]),
     case("MaxPool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     case("MaxPool", IMAGE, kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1),

@@ -51,6 +51,8 @@ def test_all_that_cannot_be_said_is_told_with_its_node():
         (helper.make_node("Conv", ["image", "w"], ["result"], group=2), "weights of 4 x 2 channels in 2 groups"),
         (helper.make_node("Conv", ["image", "w"], ["result"], dilations=[9, 9]), "a window of 19 elements over 8"),
         (helper.make_node("Conv", ["image"], ["result"]), "input 1 is missing"),
+        (helper.make_node("ConvTranspose", ["image", "w"], ["result"], strides=[1 << 40, 1]), "stride 1099511627776"),
+        (helper.make_node("LeakyRelu", ["image"], ["result"], alpha=float("nan")), "the number nan"),
         (helper.make_node("Reshape", ["image", "shape"], ["result"]), "in the shape 5 x 5"),
         (helper.make_node("Reshape", ["image", "image"], ["result"]), "input 1 follows from data"),
         (helper.make_node("Add", ["image", "w"], ["result"]), "do not fit each other"),
@@ -83,6 +85,11 @@ def test_attributes_that_are_wrong_or_cannot_be_said(node, words):
     ((message, _),) = problems(found)
     assert words in message
     assert f"({node.op_type})" in message
+
+
+def test_types_that_do_not_fit_are_told_of_the_tensor():
+    ((message, _),) = problems(chain(helper.make_node("Where", ["image", "image", "image"], ["result"])))
+    assert message == "the tensor 'result': A condition has to be bool, not float32."
 
 
 def test_a_ring_of_nodes():

@@ -427,7 +427,7 @@ def rules(
 @app.command("import")
 @reporting
 def import_pipeline(
-    importer: Annotated[str, typer.Argument(metavar="IMPORTER", help="halide, python, or one of a plugin.")],
+    importer: Annotated[str, typer.Argument(metavar="IMPORTER", help="halide, onnx, python, or one of a plugin.")],
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="FILE.py:function (the file is run), or a file.")],
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write it there.")] = None,
 ) -> None:

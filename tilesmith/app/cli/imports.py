@@ -52,7 +52,7 @@ def _write_weights(found: ImportedPipeline, output: Path | None) -> None:
 
     if output is None:
         named = ", ".join(found.weights)
-        typer.echo(f"note: the source has the values of the inputs {named}: -o FILE writes them, too", err=True)
+        typer.echo(f"note: the source has the values of the inputs {named}: --output FILE writes them, too", err=True)
         return
     beside = output.with_suffix(".npz")
     with _writing(beside), beside.open("wb") as file:

@@ -25,8 +25,7 @@ _MISFITS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
 
 def from_fx(module: Callable[..., Any], example_inputs: Sequence[Any]) -> ImportedPipeline:
     """The pipeline of a `torch.fx.GraphModule`, or any other module or function of tensors, for inputs like these; its
-    parameters are weights. It is called once. Raises ImportFailed, with every node that cannot be said, and
-    DocumentError."""
+    parameters are weights. It is called once. Raises ImportFailed, with every node that cannot be said."""
     names = {}
     if hasattr(module, "named_parameters") and hasattr(module, "named_buffers"):
         names = {id(t): name for name, t in (*module.named_parameters(), *module.named_buffers())}

@@ -19,18 +19,18 @@ class OnnxImporter:
     suffixes: tuple[str, ...] = (".onnx",)
 
     def load(self, source: str) -> ImportedPipeline:
-        """The pipeline of a model's file, with data in other files of its folder or below. Raises ImportFailed,
-        DocumentError and OSError."""
+        """The pipeline of a model's file, with data in other files of its folder or below. Raises ImportFailed and
+        OSError."""
         return from_onnx(Path(source))
 
     def read(self, content: bytes) -> ImportedPipeline:
-        """The pipeline of a model that has all its data in itself. Raises ImportFailed and DocumentError."""
+        """The pipeline of a model that has all its data in itself. Raises ImportFailed."""
         return _pipeline(_parsed(content), None, {})
 
 
 def from_onnx(model: str | os.PathLike[str] | bytes | Any, sizes: Mapping[str, int] | None = None) -> ImportedPipeline:
     """The pipeline of a model: a file, its content, or an `onnx.ModelProto`. `sizes` fixes sizes that the model names
-    and leaves open. Raises ImportFailed, DocumentError and OSError."""
+    and leaves open. Raises ImportFailed and OSError."""
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         return _pipeline(_parsed(path.read_bytes()), path.parent, sizes or {})

@@ -152,6 +152,29 @@ def where(node: Node) -> Tensor:
     return pointwise.select(node.graph, node.x, node.tensor(1), node.tensor(2))
 
 
+@operator("DequantizeLinear", "QuantizeLinear")
+def quantised(node: Node) -> Tensor:
+    """Integers as the floats that they stand for, and back; scales are of the tensor or of an axis."""
+    node.only("block_size", 0)
+    node.only("output_dtype", 0)
+    axis, rank = int(node.get("axis", 1)), len(node.x.shape)
+    scale, zero = (None if t is None else _along(t, axis, rank) for t in (node.tensor(1), node.optional(2)))
+    assert scale is not None
+    if node.op == "DequantizeLinear":
+        return pointwise.dequantise(node.graph, node.x, scale, zero)
+    return pointwise.quantise(node.graph, node.x, scale, zero, "uint8" if zero is None else zero.type)
+
+
+def _along(tensor: Tensor, axis: int, rank: int) -> Tensor:
+    """A constant of one axis as one of `rank`."""
+    if not isinstance(tensor, Constant):
+        raise Refused("scales that follow from data")
+    shape = [1] * rank
+    if tensor.array.size > 1:
+        shape[axis] = tensor.array.size
+    return Constant(tensor.array.reshape(shape), tensor.hint)
+
+
 @operator("Cast", "CastLike")
 def cast(node: Node) -> Tensor:
     """The elements in another type."""

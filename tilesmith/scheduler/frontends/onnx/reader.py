@@ -115,7 +115,7 @@ class Reader:
         first = sizes[:1] == [None] and len(dims) > 2
         made = self.graph.input(value.name, _element(value.type.tensor_type.elem_type), sizes, _SPATIAL)
         shape = tuple(replace(s, estimate=_BATCH) if first and k == 0 else s for k, s in enumerate(made.shape))
-        self.graph.plan(made.name, shape)
+        self.graph.plan(replace(made, shape=shape))
         for dim, size in zip(dims, shape, strict=True):
             if dim.dim_param and not size.known:
                 named.setdefault(dim.dim_param, size)

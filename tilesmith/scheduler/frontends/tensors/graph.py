@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from tilesmith.scheduler.errors import DocumentError, Problem
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
-from tilesmith.scheduler.frontends.importer import ImportedPipeline
+from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFailed
 from tilesmith.scheduler.frontends.tensors.sizes import ONE, Shape, Size, fixed, symbol
 from tilesmith.scheduler.frontends.tensors.tensor import Constant, Extents, Named, Pointwise, Refused, Tensor, axes
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 _TAKEN = {*FUNCTIONS, "sum", "product", "any", "all", "argmin", "argmax"}
+_CHANNELS = 16  # as many as a vector of 64 bytes has floats
 _LONGEST, _DEEPEST = 2000, 60  # characters and brackets of an expression that another may have inside of it
 WEIGHT_DIMS = ("i", "j", "k", "l", "m")
 
@@ -46,19 +48,21 @@ class Graph:
             for dim, size in zip(dims, sizes, strict=True)
         )  # fmt: skip
         self._inputs[own] = {"name": own, "type": type, "dims": list(dims[::-1])}
-        self._estimates[own] = _planned(shape)
-        return Named(own, type, shape)
+        held = Named(own, type, shape, _last_first(shape))
+        self._estimates[own] = _planned(held)
+        return held
 
-    def plan(self, name: str, shape: Shape) -> None:
+    def plan(self, held: Named) -> None:
         """The estimated sizes of an input, where they are others than it was made with."""
-        self._estimates[name] = _planned(shape)
+        self._estimates[held.name] = _planned(held)
 
-    def stage(self, hint: str, type: str, shape: Shape, value: str) -> Named:
-        """A stage of that value at the dims of its rank."""
+    def stage(self, hint: str, type: str, shape: Shape, value: str, order: tuple[int, ...] | None = None) -> Named:
+        """A stage of that value at the dims of its rank, with its axes in that order in memory."""
         _check_type(type)
-        own = self._fresh(hint)
-        self._stages[own] = {"name": own, "dims": list(axes(len(shape))[::-1]), "value": value}
-        return Named(own, type, shape)
+        own, dims = self._fresh(hint), axes(len(shape))
+        held = Named(own, type, shape, order or memory_order(shape))
+        self._stages[own] = {"name": own, "dims": [dims[axis] for axis in held.order], "value": value}
+        return held
 
     def named(self, tensor: Tensor) -> Named:
         """The tensor as what an input or stage holds."""
@@ -84,11 +88,14 @@ class Graph:
         array = constant.array
         _check_type(constant.type)
         axes(array.ndim)
-        own, dims = self._fresh(constant.hint), WEIGHT_DIMS[: array.ndim]
-        self.weights[own] = np.ascontiguousarray(array).reshape(array.shape)
-        self._weight_inputs[own] = {"name": own, "type": constant.type, "dims": list(dims)}
-        self._estimates[own] = _planned(constant.shape)
-        return Named(own, constant.type, constant.shape)
+        wide = [axis for axis in constant.order or _last_first(constant.shape) if array.shape[axis] != 1]
+        own = self._fresh(constant.hint)
+        held = array.transpose([a for a in range(array.ndim) if a not in wide] + wide[::-1])
+        self.weights[own] = np.ascontiguousarray(held).reshape([array.shape[a] for a in wide[::-1]])
+        self._weight_inputs[own] = {"name": own, "type": constant.type, "dims": list(WEIGHT_DIMS[: len(wide)])}
+        found = Named(own, constant.type, constant.shape, tuple(wide))
+        self._estimates[own] = _planned(found)
+        return found
 
     # --- how tensors are read
 
@@ -96,7 +103,8 @@ class Graph:
         """The value of a tensor at indices in the order of its axes, as an expression."""
         if isinstance(tensor, Constant) and (text := literal(tensor)) is not None:
             return text
-        return f"{self.named(tensor).name}({', '.join([*indices][::-1])})"
+        held, given = self.named(tensor), [*indices]
+        return f"{held.name}({', '.join(given[axis] for axis in held.order)})"
 
     def operand(self, tensor: Tensor, shape: Shape, repeated: bool = False) -> str:
         """The value of a tensor that is broadcast to `shape`, at the dims of that; `repeated`: it is written more than
@@ -126,7 +134,7 @@ class Graph:
             owner = self._alias(held) if "boundary" in self._entry(held) else held
             boundary: dict[str, Any] = {"kind": kind} | ({"value": value} if kind == "constant" else {})
             if owner.name in self._stages:
-                boundary["domain"] = _domain(held.shape)
+                boundary["domain"] = _domain(owner)
             self._entry(owner)["boundary"] = boundary
             self._bounded[key] = owner
         return self._bounded[key]
@@ -141,7 +149,7 @@ class Graph:
 
     def finish(self, outputs: Mapping[str, Tensor]) -> ImportedPipeline:
         """The pipeline that computes the outputs, each a stage of its own, whose boundary says where it ends. Raises
-        DocumentError."""
+        ImportFailed where types or sizes of tensors do not fit each other."""
         names = [self._output(name, tensor) for name, tensor in outputs.items()]
         inputs = [*self._inputs.values(), *self._weight_inputs.values()]
         document = {
@@ -152,17 +160,20 @@ class Graph:
             "outputs": names,
             "estimates": self._estimates,
         }
-        return ImportedPipeline(load(document), tuple(self.notes), self.weights)
+        try:
+            return ImportedPipeline(load(document), tuple(self.notes), self.weights)
+        except DocumentError as error:
+            raise ImportFailed(*((_placed(p, document), p.hint) for p in error.problems)) from None
 
     def _output(self, name: str, tensor: Tensor) -> str:
         held = self.named(tensor)
-        if held.name not in self._stages or held.name in self._estimates:
-            shape = held.shape
-            held = self.stage(name, held.type, shape, self.read(held, axes(len(shape))))
+        shape, order = held.shape, _last_first(held.shape)
+        if held.name not in self._stages or held.name in self._estimates or held.order != order:
+            held = self.stage(name, held.type, shape, self.read(held, axes(len(shape))), order)
         if held.shape:
-            end = {"kind": "constant", "value": "False" if held.type == "bool" else "0", "domain": _domain(held.shape)}
+            end = {"kind": "constant", "value": "False" if held.type == "bool" else "0", "domain": _domain(held)}
             self._entry(held).setdefault("boundary", end)  # fmt: skip
-        self._estimates[held.name] = _planned(held.shape)
+        self._estimates[held.name] = _planned(held)
         return held.name
 
     def _reached(self, outputs: Iterable[str]) -> Iterable[dict[str, Any]]:
@@ -187,6 +198,15 @@ class Graph:
         return name
 
 
+def _placed(problem: Problem, document: Mapping[str, Any]) -> str:
+    """A problem of the document, said of the tensor that it is of."""
+    match problem.pointer.split("/")[1:]:
+        case [("stages" | "inputs") as kind, number, *_]:
+            return f"the tensor {document[kind][int(number)]['name']!r}: {problem.message}"
+        case _:
+            return f"{problem.pointer}: {problem.message}"
+
+
 def _short(text: str) -> bool:
     """True for an expression that another may have inside of it."""
     return len(text) < _LONGEST and text.count("(") < _DEEPEST
@@ -206,6 +226,8 @@ def number(value: float | bool, type: str) -> str:
     """A number as an expression of that type."""
     if type == "bool":
         return str(bool(value))
+    if not np.isfinite(value):
+        raise Refused(f"the number {value}")
     text = repr(float(value)) if type.startswith("float") else str(int(value))
     return f"{type}({text})" if type not in ("float32", "int32") else f"({text})" if value < 0 else text
 
@@ -215,9 +237,22 @@ def _check_type(type: str) -> None:
         raise Refused(f"elements of type {type}", f"known are {', '.join(TYPES)}: convert the model")
 
 
-def _planned(shape: Shape) -> list[list[int]]:
-    return [[0, size.estimate] for size in shape[::-1]]
+def memory_order(shape: Shape) -> tuple[int, ...]:
+    """The axes of a stage, the fastest in memory first: channels of images where there are enough to fill vectors,
+    which the pixels of a row may not be; else the last axis."""
+    order = _last_first(shape)
+    deep = len(shape) >= 4 and shape[1].known and shape[1].estimate >= _CHANNELS
+    return (1, *(axis for axis in order if axis != 1)) if deep else order
 
 
-def _domain(shape: Shape) -> list[list[int | str]]:
-    return [[0, size.estimate if size.known else size.text] for size in shape[::-1]]
+def _last_first(shape: Shape) -> tuple[int, ...]:
+    return tuple(range(len(shape)))[::-1]
+
+
+def _planned(held: Named) -> list[list[int]]:
+    return [[0, held.shape[axis].estimate] for axis in held.order]
+
+
+def _domain(held: Named) -> list[list[int | str]]:
+    sizes = [held.shape[axis] for axis in held.order]
+    return [[0, size.estimate if size.known else size.text] for size in sizes]

@@ -174,6 +174,23 @@ def select(graph: Graph, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return apply(graph, lambda c, p, q: f"select({c}, {p}, {q})", condition, a, b, type=a.type)
 
 
+def dequantise(graph: Graph, x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
+    """(x - zero) * scale as floats, of integers."""
+    kind = scale.type
+    if zero is None:
+        return apply(graph, lambda v, s: f"{kind}({v}) * {s}", x, scale, type=kind)
+    return apply(graph, lambda v, s, z: f"({kind}({v}) - {kind}({z})) * {s}", x, scale, zero, type=kind)
+
+
+def quantise(graph: Graph, x: Tensor, scale: Tensor, zero: Tensor | None, type: str) -> Tensor:
+    """x / scale + zero, rounded to the nearest integer of the type that there is."""
+    if not type.endswith("int8") and not type.endswith("int16"):
+        raise Refused(f"floats rounded to {type}")
+    if zero is None:
+        return apply(graph, lambda v, s: f"sat_{type}(round({v} / {s}))", x, scale, type=type)
+    return apply(graph, lambda v, s, z: f"sat_{type}(round({v} / {s}) + {x.type}({z}))", x, scale, zero, type=type)
+
+
 def cast(graph: Graph, x: Tensor, type: str) -> Tensor:
     """The elements in another type; floats are cut towards zero."""
     if type == x.type:

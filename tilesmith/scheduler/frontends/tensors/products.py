@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilesmith.scheduler.frontends.tensors import pointwise
 from tilesmith.scheduler.frontends.tensors.graph import Graph
 from tilesmith.scheduler.frontends.tensors.sizes import ONE, Shape
-from tilesmith.scheduler.frontends.tensors.tensor import Pointwise, Refused, Tensor, axes
+from tilesmith.scheduler.frontends.tensors.tensor import Constant, Pointwise, Refused, Tensor, axes
 
 
 def matmul(graph: Graph, a: Tensor, b: Tensor, transposed: tuple[bool, bool] = (False, False)) -> Tensor:
     """The product of the matrices that the last two axes are, the others broadcast; a vector is a row or a column.
     `transposed` are the last two axes of each."""
+    if transposed[1] and isinstance(b, Constant):  # the columns that are computed side by side lie side by side
+        b, transposed = replace(b, array=b.array.swapaxes(-1, -2)), (transposed[0], False)
     vectors = len(a.shape) == 1, len(b.shape) == 1
     if 0 in (len(a.shape), len(b.shape)):
         raise Refused("a product with a number")

@@ -28,10 +28,12 @@ class Refused(TilesmithError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A tensor of values that are known. `hint` is the name that its input is to have."""
+    """A tensor of values that are known. `hint` is the name that its input is to have, `order` that of its axes in
+    memory, the fastest first; () is the last axis first."""
 
     array: np.ndarray[Any, np.dtype[Any]]
     hint: str = "constant"
+    order: tuple[int, ...] = ()
 
     @property
     def type(self) -> str:
@@ -44,11 +46,13 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """A tensor that an input or a stage holds."""
+    """A tensor that an input or a stage holds. `order` are the axes that its dims are, the fastest in memory first;
+    axes of one element may be left out."""
 
     name: str
     type: str
     shape: Shape
+    order: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from tilesmith.scheduler.frontends.tensors.graph import Graph
+from tilesmith.scheduler.frontends.tensors.graph import Graph, memory_order
 from tilesmith.scheduler.frontends.tensors.sizes import Shape, Size, fixed
 from tilesmith.scheduler.frontends.tensors.tensor import Constant, Pointwise, Refused, Tensor, affine, axes
 from tilesmith.scheduler.ir.pipeline.types import TYPES
+
+_WIDEST = 1 << 16  # of a window, in elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Window:
     after: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.size, self.stride, self.dilation) < 1:
+        if min(self.size, self.stride, self.dilation) < 1 or max(astuple(self)) > _WIDEST:
             raise Refused(f"a window of {self.size} elements, stride {self.stride} and dilation {self.dilation}")
 
     @property
@@ -83,6 +85,9 @@ def convolution(
     if not all(s.known for s in weights.shape) or x.shape[1].estimate != read * groups or made % groups:
         raise Refused(f"weights of {made} x {read} channels in {groups} groups for {x.shape[1].estimate} channels")
     source = graph.bounded(x, "constant") if any(w.padded for w in windows) else graph.named(x)
+    spatial = tuple(w.steps(s) for w, s in zip(windows, x.shape[2:], strict=True))
+    shape = (x.shape[0], fixed(made), *spatial)
+    weights = _kernel(graph, weights, shape, 0)
     taps = [w.taps(d) for w, d in zip(windows, dims, strict=True)]
     image, of = axes(len(x.shape))[:2]
     channel = affine((_group(of, made // groups, groups), read), ("ri" if read > 1 else 0, 1))
@@ -90,11 +95,25 @@ def convolution(
         f"{graph.read(source, [image, channel, *(index for index, _ in taps)])}"
         f" * {graph.read(weights, [of, 'ri' if read > 1 else '0', *(tap for _, tap in taps)])}"
     )
-    loops = (f" for ri in range({read})" if read > 1 else "") + "".join(
-        w.loop(d) for w, d in zip(windows, dims, strict=True)
-    )
-    spatial = tuple(w.steps(s) for w, s in zip(windows, x.shape[2:], strict=True))
-    return _biased(graph, x.type, (x.shape[0], fixed(made), *spatial), _sum(product, loops), bias)
+    loops = _loops(shape, read, [w.loop(d) for w, d in zip(windows, dims, strict=True)])
+    return _biased(graph, x.type, shape, _sum(product, loops), bias)
+
+
+def _kernel(graph: Graph, weights: Tensor, shape: Shape, made: int) -> Tensor:
+    """The weights in the order in which a result of that shape reads them; `made` is their axis of its channels."""
+    rank = len(weights.shape)
+    order = (made, 1 - made, *range(rank - 1, 1, -1))
+    if memory_order(shape)[0] != 1:
+        return weights
+    if isinstance(weights, Constant):
+        return replace(weights, order=order)
+    return graph.stage("kernel", weights.type, weights.shape, graph.read(weights, axes(rank)), order)
+
+
+def _loops(shape: Shape, read: int, taps: Sequence[str]) -> str:
+    """The loops of a convolution: what lies side by side in memory is innermost."""
+    channels, window = f" for ri in range({read})" if read > 1 else "", "".join(taps)
+    return window + channels if memory_order(shape)[0] == 1 else channels + window
 
 
 def _group(channel: str, channels: int, groups: int) -> str | int:
@@ -126,7 +145,13 @@ def transposed_convolution(
     read, made = weights.shape[0].estimate // groups, weights.shape[1].estimate
     if not all(s.known for s in weights.shape) or x.shape[1].estimate != read * groups:
         raise Refused(f"weights of {weights.shape[0].estimate} channels for {x.shape[1].estimate}")
-    kernel = _whole_phases(weights, windows)
+    added = [*extra, *(0 for _ in windows)]
+    spatial = tuple(
+        (s - 1) * w.stride + (w.reach - w.before - w.after + e)
+        for w, s, e in zip(windows, x.shape[2:], added, strict=False)
+    )
+    shape = (x.shape[0], fixed(made * groups), *spatial)
+    kernel = _kernel(graph, _whole_phases(weights, windows), shape, 1)
     source = graph.bounded(x, "constant")
     phases = [_phase(w, d) for w, d in zip(windows, dims, strict=True)]
     image, of = axes(len(x.shape))[:2]
@@ -136,13 +161,7 @@ def transposed_convolution(
         f"{graph.read(source, [image, channel, *(p[0] for p in phases)])}"
         f" * {graph.read(kernel, [channel, of if groups == 1 else f'{of} % {made}', *(p[1] for p in phases)])}"
     )
-    loops = (f" for ri in range({read})" if read > 1 else "") + "".join(p[2] for p in phases)
-    added = [*extra, *(0 for _ in windows)]
-    spatial = tuple(
-        (s - 1) * w.stride + (w.reach - w.before - w.after + e)
-        for w, s, e in zip(windows, x.shape[2:], added, strict=False)
-    )
-    shape = (x.shape[0], fixed(made * groups), *spatial)
+    loops = _loops(shape, read, [p[2] for p in phases])
     return _biased(graph, x.type, shape, _sum(product, loops), bias)
 
 
