@@ -355,6 +355,18 @@ def test_tuning_that_nobody_survives_fails_the_job(start):
     assert "candidate 2: compile_failure" in job["error"]["output"]
 
 
+def test_a_backend_is_named_in_a_request(whole):
+    assert {"c", "c-halide", "opencl"} <= set(whole.client.get("/v1/capabilities").json()["backends"])
+    plain = whole.client.post("/v1/schedules", json={"pipeline_id": "blur"}).json()
+    body = {"pipeline_id": "blur", "options": {"backend": "c-halide"}}
+    schedule = whole.client.post("/v1/schedules", json=body).json()
+    assert schedule["options"]["backend"] == "c-halide"
+    assert schedule["id"] != plain["id"]
+    assert "tilesmith_blur_halide" in whole.client.get(f"/v1/schedules/{schedule['id']}/code.h").text
+    refused = whole.client.post("/v1/schedules", json={**body, "options": {"backend": "d"}})
+    assert refused.status_code == 422
+
+
 def test_a_cost_model_is_named_in_a_request(whole):
     assert whole.client.get("/v1/capabilities").json()["cost_models"][:2] == ["ecm", "taco2019"]
     body = {"pipeline_id": "blur", "options": {"cost_model": "taco2019"}}

@@ -13,10 +13,10 @@ inline void tilesmith_schedule(std::map<std::string, Halide::Func> &funcs) {
     Halide::Var v_y_inner("y_inner");
     Halide::Var v_x("x");
     funcs.at("output").compute_root().split(v_y, v_y_outer, v_y_inner, 1277, Halide::TailStrategy::GuardWithIf).reorder(v_x, v_y_inner, v_y_outer).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf).parallel(v_y_outer);
-    funcs.at("gray").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf).fold_storage(v_y, 8);
-    funcs.at("Ix").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf).fold_storage(v_y, 4);
+    funcs.at("gray").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::ShiftInwards).fold_storage(v_y, 8);
+    funcs.at("Ix").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::ShiftInwards).fold_storage(v_y, 4);
     funcs.at("Ixx").compute_inline();
-    funcs.at("Iy").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf).fold_storage(v_y, 4);
+    funcs.at("Iy").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::ShiftInwards).fold_storage(v_y, 4);
     funcs.at("Ixy").compute_inline();
     funcs.at("Iyy").compute_inline();
     funcs.at("Sxx").compute_inline();

@@ -14,10 +14,10 @@ inline void tilesmith_schedule(std::map<std::string, Halide::Func> &funcs) {
     Halide::Var v_c("c");
     Halide::Var v_x("x");
     funcs.at("output").compute_root().split(v_y, v_y_outer, v_y_inner, 1280, Halide::TailStrategy::GuardWithIf).reorder(v_c, v_x, v_y_inner, v_y_outer).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf).unroll(v_c, 3, Halide::TailStrategy::GuardWithIf).parallel(v_y_outer);
-    funcs.at("gray").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf).fold_storage(v_y, 8);
+    funcs.at("gray").store_at(funcs.at("output"), v_y_outer).compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::ShiftInwards).fold_storage(v_y, 8);
     funcs.at("kernel").compute_at(funcs.at("output"), v_y_outer);
-    funcs.at("blur_y").compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf);
+    funcs.at("blur_y").compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::ShiftInwards);
     funcs.at("blur_x").compute_inline();
     funcs.at("sharpen").compute_inline();
-    funcs.at("ratio").compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::GuardWithIf);
+    funcs.at("ratio").compute_at(funcs.at("output"), v_y_inner).reorder(v_x, v_y).vectorize(v_x, 16, Halide::TailStrategy::ShiftInwards);
 }

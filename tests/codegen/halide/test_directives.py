@@ -14,6 +14,7 @@ from tilesmith.scheduler.codegen.halide.directives import (
     FuncOf,
     Guard,
     NewVar,
+    Shift,
     directives,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -44,6 +45,8 @@ def _argument(a: Argument) -> str:
             return a.stage
         case Guard():
             return "guarded"
+        case Shift():
+            return "shifted"
         case int():
             return str(a)
 
@@ -74,9 +77,24 @@ def test_stages_that_slide_are_stored_outside_of_where_they_are_computed() -> No
         "g.store_at(out, y_outer)",
         "g.compute_at(out, y_inner)",
         "g.reorder(x, y)",
-        "g.vectorize(x, 8, guarded)",
+        "g.vectorize(x, 8, shifted)",
         "g.fold_storage(y, 2)",
     ]
+
+
+def test_stages_computed_inside_of_the_vectorised_loop_are_computed_by_rows() -> None:
+    """Halide has no windows that move along it. Where it is the outermost loop, they are computed whole."""
+    stage = Placement("g", "x.inner", "y.inner", order=("x", "y"), vector=Vector("x", 8))
+    found = calls(P, group("x.inner y.inner", [stage]))
+    assert found[-3:] == ["g.compute_at(out, y)", "g.reorder(x, y)", "g.vectorize(x, 8, shifted)"]
+    line = pipeline("g(x) + g(x + 1)", ("g", "f(x) * 2"), dims=("x",))
+    stage = Placement("g", "x.inner", "x.inner", order=("x",), vector=Vector("x", 8))
+    assert "g.compute_root()" in calls(line, group("x.inner", [stage]))
+
+
+def test_vectors_of_stages_shorter_than_one_are_guarded() -> None:
+    stage = Placement("g", "y.inner", "y.inner", order=("x", "y"), vector=Vector("x", 1 << 20))
+    assert calls(P, group("x.inner y.inner", [stage]))[-1] == f"g.vectorize(x, {1 << 20}, guarded)"
 
 
 def test_stages_computed_where_they_are_stored_have_one_call_for_both() -> None:

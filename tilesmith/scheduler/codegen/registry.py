@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.codegen.base import Backend
-from tilesmith.scheduler.codegen.c.backend import CBackend
+from tilesmith.scheduler.codegen.c.backend import CBackend, HalideCBackend
 from tilesmith.scheduler.codegen.opencl.backend import OpenClBackend
 from tilesmith.scheduler.errors import NoBackend
 
-__all__ = ["Backend", "backend_for", "register"]
+__all__ = ["Backend", "backend_for", "names", "register"]
 
 _BACKENDS: dict[str, Backend] = {}
 
@@ -18,6 +18,11 @@ def register(backend: Backend) -> None:
     the name is taken."""
     if _BACKENDS.setdefault(backend.name, backend) != backend:
         raise ValueError(f"there is a backend {backend.name!r} already")
+
+
+def names() -> tuple[str, ...]:
+    """The names of all backends."""
+    return tuple(_BACKENDS)
 
 
 def backend_for(platform: Platform, name: str | None = None) -> Backend:
@@ -36,4 +41,5 @@ def backend_for(platform: Platform, name: str | None = None) -> Backend:
 
 
 register(CBackend())
+register(HalideCBackend())
 register(OpenClBackend())

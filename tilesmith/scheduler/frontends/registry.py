@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilesmith.scheduler.frontends.halide.importer import HalideImporter
 from tilesmith.scheduler.frontends.importer import ContentImporter, Importer
+from tilesmith.scheduler.frontends.mlir.importer import MlirImporter
 from tilesmith.scheduler.frontends.onnx.importer import OnnxImporter
 from tilesmith.scheduler.frontends.python.importer import PythonImporter
 
@@ -34,5 +35,6 @@ def importer_of(source: str) -> Importer | None:
 
 
 register(HalideImporter())
+register(MlirImporter())
 register(OnnxImporter())
 register(PythonImporter())

@@ -21,6 +21,7 @@ from tilesmith.app.service.schedules.service import FORMS
 from tilesmith.app.service.tokens.service import SCOPES
 from tilesmith.cost_models.registry import names as cost_models
 from tilesmith.platforms.documents import KINDS
+from tilesmith.scheduler.codegen.registry import names as backends
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
 from tilesmith.scheduler.frontends.registry import content_importers
 from tilesmith.scheduler.ir.pipeline.types import TYPES
@@ -40,6 +41,7 @@ class Capabilities(BaseModel):
     methods: list[str]
     cost_models: list[str]
     emitters: list[str]
+    backends: list[str]
     importers: list[str]
     platform_kinds: list[str]
     job_kinds: list[str]
@@ -95,6 +97,7 @@ def capabilities(services: Services) -> Capabilities:
         methods=list(methods()),
         cost_models=list(cost_models()),
         emitters=list(FORMS),
+        backends=list(backends()),
         importers=sorted(content_importers()),
         platform_kinds=sorted(KINDS),
         job_kinds=list(get_args(Kind)),

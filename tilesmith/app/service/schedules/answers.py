@@ -66,11 +66,13 @@ class Question:
     tune: int | None = None
     cost_model: str | None = None
     strategy: Mapping[str, Any] | None = None
+    backend: str | None = None
 
     def options(self) -> dict[str, Any]:
         """The options as they are answered: those that are not set are left out."""
         always = {"method": self.method, "strict": self.strict, "deadline_ms": self.deadline_ms}
         given = {"fixed": self.fixed, "tune": self.tune, "cost_model": self.cost_model, "strategy": self.strategy}
+        given["backend"] = self.backend
         return always | {name: value for name, value in given.items() if value}
 
 

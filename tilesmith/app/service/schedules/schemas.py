@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from tilesmith.app.service.schedules.examples import BLUR, SCHEDULE
 from tilesmith.cost_models.registry import names as cost_models
+from tilesmith.scheduler.codegen.registry import names as backends
 from tilesmith.scheduler.search.registry import method, methods
 
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
@@ -36,6 +37,10 @@ class Options(BaseModel):
         default=None,
         description="The cost model that decides: `/v1/capabilities` lists them; default: the method's own",
     )
+    backend: str | None = Field(
+        default=None,
+        description="Makes the code: `/v1/capabilities` lists them; default: the first for the kind of platform",
+    )
     build: bool = Field(default=False, description="Also start a job that compiles the C")
     measure: bool = Field(
         default=False, description="Also start a job that compiles, runs on random inputs and measures"
@@ -53,6 +58,13 @@ class Options(BaseModel):
     def _known_cost_model(cls, name: str | None) -> str | None:
         if name is not None and name not in cost_models():
             raise ValueError(f"there is no such cost model; cost models: {', '.join(cost_models())}")
+        return name
+
+    @field_validator("backend")
+    @classmethod
+    def _known_backend(cls, name: str | None) -> str | None:
+        if name is not None and name not in backends():
+            raise ValueError(f"there is no such backend; backends: {', '.join(backends())}")
         return name
 
     @model_validator(mode="after")

@@ -140,6 +140,7 @@ class Schedules:
             options.tune,
             options.cost_model,
             self._strategies.document(request.strategy_id) if request.strategy_id else request.strategy,
+            options.backend,
         )
 
     async def _make(self, schedule_id: str, question: Question) -> bool:

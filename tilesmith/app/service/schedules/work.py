@@ -169,7 +169,7 @@ def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
         strategy = None if q.strategy is None else strategies.from_document(q.strategy)
     except TilesmithError as error:
         raise from_core(error, "/strategy") from None
-    options = Options(q.method, q.strict, q.deadline_ms, fixed, q.tune, q.cost_model, strategy=strategy)
+    options = Options(q.method, q.strict, q.deadline_ms, fixed, q.tune, q.cost_model, q.backend, strategy)
     return pipeline, platform, options
 
 

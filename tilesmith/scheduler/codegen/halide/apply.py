@@ -13,6 +13,7 @@ from tilesmith.scheduler.codegen.halide.directives import (
     FuncOf,
     Guard,
     NewVar,
+    Shift,
     directives,
 )
 from tilesmith.scheduler.frontends.halide.live import Imported, Live, as_pipeline, from_halide, funcs_of, import_halide
@@ -108,5 +109,7 @@ class _Live:
                 return self.funcs[stage]
             case Guard():
                 return self.hl.TailStrategy.GuardWithIf
+            case Shift():
+                return self.hl.TailStrategy.ShiftInwards
             case int():
                 return a

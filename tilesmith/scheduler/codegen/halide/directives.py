@@ -4,8 +4,8 @@ Halide names loops after variables: a dim that is not split has no inter-tile lo
 is the next loop further out, or root. A stage with updates has a loop nest for its values and one for each update,
 which all get the tiles of their group: Halide fills a tile with values and updates only where another Func asks for it.
 Updates that were made part of a value are updates still in Halide, and a scan whose levels are stages is one Func.
-Registers as a storage level have no equal there; the stage is computed at the same loops and what is stored is
-Halide's choice. Nor have stores past the caches.
+Registers as a storage level have no equal there, nor have windows that move along a vectorised loop: a stage that is
+computed inside of that loop is computed a row at a time, ahead of it. Nor have stores past the caches.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.loop_nest import line
 from tilesmith.scheduler.features.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.pipeline.expressions import Reduce, RVar
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
@@ -78,8 +79,13 @@ class Guard:
     """TailStrategy::GuardWithIf: any extent, also one smaller than the factor."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """TailStrategy::ShiftInwards: the last vector overlaps the one before. No extent below the factor."""
+
+
 Variable: TypeAlias = DimVar | NewVar | DomainVar
-Argument: TypeAlias = Variable | FuncOf | Guard | int
+Argument: TypeAlias = Variable | FuncOf | Guard | Shift | int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +214,21 @@ class _Making:
             if name not in {*graph.consumers, *self.joint} and (scan or not needed.producers[name]):
                 self.call(name, "compute_root")
                 vector = self.schedule.groups[-1].vector
-                if scan and vector is not None:
-                    dim = self.written.stage(name).storage[0]
-                    updates = enumerate(self.written.stage(name).updates)
-                    for k in (None, *(k for k, u in updates if dim in free_dims(self.written.stage(name), u))):
-                        self._vectorize(name, DimVar(dim, name), vector.lanes, k, None)
                 if scan:
+                    self._scan(self.written.stage(name), vector)
                     self.unsaid.append(f"the levels of '{name}', a stage each: it is computed whole")
+
+    def _scan(self, stage: Stage, vector: Vector | None) -> None:
+        """Vectors along the rows of a scan, and threads over the outermost of its other dims."""
+        threads = any(g.parallel is not None for g in self.schedule.groups)
+        row = stage.storage[0]
+        for k in (None, *range(len(stage.updates))):
+            free = frozenset(stage.dims) if k is None else free_dims(stage, stage.updates[k])
+            if vector is not None and row in free:
+                self._vectorize(stage.name, DimVar(row, stage.name), vector.lanes, k, None)
+            others = [d for d in stage.dims if d in free and d != row]
+            if threads and others:
+                self.call(stage.name, "parallel", DimVar(others[-1], stage.name), update=k)
 
     def rest(self) -> None:
         """Updates that run as they are defined: Halide wants to hear that this is meant."""
@@ -318,7 +332,7 @@ class _Making:
             if placement.compute != INLINE:  # a Func is computed at one place
                 self.unsaid.append(f"that '{name}' is kept in the group of '{group.output}': it is in others, too")
             return
-        compute, store = (self._level(group, loop, loops) for loop in (placement.compute, placement.store))
+        compute, store = (self._level(group, loop, loops) for loop in _levels(group, placement))
         at = FuncOf(group.output)
         if group.output in self.missing:
             compute = store = None
@@ -334,7 +348,7 @@ class _Making:
         if len(order) > 1:
             self.call(name, "reorder", *order)
         if placement.vector is not None:
-            self._vectorize(name, DimVar(placement.vector.dim, name), placement.vector.lanes, None, None)
+            self._vectorize_row(name, placement.vector)
         per_vector = group.vector is not None and placement.compute == inner(group.vector.dim)
         if placement.fold and compute is not None and compute != store and not per_vector:
             self._folded(members, placement)
@@ -363,6 +377,13 @@ class _Making:
         whole = size is not None and size % lanes == 0
         self.call(name, "vectorize", v, lanes, *(() if whole else (Guard(),)), update=update)
 
+    def _vectorize_row(self, name: str, vector: Vector) -> None:
+        """Vectors along the values of a stage inside of a group: what they compute too much, nobody sees. Rows that are
+        shorter at the estimates are guarded: there, Halide would want more of the inputs than there is."""
+        stage = self.facts.stages[name]
+        long = stage.region[stage.dims.index(vector.dim)][1] >= vector.lanes
+        self.call(name, "vectorize", DimVar(vector.dim, name), vector.lanes, Shift() if long else Guard())
+
     def _folded(self, members: Members, placement: Placement) -> None:
         """A ring along the dim that follows the compute level's, a power of two that holds the whole window."""
         if placement.compute != inner(dim_of(placement.compute)):
@@ -374,12 +395,10 @@ class _Making:
                 self.call(placement.stage, "fold_storage", DimVar(dim, placement.stage), size)
                 return
 
-    def _level(self, group: Group, loop: str, loops: Mapping[str, Variable]) -> Variable | None:
+    def _level(self, group: Group, loop: str | None, loops: Mapping[str, Variable]) -> Variable | None:
         """The variable of `loop`, or of the next loop further out that exists in Halide; None for root."""
-        for further in group.loops[group.loops.index(loop) :]:
-            if further in loops:
-                return loops[further]
-        return None
+        further = () if loop is None else group.loops[group.loops.index(loop) :]
+        return next((loops[f] for f in further if f in loops), None)
 
     # Updates: those in Halide are those that the document has, of which the first may be part of the value with us
 
@@ -408,6 +427,14 @@ class _Making:
     def _trips(self, r: RVar) -> int:
         """At the estimates."""
         return self.facts.estimates.trips(r)
+
+
+def _levels(group: Group, placement: Placement) -> tuple[str | None, str | None]:
+    """The loops at which a stage is computed and stored: for the vectorised one, the next further out."""
+    around = {}
+    if group.vector is not None and (row := inner(group.vector.dim)) in group.loops:
+        around[row] = next(iter(group.loops[group.loops.index(row) + 1 :]), None)
+    return around.get(placement.compute, placement.compute), around.get(placement.store, placement.store)
 
 
 def _size(group: Group, dim: str) -> int | None:

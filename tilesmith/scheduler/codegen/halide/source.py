@@ -14,6 +14,7 @@ from tilesmith.scheduler.codegen.halide.directives import (
     FuncOf,
     Guard,
     NewVar,
+    Shift,
     directives,
 )
 from tilesmith.scheduler.ir.plan import Plan
@@ -113,7 +114,8 @@ def _argument(a: Argument, language: _Language) -> str:
             return f"r_{a.stage}_{a.update}_{a.index}"
         case FuncOf(stage):
             return f'funcs.at("{stage}")' if language == "cpp" else f'funcs["{stage}"]'
-        case Guard():
-            return "Halide::TailStrategy::GuardWithIf" if language == "cpp" else "hl.TailStrategy.GuardWithIf"
+        case Guard() | Shift():
+            strategy = "GuardWithIf" if isinstance(a, Guard) else "ShiftInwards"
+            return f"Halide::TailStrategy::{strategy}" if language == "cpp" else f"hl.TailStrategy.{strategy}"
         case int():
             return str(a)

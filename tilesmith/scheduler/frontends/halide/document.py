@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from keyword import iskeyword
 from typing import Any
 
-from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.document.fresh_names import fresh
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.halide import templates
 from tilesmith.scheduler.frontends.halide.expressions import Inexpressible, Translator, scalar_type
@@ -131,7 +129,7 @@ class _Drafting:
         self.names: dict[str, str] = {}
         for name in (*self.program.outputs, *self.images, *self.scalars, *self.stages):
             if name not in self.names:
-                self.names[name] = _fresh(name, self.taken, callable_=name not in self.scalars)
+                self.names[name] = fresh(name, self.taken, callable_=name not in self.scalars)
         self.input_dims = {k: self._dims_of(len(v.estimates)) for k, v in self.images.items()}
         self.result.scheduled = [f.name for f in self.funcs.values() if any(d.scheduled for d in f.definitions)]
         self.result.funcs = {self.names[k]: k for k in self.stages}
@@ -139,7 +137,7 @@ class _Drafting:
 
     def _dims_of(self, count: int) -> tuple[str, ...]:
         taken = set(self.taken)
-        return tuple(_fresh(d, taken) for d in (*_DIMS, *(f"d{k}" for k in range(5, count)))[:count])
+        return tuple(fresh(d, taken) for d in (*_DIMS, *(f"d{k}" for k in range(5, count)))[:count])
 
     # The document
 
@@ -153,7 +151,7 @@ class _Drafting:
         outputs = [self.names[name] for name in self.program.outputs]
         self.result.document = {
             "format": 1,
-            "name": _fresh(self.title or outputs[0], set()),
+            "name": fresh(self.title or outputs[0], set()),
             **({"params": scalars} if scalars else {}),
             "inputs": inputs,
             "stages": [*stages, *self.parts],
@@ -198,7 +196,7 @@ class _Drafting:
             self.result.obstacles.append(Obstacle(func.name, "", what, hint="write it as a Func"))
             return None
         taken = set(self.taken)
-        dims = {a: _fresh(f"d{a}" if a.startswith("_") else a, taken) for a in func.args}
+        dims = {a: fresh(f"d{a}" if a.startswith("_") else a, taken) for a in func.args}
         self.result.dims[name] = {ours: theirs for theirs, ours in dims.items()}
         self.result.loops[name] = []
         entry: dict[str, Any] = {"name": name, "dims": list(dims.values())}
@@ -251,7 +249,7 @@ class _Drafting:
         """Makes stages of parts of the values of `func`."""
 
         def make(e: Expr, variables: tuple[str, ...]) -> Access:
-            name = _fresh(f"{self.names[func.name]}_part", self.taken)
+            name = fresh(f"{self.names[func.name]}_part", self.taken)
             self.parts.append({"name": name, "dims": list(variables), "value": to_text(e, tuples=self._tuples)})
             return Access(name, tuple(Var(v) for v in variables), 0, e.type)
 
@@ -278,7 +276,7 @@ class _Drafting:
         return {**entry, "value": values_to_text(values, types, self._tuples)}
 
     def _loops(self, domain: Iterable[Loop], taken: set[str]) -> tuple[list[tuple[str, Loop]], dict[str, Expr]]:
-        named = [(_fresh(loop.name.replace("$", ""), taken), loop) for loop in domain]
+        named = [(fresh(loop.name.replace("$", ""), taken), loop) for loop in domain]
         return named, {loop.name: Var(ours) for ours, loop in named}
 
     def _ends(self, translator: Translator, loop: Loop) -> list[str]:
@@ -360,24 +358,6 @@ def _storage(dims: tuple[str, ...], strides: Sequence[int | None]) -> dict[str, 
         return {}
     first = dims[strides.index(1)]
     return {"storage": [first, *(d for d in dims if d != first)]}
-
-
-def _fresh(name: str, taken: set[str], callable_: bool = True) -> str:
-    """An identifier like `name` that is new, which is then taken."""
-    base = re.sub(r"\W", "_", name.partition("$")[0], flags=re.ASCII)[:56]
-    if not base or not (base[0].isalpha() or base[0] == "_"):
-        base = f"f{base}"
-    if iskeyword(base) or (callable_ and base in FUNCTIONS) or base in _RESERVED:
-        base = f"{base}_"
-    found, k = base, 0
-    while found in taken:
-        k += 1
-        found = f"{base}_{k}"
-    taken.add(found)
-    return found
-
-
-_RESERVED = frozenset(("sum", "product", "any", "all", "argmin", "argmax", "range"))
 
 
 def _as_vars(names: Mapping[str, str]) -> dict[str, Expr]:

@@ -1,108 +1,116 @@
-"""Reading of FlatBuffers, as far as serialised Halide pipelines need it.
+"""Tables of FlatBuffers without generated code: fields by number, as serialised Halide pipelines have them.
 
-The format: https://flatbuffers.dev/internals. All offsets are little-endian. A table begins with a signed offset back
-to its vtable, which has the place of every field by its number; a field that is missing there has its default.
+The package `flatbuffers` reads them. Where a buffer says that it has more than a pipeline could, reading ends: tables
+may be named from several places, so that few bytes can mean a great deal.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+from flatbuffers import encode
+from flatbuffers import number_types as numbers
+from flatbuffers.table import Table as RawTable
+
+MOST_READ = 2_000_000
+"""Tables, and units of UNIT bytes of texts, that are read of a buffer, at most."""
+UNIT = 64
 
 
 class BadBuffer(Exception):
     """The bytes are not what they should be."""
 
 
+@dataclass(slots=True)
+class _Budget:
+    left: int = MOST_READ
+
+    def take(self, units: int) -> None:
+        self.left -= units
+        if self.left < 0:
+            raise BadBuffer("the buffer says that it has more than a pipeline could")
+
+
 def root(data: bytes) -> Table:
-    """The outermost table of `data`."""
-    return Table(data, Table(data, 0)._at("<I", 0))
+    """The outermost table of `data`. It and all that is in it raise BadBuffer, or MALFORMED for bytes out of place."""
+    return Table(RawTable(data, encode.Get(numbers.UOffsetTFlags.packer_type, data, 0)), _Budget())
+
+
+MALFORMED = (TypeError, ValueError, IndexError, OverflowError, RecursionError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table at `start`. Fields are asked for by number; of a union, the first number is its type."""
+    """A table. Of a union, the first number is its type."""
 
-    data: bytes
-    start: int
+    raw: Any
+    budget: _Budget = field(repr=False)
 
-    def _place(self, field: int) -> int | None:
-        vtable = self.start - self._at("<i", self.start)
-        entry = 4 + 2 * field
-        if entry >= self._at("<H", vtable):
-            return None
-        offset = self._at("<H", vtable + entry)
-        return self.start + offset if offset else None
+    def _offset(self, number: int) -> int:
+        found: int = self.raw.Offset(4 + 2 * number)
+        return found
 
-    def _at(self, code: str, place: int) -> int:
-        try:
-            value: int = struct.unpack_from(code, self.data, place)[0]
-        except struct.error as error:
-            raise BadBuffer(f"nothing is at byte {place}") from error
-        return value
+    def integer(self, number: int, flags: Any = numbers.Int32Flags, default: int = 0) -> int:
+        """A number of the type of `flags`."""
+        offset = self._offset(number)
+        return int(self.raw.Get(flags, self.raw.Pos + offset)) if offset else default
 
-    def _to(self, place: int) -> int:
-        return place + self._at("<I", place)
-
-    def integer(self, field: int, code: str = "<i", default: int = 0) -> int:
-        """A number; `code` is its form as `struct` writes it."""
-        place = self._place(field)
-        return default if place is None else self._at(code, place)
-
-    def real(self, field: int) -> float:
+    def real(self, number: int) -> float:
         """A float64."""
-        place = self._place(field)
-        value: float = 0.0 if place is None else struct.unpack_from("<d", self.data, place)[0]
-        return value
+        offset = self._offset(number)
+        return float(self.raw.Get(numbers.Float64Flags, self.raw.Pos + offset)) if offset else 0.0
 
-    def truth(self, field: int) -> bool:
-        return self.integer(field, "<B") != 0
+    def truth(self, number: int) -> bool:
+        return self.integer(number, numbers.Uint8Flags) != 0
 
-    def text(self, field: int) -> str:
+    def text(self, number: int) -> str:
         """A string; empty where there is none."""
-        place = self._place(field)
-        return "" if place is None else self._string(self._to(place))
+        offset = self._offset(number)
+        return self._string(self.raw.Pos + offset) if offset else ""
 
-    def table(self, field: int) -> Table | None:
-        place = self._place(field)
-        return None if place is None else Table(self.data, self._to(place))
+    def table(self, number: int) -> Table | None:
+        offset = self._offset(number)
+        return self._table(self.raw.Pos + offset) if offset else None
 
-    def union(self, field: int) -> tuple[int, Table] | None:
-        """The kind and the table of the union whose type is `field`."""
-        kind, table = self.integer(field, "<B"), self.table(field + 1)
+    def union(self, number: int) -> tuple[int, Table] | None:
+        """The kind and the table of the union whose type is field `number`."""
+        kind, table = self.integer(number, numbers.Uint8Flags), self.table(number + 1)
         return None if table is None or kind == 0 else (kind, table)
 
-    def tables(self, field: int) -> list[Table]:
-        return [Table(self.data, self._to(place)) for place in self._vector(field, 4)]
+    def tables(self, number: int) -> list[Table]:
+        return [self._table(place) for place in self._vector(number, 4)]
 
-    def texts(self, field: int) -> list[str]:
-        return [self._string(self._to(place)) for place in self._vector(field, 4)]
+    def texts(self, number: int) -> list[str]:
+        return [self._string(place) for place in self._vector(number, 4)]
 
-    def unions(self, field: int) -> list[tuple[int, Table]]:
-        """The members of a vector of unions; the vector of their types is `field`."""
-        kinds = [self._at("<B", place) for place in self._vector(field, 1)]
-        return list(zip(kinds, self.tables(field + 1), strict=True))
+    def unions(self, number: int) -> list[tuple[int, Table]]:
+        """The members of a vector of unions; the vector of their types is field `number`."""
+        kinds = [int(self.raw.Get(numbers.Uint8Flags, place)) for place in self._vector(number, 1)]
+        return list(zip(kinds, self.tables(number + 1), strict=True))
 
-    def integers(self, field: int, code: str = "<i", size: int = 4) -> list[int]:
-        return [self._at(code, place) for place in self._vector(field, size)]
-
-    def octets(self, field: int) -> bytes:
+    def octets(self, number: int) -> bytes:
         """A vector of bytes."""
-        place = self._place(field)
-        if place is None:
+        offset = self._offset(number)
+        if not offset:
             return b""
-        vector = self._to(place)
-        return self.data[vector + 4 : vector + 4 + self._at("<I", vector)]
+        start = self.raw.Vector(offset)
+        return bytes(self.raw.Bytes[start : start + self.raw.VectorLen(offset)])
 
-    def _vector(self, field: int, size: int) -> Iterator[int]:
-        place = self._place(field)
-        if place is None:
+    def _vector(self, number: int, size: int) -> Iterator[int]:
+        offset = self._offset(number)
+        if not offset:
             return iter(())
-        vector = self._to(place)
-        first = vector + 4
-        return iter(range(first, first + size * self._at("<I", vector), size))
+        start = self.raw.Vector(offset)
+        return iter(range(start, start + size * self.raw.VectorLen(offset), size))
+
+    def _table(self, place: int) -> Table:
+        self.budget.take(1)
+        return Table(RawTable(self.raw.Bytes, self.raw.Indirect(place)), self.budget)
 
     def _string(self, place: int) -> str:
-        length = self._at("<I", place)
-        return self.data[place + 4 : place + 4 + length].decode("utf-8", "replace")
+        found: bytes = self.raw.String(place)
+        self.budget.take(1 + len(found) // UNIT)
+        return found.decode("utf-8", "replace")

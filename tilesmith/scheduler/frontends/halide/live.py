@@ -86,7 +86,7 @@ def from_halide(
     try:
         pipeline = load(result.document)
     except DocumentError as error:
-        raise NotExpressible([_obstacle(p, result) for p in error.problems]) from None
+        raise NotExpressible([obstacle(p, result) for p in error.problems]) from None
     return Imported(pipeline, result.document, tuple(result.remarks), dict(result.funcs), dict(result.buffers), result)
 
 
@@ -177,7 +177,7 @@ def _value(e: Live, t: HalideType) -> int | float | None:
     return value if t.code == "float" else int(value)
 
 
-def _obstacle(problem: Problem, result: Draft) -> Obstacle:
+def obstacle(problem: Problem, result: Draft) -> Obstacle:
     """The first error of the document, said of the Func that it comes from."""
     parts = problem.pointer.split("/")[1:]
     func, place = "pipeline", ""

@@ -7,9 +7,11 @@ Let expressions are written out where they are used, as one shared object.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tilesmith.scheduler.frontends.halide.flatbuffer import BadBuffer, Table, root
+from flatbuffers import number_types as numbers
+
+from tilesmith.scheduler.frontends.halide.flatbuffer import MALFORMED, BadBuffer, Table, root
 
 VERSIONS = (21,)
 """Major versions of Halide whose serialised pipelines are known: their form may change with each."""
@@ -94,9 +96,29 @@ class HalideBuffer:
 
 
 @dataclass(frozen=True, slots=True)
+class HalideParameter:
+    """An ImageParam, or a Param where it is no buffer."""
+
+    name: str
+    is_buffer: bool
+    type: HalideType
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class HalideConstraint:
+    """A dim of a buffer: the stride that is asked for, and the estimates."""
+
+    stride: int | None
+    min: int | None
+    extent: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class HalideProgram:
     """Everything of a pipeline that matters to what it computes. `strides` are those asked for of output
-    buffers, by their names; `requirements` counts run-time checks."""
+    buffers, by their names; `requirements` counts run-time checks. `parameters` are those of the caller, ImageParams
+    and Params, of which the bytes have little; `constraints` those of buffers, by name."""
 
     version: str
     funcs: Mapping[str, HalideFunc]
@@ -104,10 +126,19 @@ class HalideProgram:
     strides: Mapping[str, tuple[int | None, ...]]
     buffers: Mapping[str, HalideBuffer]
     requirements: int
+    parameters: tuple[HalideParameter, ...] = ()
+    constraints: Mapping[str, tuple[HalideConstraint, ...]] = field(default_factory=dict)
 
 
 def read(data: bytes) -> HalideProgram:
     """The pipeline in `data`. Raises BadBuffer for other bytes, and for those of a version that is not known."""
+    try:
+        return _program(data)
+    except MALFORMED:
+        raise BadBuffer("the bytes are no serialised pipeline of Halide") from None
+
+
+def _program(data: bytes) -> HalideProgram:
     table = root(data)
     version = table.text(8)
     major = version.partition(".")[0]
@@ -121,6 +152,10 @@ def read(data: bytes) -> HalideProgram:
         strides={t.text(4): tuple(_number(c, 4) for c in t.tables(6)) for t in table.tables(5)},
         buffers={b.name: b for b in map(_buffer, table.tables(7))},
         requirements=len(table.unions(2)),
+        parameters=tuple(
+            HalideParameter(t.text(3), t.truth(0), _type(t.table(1)), t.integer(2)) for t in table.tables(6)
+        ),
+        constraints={t.text(4): tuple(map(_constraint, t.tables(6))) for t in table.tables(5)},
     )
 
 
@@ -152,7 +187,9 @@ Lets = dict[str, Node]
 def _type(table: Table | None) -> HalideType:
     if table is None:
         return _HANDLE
-    return HalideType(_TYPE_CODES[table.integer(0, "<b")], table.integer(1, "<B"), table.integer(2))
+    return HalideType(
+        _TYPE_CODES[table.integer(0, numbers.Int8Flags)], table.integer(1, numbers.Uint8Flags), table.integer(2)
+    )
 
 
 def _func(t: Table) -> HalideFunc:
@@ -191,6 +228,10 @@ def _buffer(t: Table) -> HalideBuffer:
     return HalideBuffer(t.text(1), _type(t.table(2)), dims, t.octets(5))
 
 
+def _constraint(t: Table) -> HalideConstraint:
+    return HalideConstraint(_number(t, 4), _number(t, 6), _number(t, 8))
+
+
 def _number(t: Table, field: int) -> int | None:
     """A constant integer, where the expression there is one."""
     node = _expr(t.union(field), {})
@@ -203,9 +244,9 @@ def _expr(union: tuple[int, Table] | None, lets: Lets) -> Node:
     op, t = _EXPRS[union[0]], union[1]
     match op:
         case "int":
-            return Node(op, _type(t.table(1)), value=t.integer(0, "<q"))
+            return Node(op, _type(t.table(1)), value=t.integer(0, numbers.Int64Flags))
         case "uint":
-            return Node("int", _type(t.table(1)), value=t.integer(0, "<Q"))
+            return Node("int", _type(t.table(1)), value=t.integer(0, numbers.Uint64Flags))
         case "float":
             return Node(op, _type(t.table(1)), value=t.real(0))
         case "string":
@@ -222,7 +263,7 @@ def _expr(union: tuple[int, Table] | None, lets: Lets) -> Node:
                 _type(t.table(8)),
                 tuple(_expr(u, lets) for u in t.unions(1)),
                 name=t.text(0),
-                kind=_CALL_KINDS[t.integer(3, "<B")],
+                kind=_CALL_KINDS[t.integer(3, numbers.Uint8Flags)],
                 param=t.text(7),
                 buffer=t.text(6),
                 component=t.integer(5),

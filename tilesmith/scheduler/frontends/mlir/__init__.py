@@ -1,0 +1,1 @@
+"""MLIR's linalg on tensors, as text. xDSL parses and verifies it."""
