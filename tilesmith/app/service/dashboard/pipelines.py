@@ -88,7 +88,7 @@ def newest_document(services: Context, name_or_id: str) -> str:
 
 
 def _drawn(services: Context, text: str) -> tuple[str, Markup]:
-    """What the document says of itself, and the picture of its stages."""
+    """The words of the document on itself, and the picture of its stages."""
     try:
         pipeline = documents.load_text(text.encode(), services.settings.limits)
     except TilesmithError:  # limits were wider when it was stored

@@ -28,7 +28,7 @@ def listed(db: Database, built_in: Mapping[str, Known], paging: PageRequest) -> 
 
 
 def schedules_of(db: Database, names: list[str]) -> dict[str, int]:
-    """How many schedules each of these platforms has."""
+    """Numbers of schedules that these platforms have."""
     s = schedules.c
     query = select(s.platform, func.count().label("made")).where(s.platform.in_(names)).group_by(s.platform)
     with db.read() as connection:

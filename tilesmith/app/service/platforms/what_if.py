@@ -1,4 +1,4 @@
-"""What-if: a platform with other figures, and what a pipeline's schedule would be on it."""
+"""Platforms as they might be: one with other figures, and what a pipeline's schedule would be on it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def changed(document: Mapping[str, Any], values: Mapping[str, float]) -> dict[st
 async def what_if(
     engine: Engine, limits: Limits, pipeline: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Outcome:
-    """What changes in the schedule of a pipeline; nothing is stored. ApiError where there is no schedule."""
+    """The change of a pipeline's schedule from one platform to another; nothing is stored. ApiError where there is
+    none."""
     answers = [
         await engine.answer(Question(pipeline, document, Options().method, False, None, limits))
         for document in (before, after)
