@@ -66,6 +66,12 @@ def test_the_second_build_is_from_the_cache(cache: Path) -> None:
     assert entries(cache) == [first.key]
 
 
+def test_flags_are_without_the_files_of_the_cache(cache: Path) -> None:
+    flags = build(source(), PLATFORM, cache, 60).flags
+    assert {"-O1", "-shared", "-lm"} <= set(flags)
+    assert not {"-o", "library.so", "pipeline.c"} & set(flags)
+
+
 def test_a_relative_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.mkdir()
     monkeypatch.chdir(cache.parent)

@@ -15,7 +15,7 @@ import typer
 from tilesmith.app.cli import schedules
 from tilesmith.app.cli.arguments import Arguments, Region, parse
 from tilesmith.app.cli.report import UsageError, print_json, print_warning, progress
-from tilesmith.app.cli.sources import load_imported
+from tilesmith.app.cli.sources import load_imported, load_platform
 from tilesmith.app.runtime import estimates, images, visibility
 from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.runtime.errors import RunError
@@ -59,6 +59,8 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
     from tilesmith.app.runtime import build as compilation
     from tilesmith.app.runtime import run as execution
 
+    # ahead of the work that it would end
+    compilation.find_toolchain(load_platform(request.platform, request.calibrate).compiler)
     job = _job(request.doc, files)
     result = schedules.answer_for(job.pipeline, replace(request, params=job.arguments.params))
     with progress(f"compiling with {result.platform.compiler.command}"):

@@ -98,7 +98,7 @@ def build(
         seconds=record.seconds,
         entry=source.entry,
         compiler=toolchain.version,
-        flags=record.flags,
+        flags=tuple(f for f in record.flags if f not in ("-o", LIBRARY_NAME, SOURCE_NAME)),
         runner=runner,
         run_prefix=_run_prefix(platform),
         cached=cached,
