@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from tilesmith.app.bench import peers
 from tilesmith.app.bench.agreement import agreement
+from tilesmith.app.bench.contest import Absent
 from tilesmith.app.bench.problem import Problem, at_estimates
 from tilesmith.app.cli import app
 from tilesmith.platforms.cpu.detect import host
@@ -65,7 +66,7 @@ def test_opencv_is_asked_for_the_shipped_pipeline_alone() -> None:
     assert cv2.getNumThreads() == 1
     changed = pipelines.document("sobel") | {"estimates": SIZES}
     changed["stages"][-1]["value"] = "uint8(0)"
-    with pytest.raises(peers.Absent, match="no equal"):
+    with pytest.raises(Absent, match="no equal"):
         peers.opencv(at_estimates(load(changed), {}), 1)
 
 
@@ -81,9 +82,9 @@ def test_halide_takes_part(method: str) -> None:
 
 def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(peers.Absent, match="pip install"):
+    with pytest.raises(Absent, match="pip install"):
         peers.halide(_small("sobel"), "Mullapudi2016", 1)
-    with pytest.raises(peers.Absent, match="pip install"):
+    with pytest.raises(Absent, match="pip install"):
         peers.opencv(_small("sobel"), 1)
 
 
@@ -97,7 +98,7 @@ def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_functions_that_are_not_there(own: Path, monkeypatch: pytest.MonkeyPatch, spec: str, said: str) -> None:
     monkeypatch.chdir(own.parent)
     Path("bad.py").write_text("1 / 0", encoding="utf-8")
-    with pytest.raises(peers.Absent, match=said):
+    with pytest.raises(Absent, match=said):
         peers.own(at_estimates(load(TWO), {}), spec)
 
 

@@ -277,9 +277,7 @@ def test_a_compiler_that_is_not_there_is_told_ahead_of_the_search(tmp_path, monk
 
     monkeypatch.setattr("tilesmith.app.cli.schedules.answer_for", searched)
     machine = platforms.get("i7-6700")
-    lacking = machine.model_copy(
-        update={"compiler": machine.compiler.model_copy(update={"command": "gcc-99"})}
-    )
+    lacking = machine.model_copy(update={"compiler": machine.compiler.model_copy(update={"command": "gcc-99"})})
     document = tmp_path / "machine.json"
     document.write_text(lacking.model_dump_json())
     result = CliRunner().invoke(app, ["run", "blur", "--platform", str(document), "--estimates"])

@@ -29,6 +29,11 @@ OF = {
         scheduler/frontends/document/checker: _LARGEST
         scheduler/frontends/halide/expressions: _ONE_AS_BITS
         scheduler/frontends/halide/serialized: VERSIONS
+        scheduler/frontends/halide/flatbuffer: UNIT
+        scheduler/frontends/onnx/constants: _LARGEST
+        scheduler/frontends/tensors/pointwise: _ERF
+        scheduler/frontends/tensors/resize: _LARGEST
+        scheduler/frontends/tensors/sizes: ONE
         scheduler/ir/pipeline/printer: _OR _AND _NOT COMPARE UNARY _POWER ATOM
         scheduler/ir/pipeline/drawing: MOST_NODES _CHARACTER _DEPTH _GAP _HEIGHT _MARGIN
         scheduler/ir/pipeline/semantics: RANDOM_SEED
@@ -43,6 +48,7 @@ OF = {
         scheduler/codegen/opencl/emitter: DEVICE_TYPES
         scheduler/codegen/opencl/types: MOST_LANES
         scheduler/features/interleaved_channels: CHANNELS
+        scheduler/frontends/tensors/graph: _CHANNELS
         scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES LOOKUP_PART
     """,
     "instructions that the C uses where its compiler says that the machine has them": """
@@ -98,6 +104,14 @@ OF = {
         scheduler/frontends/halide/shared_parts: LARGE _WORTH
         scheduler/frontends/python/patterns: WRITTEN_OUT
         scheduler/interpreter/expressions: CHUNK
+        scheduler/frontends/halide/flatbuffer: MOST_READ
+        scheduler/frontends/mlir/scalars: MOST_CHARACTERS
+        scheduler/frontends/mlir/text: MOST_BYTES MOST_OPERATIONS
+        scheduler/frontends/mlir/translation: MOST_DIMS MOST_WRITTEN_OUT
+        scheduler/frontends/onnx/reader: MAX_NODES
+        scheduler/frontends/tensors/graph: _DEEPEST _LONGEST
+        scheduler/frontends/tensors/windows: _WIDEST
+        scheduler/search/tile_costs: SHOWN_DIMS
         scheduler/ir/pipeline/value_bounds: _WHOLE_TYPE_BITS
         scheduler/ir/schedule/primitives/forms: MAX_STAGES
         scheduler/ir/schedule/primitives/prefetch: MAX_PREFETCH
@@ -126,6 +140,9 @@ OF = {
         scheduler/strategies/state: STEPS
     """,
     "messages, and names that are made": """
+        scheduler/frontends/document/excerpts: EXCERPT
+        scheduler/frontends/document/schema_errors: _CHANNELS _SIZE
+        scheduler/frontends/onnx/reader: _BATCH _SPATIAL
         scheduler/frontends/halide/text: _LONGEST
         scheduler/ir/schedule/difference: SHOWN NAMED
         scheduler/rewrites/names: _LONGEST _ENDING _LISTED

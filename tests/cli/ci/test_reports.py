@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tilesmith.app.cli.ci import exports, told
-from tilesmith.app.cli.ci.checking import Invalid, Report
+from tilesmith.app.cli.ci.outcome import Invalid, Report
 from tilesmith.app.cli.report import BadDocument
 from tilesmith.app.comparison.compare import compare, with_evidence
 from tilesmith.app.comparison.noise import Evidence

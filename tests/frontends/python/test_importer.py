@@ -62,7 +62,7 @@ def test_importers_are_found_by_name_and_by_suffix(monkeypatch: pytest.MonkeyPat
     theirs = Theirs()
     register(theirs)
     register(theirs)
-    assert importers().keys() == {"halide", "python", "theirs"}
+    assert importers().keys() == {"halide", "mlir", "onnx", "python", "theirs"}
     assert importer_of("a/b.their") is theirs
     assert importer_of("a.yaml") is None
 

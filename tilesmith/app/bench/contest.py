@@ -26,6 +26,10 @@ SLOW_ROUNDS = 3
 CONFIDENCE = 0.95
 
 
+class Absent(Exception):
+    """A contender that cannot take part; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A computation of the outputs: `run` does it once. `about` says what it is."""

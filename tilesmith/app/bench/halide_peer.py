@@ -11,9 +11,9 @@ from pathlib import Path
 import halide as hl
 import numpy as np
 
+from tilesmith.app.bench.contest import Absent
 from tilesmith.app.bench.halide_buffers import room
 from tilesmith.app.bench.memory import storage_order
-from tilesmith.app.bench.peers import Absent
 from tilesmith.app.bench.problem import Problem
 from tilesmith.app.bench.to_halide import HalidePipeline, Untranslatable, to_halide
 from tilesmith.scheduler.ir.pipeline.arguments import Image

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilesmith.app.bench.contest import Contender, Run
+from tilesmith.app.bench.contest import Absent, Contender, Run
 from tilesmith.app.bench.problem import Problem
 from tilesmith.app.inprocess.compile import compile as compiled
 from tilesmith.platforms import Platform
@@ -23,10 +23,6 @@ MOST_INTERPRETED_S = 20.0
 SHARE = 8
 """The part of an output along its first two dims that tells how long the interpreter takes for all of it."""
 HALIDE_METHODS = ("Mullapudi2016", "Adams2019", "Li2018")
-
-
-class Absent(Exception):
-    """A contender that cannot take part; the message says why."""
 
 
 def tilesmith(problem: Problem, platform: Platform, options: Options, threads: int) -> Contender:

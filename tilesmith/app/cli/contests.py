@@ -56,7 +56,7 @@ def bench(request: schedules.Request, params: list[str], peers: Peers, as_json: 
         try:
             with progress(f"preparing {name}"):
                 taking.append(make())
-        except (contenders.Absent, ContenderError) as error:
+        except (contest.Absent, ContenderError) as error:
             absent[name] = str(error)
 
     add("naive C", lambda: contenders.naive(problem, platform, threads))

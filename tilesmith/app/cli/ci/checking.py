@@ -11,11 +11,12 @@ import typer
 
 from tilesmith.app.cli.ci import exports, told
 from tilesmith.app.cli.ci.documents import Asked, sources
-from tilesmith.app.cli.ci.status import ERROR, FINE, REGRESSED
+from tilesmith.app.cli.ci.outcome import Invalid, Report
+from tilesmith.app.cli.ci.status import FINE
 from tilesmith.app.cli.ci.target import Target
-from tilesmith.app.cli.report import BadDocument, UsageError, print_error, print_json, print_warning, progress
+from tilesmith.app.cli.report import UsageError, print_error, print_json, print_warning, progress
 from tilesmith.app.client import ServiceError
-from tilesmith.app.comparison.compare import Comparison, compare, regressed, with_evidence
+from tilesmith.app.comparison.compare import Comparison, compare, with_evidence
 from tilesmith.app.comparison.results import Result, Series
 from tilesmith.scheduler.errors import TilesmithError
 
@@ -38,39 +39,6 @@ class Files:
     markdown: Path | None = None
     junit: Path | None = None
     bencher: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Invalid:
-    """A document that has no schedule, with the reason."""
-
-    source: str
-    platform: str
-    error: TilesmithError
-
-    def lines(self) -> list[str]:
-        """The problems, each with its place."""
-        if isinstance(self.error, BadDocument):
-            return [f"{p.pointer or '/'}: {p.message}" for p in self.error.problems]
-        return str(self.error).splitlines()
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The outcome of a check. `kind` is None where the reference has no results."""
-
-    ref: str
-    kind: str | None
-    limit: float
-    comparisons: tuple[Comparison, ...]
-    invalid: tuple[Invalid, ...]
-
-    @property
-    def exit_status(self) -> int:
-        """The exit status: an error says more than a regression."""
-        if self.invalid:
-            return ERROR
-        return REGRESSED if regressed(self.comparisons) else FINE
 
 
 def share(text: str) -> float:

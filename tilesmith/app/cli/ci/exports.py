@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilesmith.app.comparison.compare import Comparison
 
 if TYPE_CHECKING:
-    from tilesmith.app.cli.ci.checking import Report
+    from tilesmith.app.cli.ci.outcome import Report
 
 NS_PER_MS = 1e6
 OUTCOMES = ("fine", "regressed", "error")

@@ -11,7 +11,7 @@ from tilesmith.app.comparison.compare import Comparison, percent
 from tilesmith.app.comparison.results import Result
 
 if TYPE_CHECKING:
-    from tilesmith.app.cli.ci.checking import Report
+    from tilesmith.app.cli.ci.outcome import Report
 
 COLORS = {"regressed": "bold red", "slower": "yellow", "faster": "green", "new": "cyan", "removed": "cyan", "same": ""}
 SHORT = {"microseconds": "µs", "milliseconds": "ms"}
