@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
 from support.opencl import device, require_device
 from support.tools import require_tool
@@ -185,6 +186,18 @@ def test_images_that_do_not_fit_fail_the_job_only(whole):
 
 
 @needs_gcc
+def test_an_image_of_another_depth_is_told_of_the_option_of_requests(whole):
+    schedule_id = whole.client.post("/v1/schedules", json={"pipeline_id": "blur"}).json()["id"]
+    content = io.BytesIO()
+    PIL.Image.fromarray(np.zeros((8, 8), np.uint8)).save(content, "png")
+    files = {"input": content.getvalue()}
+    job = ended(whole, whole.client.post(f"/v1/schedules/{schedule_id}/runs", files=files).json()["id"])
+    assert job["error"]["code"] == "bad_image"
+    assert "`convert: true`" in job["error"]["detail"]
+    assert "--convert" not in job["error"]["detail"]
+
+
+@needs_gcc
 def test_images_beyond_the_memory_fail_before_they_are_made(start):
     whole = start(scheduling=work, job_workers=1, run_memory_bytes=1 << 20)
     schedule_id = whole.client.post("/v1/schedules", json={"pipeline_id": "blur"}).json()["id"]
@@ -263,7 +276,7 @@ def test_the_candidates_of_a_schedule(whole):
 @pytest.mark.parametrize(
     ("method", "fixed", "code", "pointer"),
     [
-        ("taco2019", {"blur_x": {"compute": "inline"}}, "bad_request", "/options"),
+        ("taco2019", {"blur_x": {"compute": "inline"}}, "bad_request", "/options/fixed"),
         ("default", {"blurx": {"compute": "inline"}}, "bad_document", "/options/fixed/blurx"),
         ("default", {"blur_x": {"vector": 3}}, "bad_document", "/options/fixed/blur_x/vector"),
         ("default", {"blur_y": {"compute": "inline"}}, "fixed_contradiction", "/options/fixed/blur_y/compute"),

@@ -17,9 +17,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from pydantic_core import PydanticCustomError
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from tilesmith.platforms import PlatformError
 from tilesmith.scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
@@ -55,6 +57,7 @@ CODES: dict[str, tuple[int, str]] = {
     "artefact_not_found": (404, "The job has no such artefact"),
     "candidate_not_found": (404, "The schedule has no such candidate"),
     "token_not_found": (404, "No such token"),
+    "schema_not_found": (404, "No such JSON Schema"),
     "not_built": (404, "The schedule has not been built"),
     "platform_name_taken": (409, "Another platform has this name"),
     "job_finished": (409, "The job has finished"),
@@ -189,11 +192,12 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
     for e in errors:
         if e["type"] == "json_invalid":
             return ApiError("bad_json", str(e.get("ctx", {}).get("error", e["msg"])))
-        place = [str(part) for part in e["loc"]]
+        context = e.get("ctx", {})
+        place = [str(part) for part in (*e["loc"], *context.get("at", ()))]
         if place[:1] == ["body"]:
             place = place[1:]
         pointer = "".join("/" + p.replace("~", "~0").replace("/", "~1") for p in place)
-        code, message, hint = str(e["type"]), str(e["msg"]), None
+        code, message, hint = str(e["type"]), str(e["msg"]), context.get("hint")
         if code == "value_error":  # a rule of ours, in our words
             code, message = "bad_value", message.removeprefix("Value error, ")
         if e["type"] == "extra_forbidden":
@@ -201,6 +205,11 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
             hint = close_to(place[-1], known) or (f"there are: {', '.join(known)}" if known else None)
         problems.append(Problem(code, pointer[:500], message[:500], hint))
     return ApiError("bad_request", "the request is not of the documented form", problems)
+
+
+def misplaced(message: str, *at: str, hint: str | None = None) -> PydanticCustomError:
+    """The error that a validator of a whole object raises where a part of it, `at`, does not go with the rest."""
+    return PydanticCustomError("bad_value", "{message}", {"message": message, "at": at, "hint": hint})
 
 
 def _fields_at(model: type[BaseModel] | None, place: Iterable[str]) -> tuple[str, ...]:
@@ -252,6 +261,8 @@ def install(app: FastAPI) -> None:
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            error.headers = {**(error.headers or {}), "Allow": ", ".join(_allowed(request))}
         return response(request, error if isinstance(error, ApiError) else _from_http(error))
 
     async def on_validation(request: Request, error: Exception) -> Response:
@@ -292,6 +303,17 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SQLAlchemyError, on_store)
     app.add_exception_handler(OSError, on_os)
     app.add_exception_handler(Exception, on_fault)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods that the address takes: a framework's routes have one each, and know of no others."""
+    found = {
+        method
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] is Match.FULL
+    }
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def _from_http(error: HTTPException) -> ApiError:

@@ -32,6 +32,8 @@ from tilesmith.scheduler.frontends.document.limits import Limits as DocumentLimi
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
+CONVERT = "add `convert: true` to the request to have it converted"
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -137,7 +139,8 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
             array = images.read(path, wanted, channels, request.convert)
         except images.ImageError as error:
             message = str(error).replace(str(path), f"the file of input {wanted.name}")
-            raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
+            hint = CONVERT if error.hint == images.CONVERT else error.hint
+            raise ApiError("bad_image", message if hint is None else f"{message}; {hint}") from None
         mins = request.mins.get(wanted.name, (0,) * len(wanted.dims))
         if len(mins) != len(wanted.dims):
             raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")

@@ -7,6 +7,17 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tilesmith.app.service.errors import misplaced
+from tilesmith.app.service.schedules.decisions import (
+    AnsweredOptions,
+    Factor,
+    Group,
+    Joining,
+    Predicted,
+    Separation,
+    Step,
+    Tuning,
+)
 from tilesmith.app.service.schedules.examples import BLUR, SCHEDULE
 from tilesmith.cost_models.registry import names as cost_models
 from tilesmith.scheduler.search.registry import method, methods
@@ -59,10 +70,13 @@ class Options(BaseModel):
     def _who_takes_decisions(self) -> Self:
         chosen = method(self.method)
         if self.fixed and not chosen.takes_fixed:
-            raise ValueError(f"the method {chosen.name} takes no fixed decisions; default does")
+            raise misplaced(f"the method {chosen.name} takes no fixed decisions; default does", "fixed")
         if self.cost_model and not chosen.takes_model:
-            raise ValueError(f"the method {chosen.name} takes no cost model; default does")
+            raise misplaced(f"the method {chosen.name} takes no cost model; default does", "cost_model")
         return self
+
+
+OPTION_DEFAULTS = Options().model_dump()
 
 
 class ScheduleRequest(BaseModel):
@@ -100,50 +114,18 @@ class ScheduleRequest(BaseModel):
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
         if (self.pipeline is None) == (self.pipeline_id is None):
-            raise ValueError("give either pipeline or pipeline_id")
+            at = "pipeline" if self.pipeline is None else "pipeline_id"
+            raise misplaced("give either pipeline or pipeline_id", at)
         if self.platform is not None and self.platform_name is not None:
-            raise ValueError("give either platform or platform_name")
+            raise misplaced("give either platform or platform_name", "platform_name")
         if self.strategy is not None and self.strategy_id is not None:
-            raise ValueError("give either strategy or strategy_id")
+            raise misplaced("give either strategy or strategy_id", "strategy_id")
         decided = self.options.fixed or self.options.tune or self.options.method != "default"
         if decided and (self.strategy is not None or self.strategy_id is not None):
-            raise ValueError("a strategy decides: method, fixed and tune do not go with it; end it with `search`")
+            message = "a strategy decides: method, fixed and tune do not go with it"
+            given = next(k for k in ("fixed", "tune", "method") if getattr(self.options, k) != OPTION_DEFAULTS[k])
+            raise misplaced(message, "options", given, hint="end the strategy with `search`")
         return self
-
-
-class Group(BaseModel):
-    """One loop nest of the schedule."""
-
-    model_config = ConfigDict(extra="allow")
-
-    output: str
-
-
-class Factor(BaseModel):
-    """A reduction that is cut into partial results, which a stage of its own holds."""
-
-    model_config = ConfigDict(extra="allow")
-
-    stage: str
-    partial: str
-
-
-class Separation(BaseModel):
-    """A window of a stage that is computed in two steps; a stage of its own holds the first."""
-
-    model_config = ConfigDict(extra="allow")
-
-    stage: str
-    partial: str
-
-
-class Joining(BaseModel):
-    """Outputs that one group computes together, as the values of one stage."""
-
-    model_config = ConfigDict(extra="allow")
-
-    stages: list[str]
-    joint: str
 
 
 class Buffer(BaseModel):
@@ -151,16 +133,6 @@ class Buffer(BaseModel):
 
     name: str
     bytes: int
-
-
-class Step(BaseModel):
-    """A step of the strategy that made the schedule: the lines of definitions and loop nests that it changed."""
-
-    rule: str
-    where: str
-    arguments: str
-    before: list[str]
-    after: list[str]
 
 
 class Misfit(BaseModel):
@@ -189,20 +161,18 @@ class Schedule(BaseModel):
     pipeline_id: str
     platform: str
     method: str
-    options: dict[str, Any]
+    options: AnsweredOptions
     degraded: str | None = Field(description="Why the method had to fall back, if it did")
     factors: list[Factor] = Field(default=[], description="Reductions cut into parts, before anything else")
     separations: list[Separation] = Field(default=[], description="Windows computed in two steps, after the factors")
     joinings: list[Joining] = Field(default=[], description="Outputs computed together, after the separations")
     groups: list[Group]
-    predicted: dict[str, Any] = Field(description="The cost model's breakdown, with units in the names")
+    predicted: Predicted
     buffers: list[Buffer]
     entry: str = Field(description="The exported C function")
     steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
     misfits: list[Misfit] = Field(default=[], description="Of an OpenCL device: kernels that do not fit it")
-    tuning: dict[str, Any] | None = Field(
-        default=None, description="Of a tuned schedule: the candidate that was chosen, and a sample for each"
-    )
+    tuning: Tuning | None = Field(default=None, description="Of a tuned schedule")
     timings_ms: dict[str, float] = Field(description="Of the making of this schedule, not of this request")
     version: str
     created_at: datetime
@@ -220,6 +190,9 @@ class Candidate(BaseModel):
     parallelism: float = Field(description="Independent iterations of the parallel loops, the fewest of all groups")
     pareto: bool = Field(description="No other is at least as good in all of these, and better in one")
     differs: str = Field(description="What it decides otherwise than the first")
+    chosen: bool | None = Field(default=None, description="Of a tuned schedule: this one is the schedule itself")
+    measured_ms: float | None = Field(default=None, description="Of a tuned schedule: the least time of its calls")
+    error: str | None = Field(default=None, description="Of a tuned schedule: why it could not be timed")
     links: dict[str, str]
 
 
