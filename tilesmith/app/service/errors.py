@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import structlog
@@ -119,6 +120,12 @@ class ApiError(HTTPException):
             ApiError,
             (self.code, self.detail, self.problems, self.extra, dict(self.headers or {}), self.status_code),
         )
+
+
+def at(error: ApiError, prefix: str) -> ApiError:
+    """The error of a part of a request, whose problems are pointed at from the whole."""
+    moved = [replace(p, pointer=prefix + p.pointer) for p in error.problems]
+    return ApiError(error.code, str(error.detail), moved, error.extra, error.headers, error.status_code)
 
 
 def problem_document(error: ApiError, instance: str | None = None, request_id: str | None = None) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from tilesmith.app.service.jobs.work import Task, compile_library, describe_buil
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Generated, compact
-from tilesmith.app.service.schedules.service import store
+from tilesmith.app.service.schedules.service import make_code, store
 from tilesmith.app.service.settings import Settings
 from tilesmith.platforms import PlatformError
 from tilesmith.scheduler.errors import TilesmithError
@@ -185,6 +185,8 @@ class JobRunner:
 
     def _task(self, claim: Claim) -> Task:
         forms = {}
+        if self._generate is not None and not schedule_rows.has_form(self._db, claim.schedule_id, SOURCE_FORM):
+            make_code(self._db, self._generate, claim.schedule_id)
         for name in ("pipeline.json", "platform.json", SOURCE_FORM):
             form = schedule_rows.find_form(self._db, claim.schedule_id, name)
             if form is None:

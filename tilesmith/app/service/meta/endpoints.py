@@ -76,6 +76,7 @@ def capabilities(services: Services) -> Capabilities:
         "body_bytes": settings.body_bytes,
         "upload_bytes": settings.upload_bytes,
         "page_limit": settings.page_limit,
+        "batch_limit": settings.batch_limit,
         "schedule_timeout_s": settings.schedule_timeout_s,
         "build_timeout_s": settings.build_timeout_s,
         "run_timeout_s": settings.run_timeout_s,

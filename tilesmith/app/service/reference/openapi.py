@@ -52,6 +52,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for name, schema in (bodies | {"PlatformDocument": json_schema(REFERENCES)}).items():
             schemas |= schema.pop("$defs", {})
             schemas[name] = schema
+        # its items are read one by one, so that what is wrong with one is no fault of the others
+        schemas["BatchRequest"]["properties"]["requests"]["items"] = {
+            "$ref": REFERENCES.format(model="ScheduleRequest")
+        }
         for path in found["paths"].values():
             for operation in path.values():
                 operation["responses"].pop("422", None)  # FastAPI's own shape, which is never sent

@@ -10,16 +10,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from tilesmith.app.service.bodies import binary, described, json_body, text
+from tilesmith.app.service.bodies import binary, described, json_body, model_body, text
 from tilesmith.app.service.caching import immutable
 from tilesmith.app.service.context import Context, Read, Services, Submit
+from tilesmith.app.service.errors import ApiError, at, problem_document
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 from tilesmith.app.service.paging import Paging, next_page
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import DERIVED_FORMS, KEPT
+from tilesmith.app.service.schedules.answers import DERIVED_FORMS, KEPT, compact
 from tilesmith.app.service.schedules.decisions import Explanation, ScheduleDocument
 from tilesmith.app.service.schedules.repository import Content, Filters, Order
 from tilesmith.app.service.schedules.schemas import (
+    Batch,
+    BatchRequest,
     CandidateList,
     Measurement,
     MeasurementList,
@@ -31,6 +34,7 @@ from tilesmith.app.service.schedules.schemas import (
 from tilesmith.app.service.schedules.service import Asked
 from tilesmith.app.service.times import instant
 from tilesmith.platforms.documents import AnyPlatform
+from tilesmith.scheduler.errors import Problem
 from tilesmith.scheduler.frontends.document.schema import PipelineDocument
 
 MEASURED_REPEATS = 10
@@ -56,13 +60,50 @@ Name = Annotated[str | None, Query(max_length=64)]
 async def ask(request: Request, services: Services) -> Response:
     """The schedule itself, made now (201) or answered from the store (200). Where it is to be tuned, the untuned one
     with the job that tunes (202); asked again when that has succeeded, the tuned one."""
-    asked = await services.schedules.ask(await json_body(request))
+    status, content, location = await _answer(await json_body(request), services)
+    return Response(content, status, {"Location": location}, media_type="application/json")
+
+
+async def _answer(body: bytes, services: Context) -> tuple[int, bytes, str]:
+    """The status, the document and the address of the answer to a ScheduleRequest."""
+    asked = await services.schedules.ask(body)
     content, location = asked.content.content, f"/v1/schedules/{asked.id}"
     if asked.options.build or asked.options.measure or asked.tuned is not None:
         content, tuning = await asyncio.to_thread(_with_jobs, asked, services)
         location = tuning or location
-    status = 202 if asked.tuned is not None else 201 if asked.new else 200
-    return Response(content, status, {"Location": location}, media_type="application/json")
+    return 202 if asked.tuned is not None else 201 if asked.new else 200, content, location
+
+
+@router.post(
+    "/batch",
+    dependencies=[Submit],
+    response_model=Batch,
+    openapi_extra=described(BatchRequest),
+    operation_id="createSchedules",
+    summary="Schedule several pipelines",
+)
+async def ask_several(request: Request, services: Services) -> Response:
+    """Requests for schedules, each answered as it would be alone: many pipelines, sizes (`estimates`) or platforms. It
+    is 200 whatever becomes of them."""
+    several = await model_body(request, BatchRequest)
+    limit = services.settings.batch_limit
+    if len(several.requests) > limit:
+        problem = Problem("too_long", "/requests", f"List should have at most {limit} items")
+        raise ApiError("bad_request", f"a batch has at most {limit} requests", (problem,))
+    turns = asyncio.Semaphore(max(1, services.settings.schedule_workers))
+
+    async def item(number: int, asked: dict[str, Any]) -> bytes:
+        async with turns:
+            try:
+                status, content, _ = await _answer(compact(asked).encode(), services)
+                return b'{"status":%d,"schedule":%b}' % (status, content)
+            except ApiError as error:
+                moved = at(error, f"/requests/{number}")
+                document = problem_document(moved, request.url.path, getattr(request.state, "request_id", None))
+                return compact({"status": error.status_code, "problem": document}).encode()
+
+    items = await asyncio.gather(*(item(n, asked) for n, asked in enumerate(several.requests)))
+    return Response(b'{"items":[%b]}' % b",".join(items), media_type="application/json")
 
 
 def _with_jobs(asked: Asked, services: Context) -> tuple[bytes, str | None]:

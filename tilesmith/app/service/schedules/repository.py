@@ -69,6 +69,13 @@ def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
     return Content(row.media_type, row.etag, row.content) if row else None
 
 
+def has_form(db: Database, schedule_id: str, name: str) -> bool:
+    c = schedule_forms.c
+    with db.read() as connection:
+        found = connection.execute(select(c.name).where(c.schedule_id == schedule_id, c.name == name)).first()
+    return found is not None
+
+
 def exists(db: Database, schedule_id: str) -> bool:
     with db.read() as connection:
         return connection.execute(select(schedules.c.id).where(schedules.c.id == schedule_id)).first() is not None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tilesmith.app.service.errors import misplaced
+from tilesmith.app.service.problems import Problem as ProblemDocument
 from tilesmith.app.service.schedules.decisions import (
     AnsweredOptions,
     Factor,
@@ -22,6 +23,7 @@ from tilesmith.app.service.schedules.examples import BLUR, SCHEDULE
 from tilesmith.cost_models.registry import names as cost_models
 from tilesmith.scheduler.search.registry import method, methods
 
+Extent = Annotated[list[int], Field(min_length=2, max_length=2)]
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 
 
@@ -35,7 +37,19 @@ class Options(BaseModel):
         default=False, description="Floating point in the order written: the same bits under every schedule"
     )
     deadline_ms: int | None = Field(
-        default=None, ge=1, le=600_000, description="Bounds the search; the best so far is taken"
+        default=None,
+        ge=1,
+        le=600_000,
+        description="Bounds reading and searching; the best so far is taken",
+    )
+    timeout_ms: int | None = Field(
+        default=None,
+        ge=1,
+        le=600_000,
+        description="Bounds all of the work, from document to C; `timeout` after it, and the work is not lost",
+    )
+    code: bool = Field(
+        default=True, description="false: the schedule alone; its C is made when a form of it is first asked for"
     )
     fixed: dict[str, Any] = Field(
         default={}, description="Decisions that are the caller's, by stage; the method `default` searches the rest"
@@ -109,6 +123,14 @@ class ScheduleRequest(BaseModel):
     strategy_id: str | None = Field(
         default=None, max_length=64, description="Instead: id of a stored one, or name of a shipped one"
     )
+    schedule: dict[str, Any] | None = Field(
+        default=None, description="A schedule of one's own: checked, priced and compiled, instead of a search"
+    )
+    estimates: dict[str, list[Extent]] | None = Field(
+        default=None,
+        max_length=512,
+        description="[min, extent] for each dim, by output or input: instead of the document's, of those named",
+    )
     options: Options = Options()
 
     @model_validator(mode="after")
@@ -120,12 +142,45 @@ class ScheduleRequest(BaseModel):
             raise misplaced("give either platform or platform_name", "platform_name")
         if self.strategy is not None and self.strategy_id is not None:
             raise misplaced("give either strategy or strategy_id", "strategy_id")
+        if self.schedule is not None:
+            self._only_a_schedule()
         decided = self.options.fixed or self.options.tune or self.options.method != "default"
         if decided and (self.strategy is not None or self.strategy_id is not None):
             message = "a strategy decides: method, fixed and tune do not go with it"
             given = next(k for k in ("fixed", "tune", "method") if getattr(self.options, k) != OPTION_DEFAULTS[k])
             raise misplaced(message, "options", given, hint="end the strategy with `search`")
         return self
+
+    def _only_a_schedule(self) -> None:
+        for name in ("strategy", "strategy_id"):
+            if getattr(self, name) is not None:
+                raise misplaced("give either a schedule or a strategy", name)
+        for name in ("method", "fixed", "tune", "strict"):
+            if getattr(self.options, name) != OPTION_DEFAULTS[name]:
+                raise misplaced("a schedule decides everything, strict too: leave it out", "options", name)
+
+
+class BatchRequest(BaseModel):
+    """Several requests in one."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "requests": [
+                        {"pipeline_id": "blur", "platform_name": "i7-6700", "options": {"code": False}},
+                        {"pipeline_id": "blur", "estimates": {"blur_y": [[0, 640], [0, 480]]}},
+                    ]
+                }
+            ]
+        },
+    )
+
+    requests: list[dict[str, Any]] = Field(
+        min_length=1,
+        description="Each a ScheduleRequest; see /v1/capabilities for how many",
+    )
 
 
 class Buffer(BaseModel):
@@ -168,7 +223,7 @@ class Schedule(BaseModel):
     joinings: list[Joining] = Field(default=[], description="Outputs computed together, after the separations")
     groups: list[Group]
     predicted: Predicted
-    buffers: list[Buffer]
+    buffers: list[Buffer] = Field(description="None where no C was made")
     entry: str = Field(description="The exported C function")
     steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
     misfits: list[Misfit] = Field(default=[], description="Of an OpenCL device: kernels that do not fit it")
@@ -178,6 +233,20 @@ class Schedule(BaseModel):
     created_at: datetime
     links: dict[str, str]
     jobs: list[JobLink] | None = Field(default=None, description="Jobs that this request started")
+
+
+class BatchItem(BaseModel):
+    """The answer to one request of several: a schedule, or what was wrong."""
+
+    status: int = Field(description="As the request alone would have been answered with")
+    schedule: Schedule | None = None
+    problem: ProblemDocument | None = Field(default=None, description="With pointers into the whole body")
+
+
+class Batch(BaseModel):
+    """The answers to several requests, in their order."""
+
+    items: list[BatchItem]
 
 
 class Candidate(BaseModel):
