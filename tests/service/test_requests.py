@@ -3,10 +3,13 @@ one's own, many at once."""
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
+from typer.testing import CliRunner
 
+from tilesmith.app.cli import app
 from tilesmith.app.client import Client
 from tilesmith.app.service.schedules import repository, work
 from tilesmith.app.service.schedules.answers import CODE_FORMS
@@ -174,3 +177,15 @@ def test_a_batch_starts_the_jobs_that_its_requests_ask_for(service, pipeline):
     body = {"requests": [{"pipeline": pipeline(), "options": {"build": True}}]}
     (item,) = service.client.post("/v1/schedules/batch", json=body).json()["items"]
     assert [job["kind"] for job in item["schedule"]["jobs"]] == ["build"]
+
+
+def test_candidates_are_in_the_order_of_prediction_and_ranked_as_by_the_command(real):
+    links = made(real, pipeline_id="harris")["links"]
+    items = real.client.get(links["candidates"]).json()["items"]
+    costs = [item["predicted"] for item in items]
+    assert costs == sorted(costs)
+    said = CliRunner().invoke(app, ["schedule", "harris", "--platform", "i7-6700", "--top", "4", "--json"])
+    told = json.loads(said.stdout)["candidates"]
+    assert [(c["rank"], c["predicted"], c["differs"]) for c in told] == [
+        (c["rank"], c["predicted"], c["differs"]) for c in items[:4]
+    ]

@@ -16,6 +16,7 @@ from support.tools import require_tool
 
 from tilesmith import platforms
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.answers import Question
@@ -167,6 +168,13 @@ def test_a_measurement_keeps_no_results(whole):
     assert job["result"]["outputs"] == []
     assert job["result"]["minimum_ms"] > 0
     assert len(job["result"]["times_ms"]) == 10
+    repository.forget(whole.context.db, job["id"])  # as it happens in a week
+    (kept,) = whole.client.get(f"/v1/schedules/{job['schedule_id']}/measurements").json()["items"]
+    assert (kept["kind"], kept["estimated"], kept["rank"]) == ("run", True, None)
+    assert kept["times_ms"] == job["result"]["times_ms"]
+    assert kept["interval_ms"][0] <= kept["median_ms"] == job["result"]["median_ms"] <= kept["interval_ms"][1]
+    assert kept["conditions"] == job["result"]["measurement"]
+    assert kept["threads"] == job["result"]["threads"]
 
 
 @needs_gcc
@@ -245,7 +253,7 @@ def test_what_the_machine_cannot_hold_is_refused(monkeypatch, error, code):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("tilesmith.app.service.schedules.work.compile_pipeline", fails)
+    monkeypatch.setattr("tilesmith.app.service.schedules.work.decide", fails)
     machine = platforms.to_document(platforms.get("i7-6700"))
     found = work.answer(Question(pipelines.document("blur"), machine, "taco2019", False, None))
     assert isinstance(found, ApiError)
@@ -322,7 +330,9 @@ def test_a_schedule_is_tuned(whole):
     samples = whole.client.get(tuned["links"]["measurements"]).json()["items"]
     assert [s["rank"] for s in samples] == [1, 2, 3]
     assert all(min(s["times_ms"]) == s["minimum_ms"] for s in samples)
-    assert whole.client.get(untuned["links"]["measurements"]).json() == {"items": []}
+    assert all(s["conditions"]["compiler"] and s["threads"] >= 1 and s["estimated"] for s in samples)
+    assert {s["kind"] for s in samples} == {"tune"}
+    assert whole.client.get(untuned["links"]["measurements"]).json()["items"] == []
     candidates = whole.client.get(tuned["links"]["candidates"]).json()["items"]
     chosen = next(c for c in candidates if c["chosen"])
     assert whole.client.get(chosen["links"]["schedule.json"]).json()["groups"] == tuned["groups"]

@@ -32,6 +32,10 @@ from tilesmith.scheduler.search.written import priced
 SCHEDULER_VERSION = "24"
 """Part of every key: raised when the same question gets another answer."""
 
+KEPT = 16
+"""Candidates that are kept where any are asked for, at least: a search that is asked for fewer may find others, and a
+rank has to mean the same schedule wherever it is said."""
+
 Clock = Callable[[], float]
 
 
@@ -221,6 +225,6 @@ def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, obs
 
 
 __all__ = [
-    "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "decide", "generate",
-    "generated", "schedule_key",
+    "KEPT", "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "decide",
+    "generate", "generated", "schedule_key",
 ]  # fmt: skip

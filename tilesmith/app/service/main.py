@@ -25,6 +25,7 @@ from tilesmith.app.service.http import Requests
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
 from tilesmith.app.service.jobs.service import Jobs
+from tilesmith.app.service.measurements.endpoints import router as measurements_router
 from tilesmith.app.service.meta.endpoints import router as meta_router
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.endpoints import router as pipelines_router
@@ -89,6 +90,7 @@ def create_app(
     routers = (
         schedules_router,
         jobs_router,
+        measurements_router,
         pipelines_router,
         platforms_router,
         strategies_router,

@@ -133,3 +133,11 @@ class TuneJob(JobBase):
 
 JobDocument = Annotated[BuildJob | RunJob | TuneJob, Field(discriminator="kind")]
 """A job: `result` once it succeeded, `error` (a problem document) once it failed."""
+
+
+class JobEvent(BaseModel):
+    """A server-sent event of a job."""
+
+    id: str = Field(description="A number, to go on after with `Last-Event-ID`")
+    event: Literal["state", "progress"]
+    data: str = Field(description="JSON: `state`, `phase`, `attempt`, `at_us` (microseconds since 1970)")

@@ -17,11 +17,11 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime import images
-from tilesmith.app.service.bodies import binary, described, media_type, model_body, parse_model, text
+from tilesmith.app.service.bodies import binary, described, media_type, model_body, parse_model
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
-from tilesmith.app.service.jobs.documents import JobDocument
+from tilesmith.app.service.jobs.documents import JobDocument, JobEvent
 from tilesmith.app.service.jobs.schemas import BuildRequest, Job, JobList, Kind, RunRequest
 from tilesmith.app.service.jobs.service import summary
 from tilesmith.app.service.jobs.states import FINISHED, State
@@ -194,7 +194,9 @@ def cancel(job_id: str, services: Services) -> Response:
     "/v1/jobs/{job_id}/events",
     dependencies=[Read],
     response_class=EventSourceResponse,
-    responses=text("text/event-stream"),
+    responses={
+        200: {"model": JobEvent, "content": {"text/event-stream": {}}, "description": "Events, one after another"}
+    },
     operation_id="followJob",
     summary="Follow a job",
 )

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.jobs.states import State
 from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, tune_candidates
 from tilesmith.app.service.jobs.work import Task, compile_library, describe_build, run_library
+from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Generated, compact
@@ -288,7 +289,14 @@ class Watch:
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         store(self._runner._db, answer)
-        schedule_rows.add_measurements(self._runner._db, answer.id, outcome.tuned.samples, now_us())
+        tuned = outcome.tuned
+        measurement_rows.add_tuned(
+            self._runner._db, answer.id, self._claim.id, tuned.samples, tuned.threads, outcome.conditions, now_us()
+        )
+
+    def keep_run(self, result: Mapping[str, Any], estimated: bool) -> None:
+        claim = self._claim
+        measurement_rows.add_run(self._runner._db, claim.schedule_id, claim.id, result, estimated, now_us())
 
     def run(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The function's result, made in the pool; raises Stopped where the job has to end before."""
@@ -334,6 +342,7 @@ def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
         return describe_build(library)
     request = RunRequest.model_validate(json.loads(claim.request))
     result: dict[str, Any] = watch.run("running", run_library, task, library, request)
+    watch.keep_run(result, request.estimates and request.regions is None and not request.params)
     return result
 
 

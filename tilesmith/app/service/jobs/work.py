@@ -51,6 +51,36 @@ class Task:
     limits: DocumentLimits
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The time at which a measurement begins, and the load of the machine then."""
+
+    measured_at: datetime
+    load: tuple[float, ...]
+
+    @staticmethod
+    def now() -> Beginning:
+        return Beginning(datetime.now(UTC), os.getloadavg())
+
+    def conditions(
+        self, library: BuiltLibrary, inputs: Mapping[str, Image], regions: Mapping[str, Region]
+    ) -> dict[str, Any]:
+        """The conditions of the measurement, which has ended."""
+        return {
+            "machine": _machine(),
+            "compiler": library.compiler,
+            "flags": list(library.flags),
+            "sizes": {
+                "inputs": {name: _sizes(image) for name, image in sorted(inputs.items())},
+                "outputs": {name: [list(r) for r in region] for name, region in sorted(regions.items())},
+            },
+            "clock": "CLOCK_MONOTONIC",
+            "measured_at": self.measured_at.isoformat().replace("+00:00", "Z"),
+            "load_before": [round(v, 2) for v in self.load],
+            "load_after": [round(v, 2) for v in os.getloadavg()],
+        }
+
+
 def compile_library(task: Task) -> BuiltLibrary:
     """The library of the schedule, compiled or from the cache; CompileError."""
     fields = json.loads(task.source)
@@ -92,21 +122,9 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
     inputs = estimates.images(pipeline, params) if request.estimates else _read(task, pipeline, request)
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     threads = request.threads or min(platform.threads, cpus())
-    before, measured_at = os.getloadavg(), datetime.now(UTC)
+    begun = Beginning.now()
     result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
-    measurement = {
-        "machine": _machine(),
-        "compiler": library.compiler,
-        "flags": list(library.flags),
-        "sizes": {
-            "inputs": {name: _sizes(image) for name, image in sorted(inputs.items())},
-            "outputs": {name: [list(r) for r in region] for name, region in sorted(result.regions.items())},
-        },
-        "clock": "CLOCK_MONOTONIC",
-        "measured_at": measured_at.isoformat().replace("+00:00", "Z"),
-        "load_before": [round(v, 2) for v in before],
-        "load_after": [round(v, 2) for v in os.getloadavg()],
-    }
+    measurement = begun.conditions(library, inputs, result.regions)
     return _timings(result) | {
         "library": library.key,
         "measurement": measurement,

@@ -15,6 +15,7 @@ from tilesmith.platforms.documents import json_schema
 TAGS = [
     {"name": "schedules", "description": "Pipelines in, schedules and C out"},
     {"name": "jobs", "description": "Compiling, running, measuring and tuning what was scheduled"},
+    {"name": "measurements", "description": "What jobs measured, kept with the schedules"},
     {"name": "pipelines", "description": "Pipelines, shipped and stored"},
     {"name": "platforms", "description": "Descriptions of machines: the host, the catalog, stored ones"},
     {"name": "strategies", "description": "Strategies, shipped and stored"},

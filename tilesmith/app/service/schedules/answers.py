@@ -41,9 +41,6 @@ CODE_FORMS = ("code.c", "code.h", SOURCE_FORM)
 DERIVED_FORMS = ("schedule.h", "schedule.py")
 """Made when first asked for, from the pipeline and the schedule: they take time that most answers need not."""
 
-KEPT = 16
-"""Candidates of a search that an answer has, at most."""
-
 
 def candidate_form(rank: int, name: str) -> str:
     """The name of a form of a candidate: `schedule.json`, `loopnest.txt`, which is made when it is asked for, or

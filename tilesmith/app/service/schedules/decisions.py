@@ -153,8 +153,11 @@ class TuningSample(BaseModel):
     predicted: float
     minimum_ms: float | None
     median_ms: float | None
+    interval_ms: tuple[float, float] | None = Field(
+        description="Where the true median is with 95 % confidence; null where the times are too few"
+    )
     times: int = Field(description="Timed calls")
-    compile_s: float | None
+    compile_ms: float | None
     error: str | None
 
 

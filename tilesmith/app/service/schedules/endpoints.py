@@ -17,15 +17,13 @@ from tilesmith.app.service.errors import ApiError, at, problem_document
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 from tilesmith.app.service.paging import Paging, next_page
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import DERIVED_FORMS, KEPT, compact
+from tilesmith.app.service.schedules.answers import DERIVED_FORMS, compact
 from tilesmith.app.service.schedules.decisions import Explanation, ScheduleDocument
 from tilesmith.app.service.schedules.repository import Content, Filters, Order
 from tilesmith.app.service.schedules.schemas import (
     Batch,
     BatchRequest,
     CandidateList,
-    Measurement,
-    MeasurementList,
     Schedule,
     ScheduleList,
     ScheduleRequest,
@@ -34,6 +32,7 @@ from tilesmith.app.service.schedules.schemas import (
 from tilesmith.app.service.schedules.service import Asked
 from tilesmith.app.service.times import instant
 from tilesmith.platforms.documents import AnyPlatform
+from tilesmith.scheduler.compiler import KEPT
 from tilesmith.scheduler.errors import Problem
 from tilesmith.scheduler.frontends.document.schema import PipelineDocument
 
@@ -214,32 +213,6 @@ for _described in (
     _Form("platform.json", "getPlatformOfSchedule", "The platform", model=AnyPlatform),
 ):
     _add_form(_described)
-
-
-@router.get(
-    "/{schedule_id}/measurements",
-    dependencies=[Read],
-    operation_id="listMeasurementsOfSchedule",
-    summary="The candidates of a tuned schedule, timed",
-)
-def measurements(schedule_id: str, services: Services) -> MeasurementList:
-    """Empty where the schedule was not tuned."""
-    services.schedules.get(schedule_id)
-    return MeasurementList(
-        items=[
-            Measurement(
-                rank=row.candidate,
-                predicted=row.predicted,
-                minimum_ms=row.minimum_ms,
-                median_ms=row.median_ms,
-                times_ms=json.loads(row.times_ms),
-                compile_s=row.compile_s,
-                error=row.error,
-                measured_at=instant(row.measured_us),
-            )
-            for row in repository.measured(services.db, schedule_id)
-        ]
-    )
 
 
 Rank = Annotated[int, Path(ge=1, le=KEPT)]

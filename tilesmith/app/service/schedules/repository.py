@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, tuple_
 
-from tilesmith.app.profiler.tuning import Sample
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.schedules.answers import Answer, compact, media_type
-from tilesmith.app.service.tables import measurements, schedule_forms, schedules
+from tilesmith.app.service.tables import schedule_forms, schedules
 
 Order = Literal["newest", "oldest", "name"]
 
@@ -117,32 +116,6 @@ def forms(db: Database, schedule_id: str) -> dict[str, bytes]:
     query = select(schedule_forms.c.name, schedule_forms.c.content).where(schedule_forms.c.schedule_id == schedule_id)
     with db.read() as connection:
         return {row.name: row.content for row in connection.execute(query)}
-
-
-def add_measurements(db: Database, schedule_id: str, samples: Sequence[Sample], now_us: int) -> None:
-    """Keeps what became of every candidate of a tuned schedule."""
-    with db.write() as connection:
-        for sample in samples:
-            row = {
-                "schedule_id": schedule_id,
-                "candidate": sample.rank,
-                "predicted": sample.predicted,
-                "minimum_ms": sample.minimum_ms,
-                "median_ms": sample.median_ms,
-                "compile_s": sample.compile_s,
-                "times_ms": compact(sample.times_ms).encode(),
-                "error": sample.error,
-                "measured_us": now_us,
-            }
-            db.insert_new(connection, measurements, row)
-
-
-def measured(db: Database, schedule_id: str) -> Sequence[Any]:
-    """The measurements of a tuned schedule, by rank of the candidate."""
-    m = measurements.c
-    with db.read() as connection:
-        query = select(measurements).where(m.schedule_id == schedule_id).order_by(m.candidate)
-        return connection.execute(query).all()
 
 
 def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:

@@ -260,7 +260,7 @@ class Candidate(BaseModel):
     pareto: bool = Field(description="No other is at least as good in all of these, and better in one")
     differs: str = Field(description="What it decides otherwise than the first")
     chosen: bool | None = Field(default=None, description="Of a tuned schedule: this one is the schedule itself")
-    measured_ms: float | None = Field(default=None, description="Of a tuned schedule: the least time of its calls")
+    measured_ms: float | None = Field(default=None, description="Of a tuned schedule: the median of its calls")
     error: str | None = Field(default=None, description="Of a tuned schedule: why it could not be timed")
     links: dict[str, str]
 
@@ -271,25 +271,6 @@ class CandidateList(BaseModel):
     model: str
     unit: str
     items: list[Candidate]
-
-
-class Measurement(BaseModel):
-    """The measurement of a candidate of a tuned schedule: its times, or what went wrong."""
-
-    rank: int
-    predicted: float
-    minimum_ms: float | None
-    median_ms: float | None
-    times_ms: list[float] = Field(description="Of every timed call")
-    compile_s: float | None
-    error: str | None
-    measured_at: datetime
-
-
-class MeasurementList(BaseModel):
-    """A sample for every candidate that was tried."""
-
-    items: list[Measurement]
 
 
 class ScheduleSummary(BaseModel):

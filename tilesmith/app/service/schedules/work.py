@@ -15,7 +15,6 @@ from typing import Any
 from tilesmith import platforms
 from tilesmith.app.service.errors import ApiError, from_core
 from tilesmith.app.service.schedules.answers import (
-    KEPT,
     Answer,
     Generated,
     PipelineIdentity,
@@ -35,7 +34,7 @@ from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.prelude import entry_name
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
-from tilesmith.scheduler.compiler import Options, checked_and_generated, decide, generated, schedule_key
+from tilesmith.scheduler.compiler import KEPT, Options, checked_and_generated, decide, generated, schedule_key
 from tilesmith.scheduler.errors import InternalError, TilesmithError
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.frontends.document.limits import Limits
