@@ -320,6 +320,9 @@ def _allowed(request: Request) -> list[str]:
         for route in request.app.routes
         if route.matches({**request.scope, "method": method})[0] is Match.FULL
     }
+    named = request.app.openapi()["paths"].get(request.url.path)
+    if named is not None:  # `batch` is no schedule's id, though a route of ids takes it
+        found &= {method.upper() for method in named}
     return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 

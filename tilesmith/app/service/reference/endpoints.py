@@ -6,7 +6,7 @@ Swagger UI comes out of a package that is installed with the service, so that no
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -50,6 +50,12 @@ POLICY = (
 """Swagger UI writes style attributes, and its style sheet has pictures in it."""
 
 
+class SchemaResponse(JSONResponse):
+    """A JSON Schema."""
+
+    media_type = "application/schema+json"
+
+
 @router.get("/docs", include_in_schema=False)
 async def docs() -> HTMLResponse:
     return HTMLResponse(PAGE, headers={"Content-Security-Policy": POLICY})
@@ -75,7 +81,8 @@ def every() -> SchemaList:
 @router.get(
     "/v1/schemas/{name}",
     dependencies=[Read],
-    response_model=dict[str, Any],
+    response_class=SchemaResponse,
+    responses={200: {"content": {SchemaResponse.media_type: {"schema": {"type": "object"}}}}},
     operation_id="getSchema",
     summary="One JSON Schema",
 )
@@ -85,4 +92,4 @@ def one(name: str) -> Response:
     if found is None:
         names = ", ".join(link.name for link in schemas.listed().items)
         raise ApiError("schema_not_found", f"there is no schema {name[:64]!r}; schemas: {names}")
-    return JSONResponse(found, media_type="application/schema+json")
+    return SchemaResponse(found)
