@@ -10,10 +10,10 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup editor run test quick fuzz lint format check bench clean
+.PHONY: help setup editor run test quick fuzz fuzz-api lint format check bench clean
 
 help:  ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */make \1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */make \1\t/' | expand -t 14
 
 setup: $(STAMP)  ## the virtual environment, with the command at .venv/bin/tilesmith
 
@@ -42,6 +42,9 @@ quick: setup  ## the tests but for those that compile and run C at length: a min
 
 fuzz: setup  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
 	@$(BIN)/python tests/support/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
+
+fuzz-api: setup  ## ten minutes of requests to the whole API, each answer held to its description (SECONDS=60, SEED=1)
+	@$(BIN)/python tests/support/fuzz_api.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 lint: setup  ## format, lint, types, and which package may import which
 	@$(BIN)/ruff format --check .

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tilesmith.app.cli.report import UsageError, reporting
+from tilesmith.app.cli.tokens import tokens_app
 from tilesmith.app.garbage import collect_rarely
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ platforms_app = typer.Typer(help="The machines that are known.", rich_markup_mod
 app.add_typer(pipelines_app, name="pipelines")
 app.add_typer(platforms_app, name="platforms")
 app.add_typer(strategies_app, name="strategies")
+app.add_typer(tokens_app, name="tokens")
 
 Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
 PlatformName = Annotated[

@@ -68,7 +68,7 @@ def answer(request: Request) -> Result:
 def answer_for(pipeline: Pipeline, request: Request) -> Result:
     """A pipeline that is already read, scheduled as requested."""
     from tilesmith.cost_models.registry import names as cost_models
-    from tilesmith.scheduler.compiler import Options, compile_pipeline
+    from tilesmith.scheduler.compiler import KEPT, Options, compile_pipeline
     from tilesmith.scheduler.search.registry import methods
 
     if request.method not in methods():
@@ -99,7 +99,8 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         return _written_by_hand(pipeline, platform, options, request.schedule_file, observer)
     with progress(f"scheduling {pipeline.name} for {platform.name}"):
         top = max(request.top, request.tune or 1)
-        found = compile_pipeline(pipeline, platform, options, time.perf_counter, top, observer)
+        kept = max(top, KEPT) if top > 1 else 1
+        found = compile_pipeline(pipeline, platform, options, time.perf_counter, kept, observer)
     result = Result(
         found.key,
         found.plan,
@@ -109,7 +110,7 @@ def answer_for(pipeline: Pipeline, request: Request) -> Result:
         found.predicted,
         found.timings_ms,
         found.passes_ms,
-        found.candidates,
+        found.candidates[:top],
     )
     if request.tune is None:
         return result

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +13,29 @@ from tenacity import Retrying
 
 from tilesmith.app.client import requests
 from tilesmith.app.client.answers import FINISHED, Json, accepted, as_json, succeeded, too_long
+from tilesmith.app.client.models import (
+    Batch,
+    CandidateList,
+    Capabilities,
+    ErrorCodes,
+    Explanation,
+    Health,
+    Job,
+    JobList,
+    MeasurementList,
+    NewTokenDocument,
+    Pipeline,
+    PipelineList,
+    Platform,
+    PlatformList,
+    Schedule,
+    ScheduleList,
+    SchemaList,
+    Strategy,
+    StrategyList,
+    TokenList,
+    Validation,
+)
 from tilesmith.app.client.requests import Request
 
 
@@ -45,28 +69,32 @@ class Client:
         platform: str | Mapping[str, Any] = "host",
         strategy: str | Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Json:
+    ) -> Schedule:
         """The schedule of a pipeline (a document, or the name or id of a known one) for a platform (likewise), by a
         strategy (likewise), or by the method of the options. With `tune=K` it is the untuned one, with the job that
         tunes in `jobs`, until that has succeeded."""
-        return as_json(self._send(requests.schedule(pipeline, platform, strategy, options)))
+        found: Schedule = as_json(self._send(requests.schedule(pipeline, platform, strategy, options)))
+        return found
 
     def form(self, schedule_id: str, name: str) -> str:
         """One form of a schedule: `code.c`, `code.h`, `loopnest.txt`, `schedule.h`, `explain.txt`, ..."""
         return self._send(requests.form(schedule_id, name)).text
 
-    def build(self, schedule_id: str) -> Json:
+    def build(self, schedule_id: str) -> Job:
         """Starts the job that compiles a schedule's C."""
-        return as_json(self._send(requests.build(schedule_id)))
+        found: Job = as_json(self._send(requests.build(schedule_id)))
+        return found
 
-    def run(self, schedule_id: str, inputs: Mapping[str, Path] | None = None, **request: Any) -> Json:
+    def run(self, schedule_id: str, inputs: Mapping[str, Path] | None = None, **request: Any) -> Job:
         """Starts the job that runs a schedule: on image files by name of the input, or, without, as `request` says
         (`estimates=True`). `request` takes `params`, `regions`, `mins`, `threads`, `repeat`, `outputs`, `convert`."""
-        return as_json(self._send(requests.run(schedule_id, inputs, request)))
+        found: Job = as_json(self._send(requests.run(schedule_id, inputs, request)))
+        return found
 
-    def job(self, job_id: str) -> Json:
+    def job(self, job_id: str) -> Job:
         """A job as it stands."""
-        return as_json(self._send(requests.job(job_id)))
+        found: Job = as_json(self._send(requests.job(job_id)))
+        return found
 
     def wait(self, job: Mapping[str, Any], timeout_s: float = requests.PATIENCE_S) -> Json:
         """The job once it has succeeded, followed through its event stream.
@@ -74,7 +102,7 @@ class Client:
         Raises ServiceError with the job's own problem where it failed, or was cancelled; `timeout` where it takes
         longer than `timeout_s` between two events.
         """
-        found = dict(job)
+        found: Mapping[str, Any] = job
         while found["state"] not in FINISHED:
             asked = requests.events(found["id"], timeout_s)
             try:
@@ -84,11 +112,150 @@ class Client:
             except httpx.ReadTimeout:
                 raise too_long(found) from None
             found = self.job(found["id"])
-        return succeeded(found)
+        return succeeded(dict(found))
 
     def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
         """An output of a job that ran: `npy`, or `png`, with `stretch` from black to white."""
         return self._send(requests.output(job_id, name, form, stretch)).content
+
+    def batch(self, asked: Sequence[Mapping[str, Any]]) -> Batch:
+        """The answers to several requests for schedules, each as the API takes one, in their order: `status`, and
+        `schedule` or `problem`."""
+        found: Batch = as_json(self._send(requests.batch(asked)))
+        return found
+
+    def get(self, schedule_id: str) -> Schedule:
+        """One schedule."""
+        found: Schedule = as_json(self._send(requests.form(schedule_id, "")))
+        return found
+
+    def list_schedules(self, **filters: Any) -> ScheduleList:
+        """A page of schedules: `pipeline`, `platform`, `method`, `degraded`, `q`, `order`, `limit`, `cursor`."""
+        found: ScheduleList = as_json(self._send(requests.listed("schedules", filters)))
+        return found
+
+    def candidates(self, schedule_id: str) -> CandidateList:
+        """The best schedules that the search found."""
+        found: CandidateList = as_json(self._send(requests.form(schedule_id, "candidates")))
+        return found
+
+    def explain(self, schedule_id: str) -> Explanation:
+        """Every decision of a schedule."""
+        found: Explanation = as_json(self._send(requests.form(schedule_id, "explain")))
+        return found
+
+    def measurements(self, **filters: Any) -> MeasurementList:
+        """A page of measurements, the newest first: `schedule`, `pipeline`, `platform`, `machine`, `kind`, `estimated`,
+        `limit`, `cursor`."""
+        found: MeasurementList = as_json(self._send(requests.listed("measurements", filters)))
+        return found
+
+    def validate(self, **documents: str | Mapping[str, Any]) -> Validation:
+        """The problems of a `pipeline`, a `platform`, a `strategy`, each as data or as JSON or YAML text."""
+        found: Validation = as_json(self._send(requests.validate(documents)))
+        return found
+
+    def list_jobs(self, **filters: Any) -> JobList:
+        """A page of jobs, the newest first: `schedule`, `state`, `kind`, `limit`, `cursor`."""
+        found: JobList = as_json(self._send(requests.listed("jobs", filters)))
+        return found
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancels a job, now or as soon as what it runs is killed."""
+        found: Job = as_json(self._send(requests.cancel(job_id)))
+        return found
+
+    def pipelines(self, **filters: Any) -> PipelineList:
+        """A page of pipelines: `name`, `limit`, `cursor`."""
+        found: PipelineList = as_json(self._send(requests.listed("pipelines", filters)))
+        return found
+
+    def pipeline(self, name_or_id: str) -> Pipeline:
+        """A pipeline with its document."""
+        found: Pipeline = as_json(self._send(requests.one("pipelines", name_or_id)))
+        return found
+
+    def store_pipeline(self, document: Mapping[str, Any]) -> Pipeline:
+        """Stores a pipeline."""
+        found: Pipeline = as_json(self._send(requests.store("pipelines", document)))
+        return found
+
+    def platforms(self, **filters: Any) -> PlatformList:
+        """A page of platforms: `limit`, `cursor`."""
+        found: PlatformList = as_json(self._send(requests.listed("platforms", filters)))
+        return found
+
+    def platform(self, name: str) -> Platform:
+        """A platform with its document."""
+        found: Platform = as_json(self._send(requests.one("platforms", name)))
+        return found
+
+    def store_platform(self, document: Mapping[str, Any]) -> Platform:
+        """Stores a platform."""
+        found: Platform = as_json(self._send(requests.store("platforms", document)))
+        return found
+
+    def strategies(self, **filters: Any) -> StrategyList:
+        """A page of strategies: `limit`, `cursor`."""
+        found: StrategyList = as_json(self._send(requests.listed("strategies", filters)))
+        return found
+
+    def strategy(self, name_or_id: str) -> Strategy:
+        """A strategy with its document."""
+        found: Strategy = as_json(self._send(requests.one("strategies", name_or_id)))
+        return found
+
+    def store_strategy(self, document: Mapping[str, Any]) -> Strategy:
+        """Stores a strategy."""
+        found: Strategy = as_json(self._send(requests.store("strategies", document)))
+        return found
+
+    def tokens(self) -> TokenList:
+        """All tokens, without their texts."""
+        found: TokenList = as_json(self._send(requests.listed("tokens", {})))
+        return found
+
+    def create_token(self, name: str, scopes: Sequence[str], expires_at: datetime | None = None) -> NewTokenDocument:
+        """Makes a token; its text, `token`, is nowhere but in this answer."""
+        found: NewTokenDocument = as_json(self._send(requests.create_token(name, scopes, expires_at)))
+        return found
+
+    def capabilities(self) -> Capabilities:
+        """Types, functions, methods, versions, limits."""
+        found: Capabilities = as_json(self._send(requests.listed("capabilities", {})))
+        return found
+
+    def error_codes(self) -> ErrorCodes:
+        """The codes of errors."""
+        found: ErrorCodes = as_json(self._send(requests.listed("errors", {})))
+        return found
+
+    def schemas(self) -> SchemaList:
+        """The JSON Schemas that there are."""
+        found: SchemaList = as_json(self._send(requests.listed("schemas", {})))
+        return found
+
+    def schema(self, name: str) -> Json:
+        """One JSON Schema."""
+        found: Json = as_json(self._send(requests.one("schemas", name)))
+        return found
+
+    def health(self) -> Health:
+        """The checks of the service, as `/readyz` answers them."""
+        found: Health = as_json(self._send(requests.health()))
+        return found
+
+    def revoke_token(self, token_id: str) -> None:
+        """Revokes a token: it is refused from now on."""
+        self._send(requests.revoke_token(token_id))
+
+    def library(self, schedule_id: str) -> bytes:
+        """The shared library of a schedule, once it was built."""
+        return (self._send(requests.form(schedule_id, "library.so"))).content
+
+    def metrics(self) -> str:
+        """Counters, as Prometheus reads them."""
+        return (self._send(requests.metrics())).text
 
     def _send(self, request: Request) -> httpx.Response:
         return self._retrying(self._once, request)
