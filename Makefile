@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev editor run test quick fuzz lint format docs check bench clean
+.PHONY: help setup setup-dev editor run test quick fuzz fuzz-api lint format docs check bench clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */make \1\t/' | expand -t 14
@@ -55,6 +55,9 @@ quick: setup-dev  ## the tests but for those that compile and run C at length: a
 
 fuzz: setup-dev  ## random cases in every build, an hour of them (SECONDS=60, CASES=1000, SEED=1)
 	@$(BIN)/python tests/support/fuzz.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
+
+fuzz-api: setup-dev  ## ten minutes of requests to the whole API, each answer held to its description (SECONDS=60, SEED=1)
+	@$(BIN)/python tests/support/fuzz_api.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 lint: setup-dev  ## format, lint, types, and which package may import which
 	@$(BIN)/ruff format --check .

@@ -104,7 +104,7 @@ def test_the_best_candidates_are_timed(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "explain.txt").read_text().startswith(f"Tuned: candidate {tuning['chosen']} ")
     assert json.loads(tilesmith(*common[:-2], "--json").stdout)["id"] != told["id"]
     text = tilesmith(*common).stdout
-    assert "measured (ms)" in text
+    assert "median (ms)" in text
     assert "> Tuned: candidate" in text
     (tmp_path / "s.json").write_text("{}")
     refused = tilesmith("run", "blur", "--estimates", "--schedule", tmp_path / "s.json", "--tune", "2", status=2)

@@ -115,6 +115,19 @@ def test_of_equals_the_model_decides():
     assert Tuned((sample(1, 1.0),), 1, 2, 0.5).to_document()["seconds"] == 0.5
 
 
+def test_medians_decide_not_the_luckiest_call():
+    lucky = Sample(1, 1.0, (0.1, *[2.0 + n / 100 for n in range(20)]))
+    steady = Sample(2, 2.0, tuple(1.5 + n / 100 for n in range(21)))
+    assert fastest([lucky, steady]) == 2
+
+
+def test_of_those_that_times_cannot_tell_apart_the_model_decides():
+    noisy = [Sample(rank, 1.0 * rank, tuple(1.0 + 0.03 * rank * (n % 7) for n in range(9))) for rank in (1, 2)]
+    assert fastest(noisy[::-1]) == 1
+    slower = Sample(1, 1.0, tuple(1.5 + n / 1000 for n in range(9)))
+    assert fastest([slower, noisy[1]]) == 2
+
+
 def test_results_are_compared():
     ramp = np.linspace(0, 1, 200, dtype=np.float32)
     assert difference({"o": (ramp,)}, {"o": (ramp + 1e-5,)}, True) is None

@@ -20,6 +20,7 @@ from tilesmith.app.service.context import Context
 from tilesmith.app.service.db import Database, upgrade
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.main import create_app
+from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.answers import (
     DERIVED_FORMS,
     MEDIA_TYPES,
@@ -250,4 +251,11 @@ def service(start: Callable[..., Service]) -> Service:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests of a module that leave nothing behind."""
     with service_with(settings_for(tmp_path_factory.mktemp("shared"))) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service that schedules in earnest, for all tests of a module; no jobs are done."""
+    with service_with(settings_for(tmp_path_factory.mktemp("real")), scheduling=work) as service:
         yield service

@@ -150,6 +150,7 @@ REQUESTS = {
     "platform_not_found": get("/v1/platforms/none"),
     "job_not_found": get("/v1/jobs/none"),
     "artefact_not_found": no_output,
+    "schema_not_found": get("/v1/schemas/none"),
     "token_not_found": lambda service: service.client.delete("/v1/tokens/none"),
     "candidate_not_found": lambda service: service.client.get(
         f"/v1/schedules/{service.schedule()}/candidates/7/schedule.json"

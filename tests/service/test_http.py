@@ -166,6 +166,6 @@ def test_metrics_have_no_series_per_path(service):
 
 
 def test_paths_that_do_not_exist(shared):
-    for url in ("/v1", "/v1/schedules/", "/V1/schedules", "/docs", "/redoc", "/static/../settings.py", "/.git/config"):
+    for url in ("/v1", "/v1/schedules/", "/V1/schedules", "/docs/", "/redoc", "/static/../settings.py", "/.git/config"):
         answer = shared.client.get(url)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), url

@@ -275,9 +275,9 @@ def test_build_and_measure_start_jobs(service, pipeline):
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({}, ""),
-        ({"pipeline": {}, "pipeline_id": "x"}, ""),
-        ({"pipeline_id": "x", "platform": {}, "platform_name": "y"}, ""),
+        ({}, "/pipeline"),
+        ({"pipeline": {}, "pipeline_id": "x"}, "/pipeline_id"),
+        ({"pipeline_id": "x", "platform": {}, "platform_name": "y"}, "/platform_name"),
         ({"pipeline": []}, "/pipeline"),
         ({"pipeline_id": "blur", "optoins": {}}, "/optoins"),
         ({"pipeline_id": "blur", "options": {"fast": True}}, "/options/fast"),

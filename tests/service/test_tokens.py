@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+from typer.testing import CliRunner
 
+from tilesmith.app.cli import app
 from tilesmith.app.service.main import serve
 from tilesmith.app.service.settings import RefusedAddress, check_address, is_loopback
 from tilesmith.app.service.tables import tokens
+from tilesmith.app.service.tokens import repository
 
 READ = ["/v1/schedules", "/v1/pipelines", "/v1/platforms", "/v1/jobs", "/v1/capabilities", "/metrics"]
 
@@ -150,3 +156,61 @@ def test_serve_refuses_to_be_reached_without_tokens(tmp_path, monkeypatch):
     monkeypatch.setattr("tilesmith.app.service.main.logs.configure", lambda *_: None)
     with pytest.raises(RefusedAddress):
         serve(host="0.0.0.0", database=f"sqlite:///{tmp_path}/t.db")
+
+
+def test_a_token_expires(service, monkeypatch):
+    expires = datetime.now(UTC) + timedelta(days=1)
+    body = {"name": "ci", "scopes": ["admin"], "expires_at": expires.isoformat()}
+    made = service.client.post("/v1/tokens", json=body).json()
+    (listed,) = service.client.get("/v1/tokens", headers=bearer(made["token"])).json()["items"]
+    assert datetime.fromisoformat(listed["expires_at"]) == datetime.fromisoformat(made["expires_at"]) == expires
+    monkeypatch.setattr("tilesmith.app.service.tokens.service.now_us", lambda: int(1e6 * expires.timestamp()))
+    refused = service.client.get("/v1/tokens", headers=bearer(made["token"]))
+    assert (refused.status_code, refused.json()["detail"]) == (401, "the token has expired")
+
+
+@pytest.mark.parametrize("at", ["2020-01-01T00:00:00Z", "2030-01-01T00:00:00", "9999-01-01T00:00:00Z", "tomorrow"])
+def test_an_expiry_is_a_time_to_come_with_its_zone(shared, at):
+    answer = shared.client.post("/v1/tokens", json={"name": "ci", "scopes": ["read"], "expires_at": at})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/expires_at")
+
+
+def test_the_last_use_is_known_to_an_hour(service, monkeypatch):
+    tokens = service.context.tokens
+    token = tokens.create("ci", ("read",)).token
+    (unused,) = tokens.every()
+    assert unused.last_used_at is None
+    written = []
+    use = repository.use
+    monkeypatch.setattr(repository, "use", lambda db, id_, at: (written.append(at), use(db, id_, at)))
+    for minutes in (0, 1, 59, 61, 62):
+        monkeypatch.setattr("tilesmith.app.service.tokens.service.now_us", lambda at=minutes: at * 60_000_000)
+        tokens.check(token, "read")
+    assert written == [0, 61 * 60_000_000]
+    (used,) = tokens.every()
+    assert used.last_used_at == datetime.fromtimestamp(61 * 60, UTC)
+
+
+def test_a_store_that_cannot_be_written_refuses_no_reader(service, monkeypatch):
+    token = service.context.tokens.create("ci", ("read",)).token
+
+    def locked(*_):
+        raise OperationalError("UPDATE", {}, Exception("database is locked"))
+
+    monkeypatch.setattr(repository, "use", locked)
+    assert service.client.get("/v1/schedules", headers=bearer(token)).status_code == 200
+
+
+def test_the_command_asks_the_service(service, monkeypatch):
+    monkeypatch.setenv("TILESMITH_SERVER", service.url)
+    first = CliRunner().invoke(app, ["tokens", "create", "admin", "--scope", "admin"])
+    assert first.exit_code == 0, first.output
+    refused = CliRunner().invoke(app, ["tokens", "list"])
+    assert refused.exit_code == 2
+    assert "TILESMITH_TOKEN" in refused.stderr
+    monkeypatch.setenv("TILESMITH_TOKEN", first.stdout.strip())
+    made = json.loads(CliRunner().invoke(app, ["tokens", "create", "ci", "--days", "1", "--json"]).stdout)
+    assert service.client.get("/v1/schedules", headers=bearer(made["token"])).status_code == 200
+    assert CliRunner().invoke(app, ["tokens", "revoke", made["id"]]).exit_code == 0
+    assert service.client.get("/v1/schedules", headers=bearer(made["token"])).status_code == 401
+    assert "revoked" in CliRunner().invoke(app, ["tokens", "list"]).stdout

@@ -60,7 +60,7 @@ def test_a_valid_pipeline_is_answered_in_canonical_form(shared):
 
 
 def test_nothing_is_kept(service):
-    id_ = checked(service, pipeline=BLUR)["pipeline"]["id"]
+    id_ = checked(service, pipeline=BLUR | {"name": "own"})["pipeline"]["id"]
     assert service.client.get(f"/v1/pipelines/{id_}").status_code == 404
 
 

@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pytest
 from support.opencl import device, require_device
 from support.tools import require_tool
 
 from tilesmith import platforms
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.answers import Question
@@ -179,6 +181,13 @@ def test_a_measurement_keeps_no_results(whole):
     (listed,) = whole.client.get("/v1/schedules").json()["items"]
     assert listed["measured_ms"] == job["result"]["median_ms"]
     assert listed["predicted_ms"] == schedule["predicted"]["total"] / 1000
+    repository.forget(whole.context.db, job["id"])  # as it happens in a week
+    (kept,) = whole.client.get(f"/v1/schedules/{job['schedule_id']}/measurements").json()["items"]
+    assert (kept["kind"], kept["estimated"], kept["rank"]) == ("run", True, None)
+    assert kept["times_ms"] == job["result"]["times_ms"]
+    assert kept["interval_ms"][0] <= kept["median_ms"] == job["result"]["median_ms"] <= kept["interval_ms"][1]
+    assert kept["conditions"] == job["result"]["measurement"]
+    assert kept["threads"] == job["result"]["threads"]
 
 
 @needs_gcc
@@ -195,6 +204,18 @@ def test_images_that_do_not_fit_fail_the_job_only(whole):
         job = ended(whole, whole.client.post(url, files={"input": data}).json()["id"])
         assert (job["state"], job["error"]["code"]) == ("failed", code), job
         assert str(whole.context.settings.data_dir) not in json.dumps(job)
+
+
+@needs_gcc
+def test_an_image_of_another_depth_is_told_of_the_option_of_requests(whole):
+    schedule_id = whole.client.post("/v1/schedules", json={"pipeline_id": "blur"}).json()["id"]
+    content = io.BytesIO()
+    PIL.Image.fromarray(np.zeros((8, 8), np.uint8)).save(content, "png")
+    files = {"input": content.getvalue()}
+    job = ended(whole, whole.client.post(f"/v1/schedules/{schedule_id}/runs", files=files).json()["id"])
+    assert job["error"]["code"] == "bad_image"
+    assert "`convert: true`" in job["error"]["detail"]
+    assert "--convert" not in job["error"]["detail"]
 
 
 @needs_gcc
@@ -245,7 +266,7 @@ def test_what_the_machine_cannot_hold_is_refused(monkeypatch, error, code):
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("tilesmith.app.service.schedules.work.compile_pipeline", fails)
+    monkeypatch.setattr("tilesmith.app.service.schedules.work.decide", fails)
     machine = platforms.to_document(platforms.get("i7-6700"))
     found = work.answer(Question(pipelines.document("blur"), machine, "taco2019", False, None))
     assert isinstance(found, ApiError)
@@ -276,7 +297,7 @@ def test_the_candidates_of_a_schedule(whole):
 @pytest.mark.parametrize(
     ("method", "fixed", "code", "pointer"),
     [
-        ("taco2019", {"blur_x": {"compute": "inline"}}, "bad_request", "/options"),
+        ("taco2019", {"blur_x": {"compute": "inline"}}, "bad_request", "/options/fixed"),
         ("default", {"blurx": {"compute": "inline"}}, "bad_document", "/options/fixed/blurx"),
         ("default", {"blur_x": {"vector": 3}}, "bad_document", "/options/fixed/blur_x/vector"),
         ("default", {"blur_y": {"compute": "inline"}}, "fixed_contradiction", "/options/fixed/blur_y/compute"),
@@ -326,6 +347,9 @@ def test_a_schedule_is_tuned(whole):
     times = {item["id"]: item["measured_ms"] for item in whole.client.get("/v1/schedules").json()["items"]}
     median = next(s["median_ms"] for s in samples if s["rank"] == tuned["tuning"]["chosen"])
     assert times == {tuned["id"]: median, untuned["id"]: None}
+    assert all(s["conditions"]["compiler"] and s["threads"] >= 1 and s["estimated"] for s in samples)
+    assert {s["kind"] for s in samples} == {"tune"}
+    assert whole.client.get(untuned["links"]["measurements"]).json()["items"] == []
     candidates = whole.client.get(tuned["links"]["candidates"]).json()["items"]
     chosen = next(c for c in candidates if c["chosen"])
     assert whole.client.get(chosen["links"]["schedule.json"]).json()["groups"] == tuned["groups"]

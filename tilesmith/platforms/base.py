@@ -41,6 +41,9 @@ Sources = Annotated[
     WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
 ]
 
+NO_SOURCES: Any = Field(default=(), json_schema_extra={"default": {}})
+"""The default of `sources`: pairs here, an object in documents."""
+
 
 TABLE_LOOKUP_BYTES = 64
 """Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte, of AVX512-VBMI."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from tilesmith.cost_models.interface import Breakdown
@@ -18,6 +18,7 @@ from tilesmith.scheduler.frontends.document.document import canonical_json
 from tilesmith.scheduler.ir.pass_manager import Observer, Observers, PassTimes
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.lowering import lower
@@ -26,9 +27,11 @@ from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, Trace, autoschedule
 from tilesmith.scheduler.search.constraints import document as constraints_document
 from tilesmith.scheduler.search.constraints.constraints import FREE, Fixed
+from tilesmith.scheduler.search.written import priced
 
-SCHEDULER_VERSION = "23"
+SCHEDULER_VERSION = "24"
 """Part of every key: raised when the same question gets another answer."""
+
 
 Clock = Callable[[], float]
 
@@ -52,7 +55,7 @@ class Options:
     `fixed` are decisions that are the caller's. `tune`: the caller times so many candidates and keeps the fastest; here
     it is part of the key, and nothing else. `cost_model`: the one that decides, by name; None: the method's own.
     `backend`: what makes the code, by name; None: the first for the platform. `strategy`: decides instead of a
-    method."""
+    method. `schedule`: one that was written by hand, instead of any search."""
 
     method: str = "default"
     strict: bool = False
@@ -62,6 +65,7 @@ class Options:
     cost_model: str | None = None
     backend: str | None = None
     strategy: Strategy | None = None
+    schedule: Schedule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +97,10 @@ class Compiled:
 
 
 def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> str:
-    """A hash of the question: canonical pipeline and platform, options, and the version of the scheduler."""
+    """A hash of the question: canonical pipeline, without its `doc`, and platform, options, and the version of the
+    scheduler."""
     question = {
-        "pipeline": canonical_json(pipeline),
+        "pipeline": canonical_json(replace(pipeline, doc="")),
         "platform": platform.model_dump_json(),
         "options": {
             "method": options.method,
@@ -106,6 +111,7 @@ def schedule_key(pipeline: Pipeline, platform: Platform, options: Options) -> st
             **({"cost_model": options.cost_model} if options.cost_model else {}),
             **({"backend": options.backend} if options.backend else {}),
             **({"strategy": options.strategy.to_document()} if options.strategy else {}),
+            **({"schedule": schedule_document.to_document(options.schedule)} if options.schedule else {}),
         },
         "scheduler": SCHEDULER_VERSION,
     }
@@ -128,15 +134,9 @@ def compile_pipeline(
     options = options or Options()
     backend = backend_for(platform, options.backend)
     clock = now or (lambda: 0.0)
-    search = SearchOptions(
-        options.method, options.strict, options.deadline_ms, now, top, options.fixed, options.cost_model
-    )
     times = PassTimes(clock)
     passes = times if observer is None else Observers(times, observer)
-    if options.strategy is None:
-        found = autoschedule(pipeline, platform, search, passes)
-    else:
-        found = options.strategy.schedule(pipeline, platform, search, passes)
+    found = decide(pipeline, platform, options, now, top, passes)
     made = _generated(found.plan, platform, backend, clock, passes)
     return Compiled(
         key=schedule_key(pipeline, platform, options),
@@ -153,6 +153,27 @@ def compile_pipeline(
     )
 
 
+@rare_collections
+def decide(
+    pipeline: Pipeline,
+    platform: Platform,
+    options: Options,
+    now: Clock | None = None,
+    top: int = 1,
+    observer: Observer | None = None,
+) -> SearchResult:
+    """The schedule, searched, made by a strategy or written by hand, with its predicted cost: all of `compile_pipeline`
+    but for the code."""
+    search = SearchOptions(
+        options.method, options.strict, options.deadline_ms, now, top, options.fixed, options.cost_model
+    )
+    if options.schedule is not None:
+        return priced(pipeline, options.schedule, platform, search, observer)
+    if options.strategy is None:
+        return autoschedule(pipeline, platform, search, observer)
+    return options.strategy.schedule(pipeline, platform, search, observer or Observers())
+
+
 @dataclass(frozen=True, slots=True)
 class Generated:
     """The C of a plan; times in milliseconds, of the phases."""
@@ -160,6 +181,12 @@ class Generated:
     plan: Plan
     source: CSource
     timings_ms: dict[str, float]
+
+
+@rare_collections
+def generated(plan: Plan, platform: Platform, now: Clock, backend: str | None = None) -> Generated:
+    """The C of what was decided, timed by a clock in seconds. Raises NoBackend."""
+    return _generated(plan, platform, backend_for(platform, backend), now, Observers())
 
 
 def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
@@ -195,6 +222,6 @@ def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, obs
 
 
 __all__ = [
-    "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "generate",
-    "schedule_key",
+    "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "decide",
+    "generate", "generated", "schedule_key",
 ]  # fmt: skip

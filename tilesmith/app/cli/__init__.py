@@ -13,6 +13,7 @@ import typer
 
 from tilesmith.app.cli.ci import ci_app
 from tilesmith.app.cli.report import UsageError, reporting
+from tilesmith.app.cli.tokens import tokens_app
 from tilesmith.app.garbage import collect_rarely
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.add_typer(pipelines_app, name="pipelines")
 app.add_typer(platforms_app, name="platforms")
 app.add_typer(strategies_app, name="strategies")
 app.add_typer(ci_app, name="ci")
+app.add_typer(tokens_app, name="tokens")
 
 Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
 PlatformName = Annotated[

@@ -16,11 +16,11 @@ def table(candidates: Sequence[Candidate], tuned: Tuned | None = None) -> str:
 
     unit = candidates[0].predicted.unit
     measured = {} if tuned is None else {s.rank: s for s in tuned.samples}
-    rows = [["", f"predicted ({unit})", "measured (ms)", "memory", "recompute", "parallel", "", "differs"]]
+    rows = [["", f"predicted ({unit})", "median (ms)", "memory", "recompute", "parallel", "", "differs"]]
     for r in ranked(candidates):
         c, sample = r.candidate, measured.get(r.rank)
         cost, size = f"{float(c.predicted.total):,.1f}", f"{c.memory_bytes / 1024:,.0f} KiB"
-        time = "-" if sample is None or sample.minimum_ms is None else f"{sample.minimum_ms:,.3f}"
+        time = "-" if sample is None or sample.median_ms is None else f"{sample.median_ms:,.3f}"
         rank = f"{'> ' if tuned is not None and tuned.chosen == r.rank else ''}{r.rank}"
         words = r.differs if sample is None or sample.error is None else f"ERROR {' '.join(sample.error.split())}"
         figures = [f"{c.recompute:.3f}", f"{c.parallelism:,.0f}", "*" if r.pareto else ""]

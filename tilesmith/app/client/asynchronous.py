@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +13,29 @@ from tenacity import AsyncRetrying
 
 from tilesmith.app.client import requests
 from tilesmith.app.client.answers import FINISHED, Json, accepted, as_json, succeeded, too_long
+from tilesmith.app.client.models import (
+    Batch,
+    CandidateList,
+    Capabilities,
+    ErrorCodes,
+    Explanation,
+    Health,
+    Job,
+    JobList,
+    MeasurementList,
+    NewTokenDocument,
+    Pipeline,
+    PipelineList,
+    Platform,
+    PlatformList,
+    Schedule,
+    ScheduleList,
+    SchemaList,
+    Strategy,
+    StrategyList,
+    TokenList,
+    Validation,
+)
 from tilesmith.app.client.requests import Request
 
 
@@ -48,29 +72,33 @@ class AsyncClient:
         platform: str | Mapping[str, Any] = "host",
         strategy: str | Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Json:
+    ) -> Schedule:
         """The schedule of a pipeline for a platform: see `Client.schedule`."""
-        return as_json(await self._send(requests.schedule(pipeline, platform, strategy, options)))
+        found: Schedule = as_json(await self._send(requests.schedule(pipeline, platform, strategy, options)))
+        return found
 
     async def form(self, schedule_id: str, name: str) -> str:
         """One form of a schedule: see `Client.form`."""
         return (await self._send(requests.form(schedule_id, name))).text
 
-    async def build(self, schedule_id: str) -> Json:
+    async def build(self, schedule_id: str) -> Job:
         """Starts the job that compiles a schedule's C."""
-        return as_json(await self._send(requests.build(schedule_id)))
+        found: Job = as_json(await self._send(requests.build(schedule_id)))
+        return found
 
-    async def run(self, schedule_id: str, inputs: Mapping[str, Path] | None = None, **request: Any) -> Json:
+    async def run(self, schedule_id: str, inputs: Mapping[str, Path] | None = None, **request: Any) -> Job:
         """Starts the job that runs a schedule: see `Client.run`."""
-        return as_json(await self._send(requests.run(schedule_id, inputs, request)))
+        found: Job = as_json(await self._send(requests.run(schedule_id, inputs, request)))
+        return found
 
-    async def job(self, job_id: str) -> Json:
+    async def job(self, job_id: str) -> Job:
         """A job as it stands."""
-        return as_json(await self._send(requests.job(job_id)))
+        found: Job = as_json(await self._send(requests.job(job_id)))
+        return found
 
     async def wait(self, job: Mapping[str, Any], timeout_s: float = requests.PATIENCE_S) -> Json:
         """The job once it has succeeded: see `Client.wait`."""
-        found = dict(job)
+        found: Mapping[str, Any] = job
         while found["state"] not in FINISHED:
             asked = requests.events(found["id"], timeout_s)
             try:
@@ -80,7 +108,7 @@ class AsyncClient:
             except httpx.ReadTimeout:
                 raise too_long(found) from None
             found = await self.job(found["id"])
-        return succeeded(found)
+        return succeeded(dict(found))
 
     async def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
         """An output of a job that ran: see `Client.output`."""
@@ -89,36 +117,43 @@ class AsyncClient:
     async def compare(self, schedule_id: str, baseline_id: str) -> Json:
         """Starts the job that runs two schedules in turns; its result has `now_ms` and `baseline_ms`, a number a
         round."""
-        return as_json(await self._send(requests.comparison(schedule_id, baseline_id)))
+        found: Json = as_json(await self._send(requests.comparison(schedule_id, baseline_id)))
+        return found
 
     async def record(self, project: str, branch: str, commit: str, results: Sequence[Mapping[str, Any]]) -> Json:
         """Keeps results of a commit, each with a `schedule_id` and, where there is one, `measured`; `items` are they,
         `changes` how they compare with what the branch had before."""
         body = {"branch": branch, "commit": commit, "results": list(results)}
-        return as_json(await self._send(requests.record(project, body)))
+        found: Json = as_json(await self._send(requests.record(project, body)))
+        return found
 
     async def baseline(self, project: str, ref: str, ancestors: Sequence[str] = ()) -> Json:
         """The results that a commit is compared with, in `items`: `ref` is a branch or a commit; `ancestors` are the
         commit and those before it, the nearest first."""
-        return as_json(await self._send(requests.baseline(project, ref, ancestors)))
+        found: Json = as_json(await self._send(requests.baseline(project, ref, ancestors)))
+        return found
 
     async def acknowledge(self, project: str, branch: str, commit: str, schedule_id: str, reason: str) -> Json:
         """The result that a person accepts at a commit, for a reason."""
         body = {"branch": branch, "commit": commit, "schedule_id": schedule_id, "reason": reason}
-        return as_json(await self._send(requests.acknowledge(project, body)))
+        found: Json = as_json(await self._send(requests.acknowledge(project, body)))
+        return found
 
     async def history(self, project: str, **filters: Any) -> Json:
         """A page of the results of a project, the newest first; filters are `branch`, `commit`, `pipeline`, `platform`,
         `variant`, `limit` and `cursor`."""
-        return as_json(await self._send(requests.history(project, filters)))
+        found: Json = as_json(await self._send(requests.history(project, filters)))
+        return found
 
     async def projects(self, **filters: Any) -> Json:
         """A page of the projects that have results; filters are `limit` and `cursor`."""
-        return as_json(await self._send(requests.projects(filters)))
+        found: Json = as_json(await self._send(requests.projects(filters)))
+        return found
 
     async def trends(self, project: str, **filters: Any) -> Json:
         """Series of a branch over its commits; filters are `branch`, `pipeline` and `platform`."""
-        return as_json(await self._send(requests.trends(project, filters)))
+        found: Json = as_json(await self._send(requests.trends(project, filters)))
+        return found
 
     async def badge(self, project: str, branch: str = "main") -> str:
         """The badge of a project's branch: SVG."""
@@ -127,11 +162,13 @@ class AsyncClient:
     async def create_webhook(self, url: str, project: str | None = None, above: float = 0.05) -> Json:
         """A new webhook, with its secret, which is shown this once."""
         body = {"url": url, "above": above} | ({"project": project} if project else {})
-        return as_json(await self._send(requests.create_webhook(body)))
+        found: Json = as_json(await self._send(requests.create_webhook(body)))
+        return found
 
     async def webhooks(self) -> Json:
         """All webhooks."""
-        return as_json(await self._send(requests.webhooks()))
+        found: Json = as_json(await self._send(requests.webhooks()))
+        return found
 
     async def remove_webhook(self, webhook_id: str) -> None:
         """Removes a webhook with its deliveries."""
@@ -139,7 +176,147 @@ class AsyncClient:
 
     async def deliveries(self, webhook_id: str, **filters: Any) -> Json:
         """A page of a webhook's deliveries, the newest first; filters are `limit` and `cursor`."""
-        return as_json(await self._send(requests.deliveries(webhook_id, filters)))
+        found: Json = as_json(await self._send(requests.deliveries(webhook_id, filters)))
+        return found
+
+    async def batch(self, asked: Sequence[Mapping[str, Any]]) -> Batch:
+        """The answer of `Client.batch`, awaited."""
+        found: Batch = as_json(await self._send(requests.batch(asked)))
+        return found
+
+    async def get(self, schedule_id: str) -> Schedule:
+        """The answer of `Client.get`, awaited."""
+        found: Schedule = as_json(await self._send(requests.form(schedule_id, "")))
+        return found
+
+    async def list_schedules(self, **filters: Any) -> ScheduleList:
+        """The answer of `Client.list_schedules`, awaited."""
+        found: ScheduleList = as_json(await self._send(requests.listed("schedules", filters)))
+        return found
+
+    async def candidates(self, schedule_id: str) -> CandidateList:
+        """The answer of `Client.candidates`, awaited."""
+        found: CandidateList = as_json(await self._send(requests.form(schedule_id, "candidates")))
+        return found
+
+    async def explain(self, schedule_id: str) -> Explanation:
+        """The answer of `Client.explain`, awaited."""
+        found: Explanation = as_json(await self._send(requests.form(schedule_id, "explain")))
+        return found
+
+    async def measurements(self, **filters: Any) -> MeasurementList:
+        """The answer of `Client.measurements`, awaited."""
+        found: MeasurementList = as_json(await self._send(requests.listed("measurements", filters)))
+        return found
+
+    async def validate(self, **documents: str | Mapping[str, Any]) -> Validation:
+        """The answer of `Client.validate`, awaited."""
+        found: Validation = as_json(await self._send(requests.validate(documents)))
+        return found
+
+    async def list_jobs(self, **filters: Any) -> JobList:
+        """The answer of `Client.list_jobs`, awaited."""
+        found: JobList = as_json(await self._send(requests.listed("jobs", filters)))
+        return found
+
+    async def cancel(self, job_id: str) -> Job:
+        """The answer of `Client.cancel`, awaited."""
+        found: Job = as_json(await self._send(requests.cancel(job_id)))
+        return found
+
+    async def pipelines(self, **filters: Any) -> PipelineList:
+        """The answer of `Client.pipelines`, awaited."""
+        found: PipelineList = as_json(await self._send(requests.listed("pipelines", filters)))
+        return found
+
+    async def pipeline(self, name_or_id: str) -> Pipeline:
+        """The answer of `Client.pipeline`, awaited."""
+        found: Pipeline = as_json(await self._send(requests.one("pipelines", name_or_id)))
+        return found
+
+    async def store_pipeline(self, document: Mapping[str, Any]) -> Pipeline:
+        """The answer of `Client.store_pipeline`, awaited."""
+        found: Pipeline = as_json(await self._send(requests.store("pipelines", document)))
+        return found
+
+    async def platforms(self, **filters: Any) -> PlatformList:
+        """The answer of `Client.platforms`, awaited."""
+        found: PlatformList = as_json(await self._send(requests.listed("platforms", filters)))
+        return found
+
+    async def platform(self, name: str) -> Platform:
+        """The answer of `Client.platform`, awaited."""
+        found: Platform = as_json(await self._send(requests.one("platforms", name)))
+        return found
+
+    async def store_platform(self, document: Mapping[str, Any]) -> Platform:
+        """The answer of `Client.store_platform`, awaited."""
+        found: Platform = as_json(await self._send(requests.store("platforms", document)))
+        return found
+
+    async def strategies(self, **filters: Any) -> StrategyList:
+        """The answer of `Client.strategies`, awaited."""
+        found: StrategyList = as_json(await self._send(requests.listed("strategies", filters)))
+        return found
+
+    async def strategy(self, name_or_id: str) -> Strategy:
+        """The answer of `Client.strategy`, awaited."""
+        found: Strategy = as_json(await self._send(requests.one("strategies", name_or_id)))
+        return found
+
+    async def store_strategy(self, document: Mapping[str, Any]) -> Strategy:
+        """The answer of `Client.store_strategy`, awaited."""
+        found: Strategy = as_json(await self._send(requests.store("strategies", document)))
+        return found
+
+    async def tokens(self) -> TokenList:
+        """The answer of `Client.tokens`, awaited."""
+        found: TokenList = as_json(await self._send(requests.listed("tokens", {})))
+        return found
+
+    async def create_token(
+        self, name: str, scopes: Sequence[str], expires_at: datetime | None = None
+    ) -> NewTokenDocument:
+        """The answer of `Client.create_token`, awaited."""
+        found: NewTokenDocument = as_json(await self._send(requests.create_token(name, scopes, expires_at)))
+        return found
+
+    async def capabilities(self) -> Capabilities:
+        """The answer of `Client.capabilities`, awaited."""
+        found: Capabilities = as_json(await self._send(requests.listed("capabilities", {})))
+        return found
+
+    async def error_codes(self) -> ErrorCodes:
+        """The answer of `Client.error_codes`, awaited."""
+        found: ErrorCodes = as_json(await self._send(requests.listed("errors", {})))
+        return found
+
+    async def schemas(self) -> SchemaList:
+        """The answer of `Client.schemas`, awaited."""
+        found: SchemaList = as_json(await self._send(requests.listed("schemas", {})))
+        return found
+
+    async def schema(self, name: str) -> Json:
+        """The answer of `Client.schema`, awaited."""
+        found: Json = as_json(await self._send(requests.one("schemas", name)))
+        return found
+
+    async def health(self) -> Health:
+        """The answer of `Client.health`, awaited."""
+        found: Health = as_json(await self._send(requests.health()))
+        return found
+
+    async def revoke_token(self, token_id: str) -> None:
+        """The answer of `Client.revoke_token`, awaited."""
+        await self._send(requests.revoke_token(token_id))
+
+    async def library(self, schedule_id: str) -> bytes:
+        """The answer of `Client.library`, awaited."""
+        return (await self._send(requests.form(schedule_id, "library.so"))).content
+
+    async def metrics(self) -> str:
+        """The answer of `Client.metrics`, awaited."""
+        return (await self._send(requests.metrics())).text
 
     async def _send(self, request: Request) -> httpx.Response:
         return await self._retrying(self._once, request)

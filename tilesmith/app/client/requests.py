@@ -10,8 +10,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
+from urllib.parse import quote
 
 import httpx
 from tenacity import RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
@@ -63,8 +65,46 @@ def schedule(
     return Request("POST", "/v1/schedules", {"json": body | {"options": options}})
 
 
+def batch(requests: Sequence[Mapping[str, Any]]) -> Request:
+    return Request("POST", "/v1/schedules/batch", {"json": {"requests": [dict(r) for r in requests]}})
+
+
 def form(schedule_id: str, name: str) -> Request:
-    return Request("GET", f"/v1/schedules/{schedule_id}/{name}")
+    """A form of a schedule; without a name the schedule itself."""
+    return Request("GET", f"/v1/schedules/{schedule_id}/{name}".rstrip("/"))
+
+
+def listed(what: str, filters: Mapping[str, Any]) -> Request:
+    """A list, or another resource without a name of its own."""
+    return Request("GET", f"/v1/{what}", {"params": {name: _query(v) for name, v in filters.items() if v is not None}})
+
+
+def one(what: str, name: str) -> Request:
+    return Request("GET", f"/v1/{what}/{quote(name, safe='')}")
+
+
+def store(what: str, document: Mapping[str, Any]) -> Request:
+    return Request("POST", f"/v1/{what}", {"json": dict(document)})
+
+
+def validate(documents: Mapping[str, str | Mapping[str, Any]]) -> Request:
+    return Request("POST", "/v1/validate", {"json": dict(documents)})
+
+
+def cancel(job_id: str) -> Request:
+    return Request("DELETE", f"/v1/jobs/{job_id}")
+
+
+def health() -> Request:
+    return Request("GET", "/readyz")
+
+
+def metrics() -> Request:
+    return Request("GET", "/metrics")
+
+
+def _query(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def build(schedule_id: str) -> Request:
@@ -82,6 +122,16 @@ def job(job_id: str) -> Request:
 
 def events(job_id: str, timeout_s: float) -> Request:
     return Request("GET", f"/v1/jobs/{job_id}/events", {"timeout": timeout_s})
+
+
+def create_token(name: str, scopes: Sequence[str], expires_at: datetime | None) -> Request:
+    body = {"name": name, "scopes": list(scopes)}
+    expiry = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
+    return Request("POST", "/v1/tokens", {"json": body | expiry})
+
+
+def revoke_token(token_id: str) -> Request:
+    return Request("DELETE", f"/v1/tokens/{token_id}")
 
 
 def output(job_id: str, name: str, form: str, stretch: bool) -> Request:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tilesmith.app.profiler.statistics import Times, summary
 from tilesmith.app.runtime.build import BuiltLibrary
 from tilesmith.app.runtime.errors import Cancelled, WorkerError
 from tilesmith.app.runtime.run import RUN_LIMITS, Array, Loaded, loaded
@@ -63,8 +64,12 @@ class Sample:
     rank: int
     predicted: float
     times_ms: tuple[float, ...] = ()
-    compile_s: float | None = None
+    compile_ms: float | None = None
     error: str | None = None
+
+    @property
+    def times(self) -> Times | None:
+        return summary(self.times_ms) if self.times_ms else None
 
     @property
     def minimum_ms(self) -> float | None:
@@ -76,13 +81,15 @@ class Sample:
 
     def to_document(self) -> dict[str, Any]:
         """The measurement as plain data, for JSON."""
+        interval = self.times.interval if self.times is not None else None
         return {
             "rank": self.rank,
             "predicted": self.predicted,
             "minimum_ms": self.minimum_ms,
             "median_ms": self.median_ms,
+            "interval_ms": None if interval is None else list(interval),
             "times": len(self.times_ms),
-            "compile_s": self.compile_s,
+            "compile_ms": self.compile_ms,
             "error": self.error,
         }
 
@@ -110,9 +117,11 @@ class Tuned:
         """The candidate that was chosen, in a line."""
         sample = next(s for s in self.samples if s.rank == self.chosen)
         timed = sum(s.error is None for s in self.samples)
+        interval = sample.times.interval if sample.times is not None else None
+        within = "" if interval is None else f" ({interval[0]:.3f} to {interval[1]:.3f})"
         return (
             f"Tuned: candidate {self.chosen} is the fastest of {timed} that were timed with {self.threads} threads: "
-            f"{sample.minimum_ms:.3f} ms"
+            f"median {sample.median_ms:.3f} ms{within}"
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -177,10 +186,18 @@ def tune(
 
 
 def fastest(samples: Sequence[Sample]) -> int | None:
-    """The rank of the sample with the least time; of those that are as fast, the first."""
-    timed = {s.rank: min(s.times_ms) for s in samples if s.error is None and s.times_ms}
-    least = min(timed.values(), default=0.0)
-    return min((rank for rank, ms in timed.items() if ms <= least * SAME), default=None)
+    """The rank of the sample with the least median; of those that are as fast, the first. As fast are those within SAME
+    of it, and those whose interval the other's overlaps: the times cannot tell them apart."""
+    timed = {s.rank: summary(s.times_ms) for s in samples if s.error is None and s.times_ms}
+    best = min(timed.values(), key=lambda t: t.median, default=None)
+    if best is None:
+        return None
+    return min(rank for rank, times in timed.items() if times.median <= best.median * SAME or _overlap(times, best))
+
+
+def _overlap(times: Times, best: Times) -> bool:
+    """True where the interval of some times begins before that of the best ends, and both are known."""
+    return times.interval is not None and best.interval is not None and times.interval[0] <= best.interval[1]
 
 
 def _compile(work: _Tuning, contenders: Sequence[Contender], until: float) -> None:
@@ -198,7 +215,7 @@ def _compile(work: _Tuning, contenders: Sequence[Contender], until: float) -> No
             work.failed(contender.rank, f"{error.code}: {error}")
         else:
             work.libraries[contender.rank] = library
-            work.samples[contender.rank].compile_s = round(library.seconds, 3)
+            work.samples[contender.rank].compile_ms = round(1000 * library.seconds, 3)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as threads:
         futures = [threads.submit(contextvars.copy_context().run, one, c) for c in contenders]

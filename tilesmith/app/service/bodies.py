@@ -37,6 +37,16 @@ async def json_body(request: Request) -> bytes:
     return await request.body()
 
 
+def text(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of an answer that is text."""
+    return {200: {"content": {media_type: {"schema": {"type": "string"}}}}}
+
+
+def binary(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of an answer that is a file of bytes."""
+    return {200: {"content": {media_type: {"schema": {"type": "string", "contentMediaType": media_type}}}}}
+
+
 async def model_body(request: Request, model: type[M]) -> M:
     """The JSON body as a model; ApiError `unsupported_media_type`, `bad_json`, `bad_request`. It is read in a thread:
     a large one would hold up the others."""

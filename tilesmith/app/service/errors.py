@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import structlog
@@ -17,9 +18,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from pydantic_core import PydanticCustomError
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from tilesmith.platforms import PlatformError
 from tilesmith.scheduler.errors import DocumentError, FixedContradiction, Problem, ScheduleError, TilesmithError
@@ -60,6 +63,7 @@ CODES: dict[str, tuple[int, str]] = {
     "webhook_not_found": (404, "No such webhook"),
     "address_refused": (422, "Webhooks may not lead there"),
     "baseline_not_found": (404, "Nothing was recorded for the reference"),
+    "schema_not_found": (404, "No such JSON Schema"),
     "not_built": (404, "The schedule has not been built"),
     "platform_name_taken": (409, "Another platform has this name"),
     "job_finished": (409, "The job has finished"),
@@ -122,6 +126,12 @@ class ApiError(HTTPException):
             ApiError,
             (self.code, self.detail, self.problems, self.extra, dict(self.headers or {}), self.status_code),
         )
+
+
+def at(error: ApiError, prefix: str) -> ApiError:
+    """The error of a part of a request, whose problems are pointed at from the whole."""
+    moved = [replace(p, pointer=prefix + p.pointer) for p in error.problems]
+    return ApiError(error.code, str(error.detail), moved, error.extra, error.headers, error.status_code)
 
 
 def problem_document(error: ApiError, instance: str | None = None, request_id: str | None = None) -> dict[str, Any]:
@@ -195,11 +205,12 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
     for e in errors:
         if e["type"] == "json_invalid":
             return ApiError("bad_json", str(e.get("ctx", {}).get("error", e["msg"])))
-        place = [str(part) for part in e["loc"]]
+        context = e.get("ctx", {})
+        place = [str(part) for part in (*e["loc"], *context.get("at", ()))]
         if place[:1] == ["body"]:
             place = place[1:]
         pointer = "".join("/" + p.replace("~", "~0").replace("/", "~1") for p in place)
-        code, message, hint = str(e["type"]), str(e["msg"]), None
+        code, message, hint = str(e["type"]), str(e["msg"]), context.get("hint")
         if code == "value_error":  # a rule of ours, in our words
             code, message = "bad_value", message.removeprefix("Value error, ")
         if e["type"] == "extra_forbidden":
@@ -207,6 +218,11 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
             hint = close_to(place[-1], known) or (f"there are: {', '.join(known)}" if known else None)
         problems.append(Problem(code, pointer[:500], message[:500], hint))
     return ApiError("bad_request", "the request is not of the documented form", problems)
+
+
+def misplaced(message: str, *at: str, hint: str | None = None) -> PydanticCustomError:
+    """The error that a validator of a whole object raises where a part of it, `at`, does not go with the rest."""
+    return PydanticCustomError("bad_value", "{message}", {"message": message, "at": at, "hint": hint})
 
 
 def _fields_at(model: type[BaseModel] | None, place: Iterable[str]) -> tuple[str, ...]:
@@ -258,6 +274,8 @@ def install(app: FastAPI) -> None:
 
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            error.headers = {**(error.headers or {}), "Allow": ", ".join(_allowed(request))}
         return response(request, error if isinstance(error, ApiError) else _from_http(error))
 
     async def on_validation(request: Request, error: Exception) -> Response:
@@ -298,6 +316,20 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SQLAlchemyError, on_store)
     app.add_exception_handler(OSError, on_os)
     app.add_exception_handler(Exception, on_fault)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods that the address takes: a framework's routes have one each, and know of no others."""
+    found = {
+        method
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] is Match.FULL
+    }
+    named = request.app.openapi()["paths"].get(request.url.path)
+    if named is not None:  # `batch` is no schedule's id, though a route of ids takes it
+        found &= {method.upper() for method in named}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def _from_http(error: HTTPException) -> ApiError:

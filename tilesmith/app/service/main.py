@@ -12,7 +12,6 @@ from typing import Any
 import structlog
 import uvicorn
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.runtime.pool import WorkerPool
@@ -20,7 +19,6 @@ from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
 from tilesmith.app.service.baselines.endpoints import router as baselines_router
 from tilesmith.app.service.baselines.service import Baselines
-from tilesmith.app.service.bodies import DESCRIBED
 from tilesmith.app.service.context import Context
 from tilesmith.app.service.dashboard.compression import CompressedPages
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
@@ -32,12 +30,15 @@ from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
 from tilesmith.app.service.jobs.service import Jobs
+from tilesmith.app.service.measurements.endpoints import router as measurements_router
 from tilesmith.app.service.meta.endpoints import router as meta_router
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.endpoints import router as pipelines_router
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.endpoints import router as platforms_router
 from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.reference import openapi
+from tilesmith.app.service.reference.endpoints import router as reference_router
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.endpoints import router as schedules_router
 from tilesmith.app.service.schedules.engine import Engine
@@ -51,7 +52,6 @@ from tilesmith.app.service.tokens.service import Tokens
 from tilesmith.app.service.validation.endpoints import router as validation_router
 from tilesmith.app.service.webhooks.endpoints import router as webhooks_router
 from tilesmith.app.service.webhooks.service import Webhooks
-from tilesmith.platforms.documents import json_schema
 
 __all__ = ["RefusedAddress", "create_app", "serve"]
 
@@ -87,12 +87,11 @@ def create_app(
         version=version("tilesmith"),
         description=DESCRIPTION,
         lifespan=lifespan,
-        docs_url=None,  # their pages load scripts from elsewhere, which the content security policy forbids
+        docs_url=None,  # its page loads scripts from elsewhere, which the content security policy forbids
         redoc_url=None,
         redirect_slashes=False,
-        responses={
-            "default": {"description": "A problem document", "content": {errors.PROBLEM_JSON: {"schema": PROBLEM}}}
-        },
+        openapi_tags=openapi.TAGS,
+        responses=openapi.PROBLEMS,
     )
     app.state.context = context
     app.state.error_page = error_page
@@ -101,6 +100,7 @@ def create_app(
         notes_router,
         differences_router,
         jobs_router,
+        measurements_router,
         pipelines_router,
         platforms_router,
         strategies_router,
@@ -110,6 +110,7 @@ def create_app(
         webhooks_router,
         tokens_router,
         meta_router,
+        reference_router,
         dashboard_router,
     )
     for router in routers:
@@ -117,7 +118,7 @@ def create_app(
     errors.install(app)
     app.add_middleware(CompressedPages)
     app.add_middleware(Requests, settings=settings, metrics=context.metrics, tokens=context.tokens.known_in_force)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
 
 
@@ -170,78 +171,6 @@ def _stop(context: Context) -> None:
     context.runner.stop()
     context.engine.close()
     context.db.close()
-
-
-PROBLEM: dict[str, Any] = {"$ref": "#/components/schemas/Problem"}
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "title": "Problem",
-    "description": "RFC 9457. `errors` lists every problem of a document, with JSON Pointers into the request body.",
-    "required": ["type", "title", "status", "code", "detail"],
-    "properties": {
-        "type": {"type": "string", "format": "uri-reference"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "code": {"type": "string", "enum": list(errors.CODES)},
-        "detail": {"type": "string"},
-        "instance": {"type": "string"},
-        "request_id": {"type": "string"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["code", "pointer", "message"],
-                "properties": {
-                    "code": {"type": "string"},
-                    "pointer": {"type": "string", "format": "json-pointer"},
-                    "column": {"type": "integer", "description": "1-based, inside the expression at the pointer"},
-                    "message": {"type": "string"},
-                    "hint": {"type": "string"},
-                },
-            },
-        },
-    },
-    "examples": [
-        {
-            "type": "/v1/errors#bad_document",
-            "title": "The document is not valid",
-            "status": 422,
-            "code": "bad_document",
-            "detail": "1 problem was found",
-            "instance": "/v1/schedules",
-            "request_id": "5f0c8f3b1d0f4d1c9a44c4f6f7a4f1de",
-            "errors": [
-                {
-                    "code": "unknown_name",
-                    "pointer": "/pipeline/stages/0/value",
-                    "column": 7,
-                    "message": "nothing is called inptu",
-                    "hint": "did you mean input?",
-                }
-            ],
-        }
-    ],
-}
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document: FastAPI's, with the schemas of bodies that endpoints read themselves."""
-    if app.openapi_schema is None:
-        found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        schemas = found.setdefault("components", {}).setdefault("schemas", {})
-        schemas["Problem"] = PROBLEM_SCHEMA
-        references = "#/components/schemas/{model}"
-        bodies = {name: model.model_json_schema(ref_template=references) for name, model in DESCRIBED.items()}
-        for name, schema in (bodies | {"PlatformDocument": json_schema(references)}).items():
-            schemas |= schema.pop("$defs", {})
-            schemas[name] = schema
-        for path in found["paths"].values():
-            for operation in path.values():
-                operation["responses"].pop("422", None)  # FastAPI's own shape, which is never sent
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        app.openapi_schema = found
-    return app.openapi_schema
 
 
 def serve(

@@ -81,6 +81,7 @@ class Settings(BaseSettings):
         default=4 * GIB, gt=0, description="Address space of one scheduling process, bytes"
     )
     schedule_queue: int = Field(default=64, ge=1, description="Schedule requests at work or waiting before 503")
+    batch_limit: int = Field(default=64, ge=1, description="Most requests for schedules in one")
     schedule_cache: int = Field(default=4096, ge=0, description="Request bodies remembered with their answer's id")
 
     job_workers: int = Field(

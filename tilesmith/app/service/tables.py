@@ -3,7 +3,7 @@
 pipelines, platforms, strategies  documents of users; shipped ones are not stored
 schedules -< schedule_forms       answers in all their forms: immutable, content-addressed
 schedules -< jobs -< job_events   work on a schedule and what happened to it
-schedules -< measurements         the candidates of a tuned schedule, each timed
+schedules -< measurements         what jobs measured: runs, and the candidates of a tuned schedule
 tokens                            who may ask
 results                           what commits of projects were predicted and measured to take
 webhooks -< webhook_deliveries    who is told of regressions, and what became of that
@@ -106,16 +106,28 @@ schedule_forms = Table(
 measurements = Table(
     "measurements",
     metadata,
-    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
-    Column("candidate", Integer, primary_key=True, autoincrement=False),
-    Column("predicted", Float, nullable=False),
+    Column("id", String(36), primary_key=True),
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("job_id", String(36), nullable=True),
+    Column("candidate", Integer, nullable=True),
+    Column("estimated", Boolean, nullable=False),
+    Column("predicted", Float, nullable=True),
     Column("minimum_ms", Float, nullable=True),
     Column("median_ms", Float, nullable=True),
-    Column("compile_s", Float, nullable=True),
+    Column("low_ms", Float, nullable=True),
+    Column("high_ms", Float, nullable=True),
     Column("times_ms", LargeBinary, nullable=False),
+    Column("compile_ms", Float, nullable=True),
+    Column("threads", Integer, nullable=True),
+    Column("machine", Text, nullable=True),
+    Column("conditions", LargeBinary, nullable=True),
     Column("error", Text, nullable=True),
     Column("measured_us", BigInteger, nullable=False),
+    Index(None, "schedule_id", "measured_us"),
+    Index(None, "measured_us", "id"),
 )
+"""`job_id` refers to a job that may be forgotten."""
 
 jobs = Table(
     "jobs",
@@ -168,6 +180,8 @@ tokens = Table(
     Column("scopes", String(64), nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Column("revoked_us", BigInteger, nullable=True),
+    Column("expires_us", BigInteger, nullable=True),
+    Column("used_us", BigInteger, nullable=True),
 )
 
 results = Table(

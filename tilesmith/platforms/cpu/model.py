@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from tilesmith.platforms.base import (
+    NO_SOURCES,
     Cache,
     Count,
     ExecutionLevel,
@@ -65,7 +66,7 @@ class CpuPlatform(PlatformDocument):
     )
     core: Core = Field(default=ORDINARY, description="figures of a core that have estimates")
     compiler: Compiler
-    sources: Sources = ()
+    sources: Sources = NO_SOURCES
 
     @classmethod
     def of(cls, platform: Platform) -> Self:

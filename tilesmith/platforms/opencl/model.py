@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import PydanticCustomError
 
 from tilesmith.platforms.base import (
+    NO_SOURCES,
     Cache,
     Count,
     ExecutionLevel,
@@ -106,7 +107,7 @@ class OpenClPlatform(PlatformDocument):
     memory_latency_ns: Annotated[Positive, Field(le=100_000)]
     core: Core = Field(default=ORDINARY, description="figures of a work-item that have estimates")
     compiler: Compiler = Field(description="the C compiler of the host")
-    sources: Sources = ()
+    sources: Sources = NO_SOURCES
 
     # execution
     @property

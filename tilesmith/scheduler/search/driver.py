@@ -43,8 +43,9 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result of a search, with its reasons. `candidates` are the best schedules that were found, the best first;
-    `trace` tells of that one. `timings_ms` has `analysis` and `search`."""
+    """The result of a search, with its reasons. `candidates` are the best schedules that were found: the one that was
+    chosen, then the others in the order of what they are predicted to cost; `trace` tells of the first. `timings_ms`
+    has `analysis` and `search`."""
 
     candidates: tuple[Candidate, ...]
     trace: Trace
@@ -97,7 +98,9 @@ def autoschedule(
     )
     trace = replace(found.trace, decisions=(*rewriting_explained(plan), *found.trace.decisions))
     timings = {"analysis": (analysed - start) * 1e3, "search": (clock() - analysed) * 1e3}
-    return SearchResult(found.candidates, trace, timings)
+    best, *others = found.candidates
+    ranked = sorted(others, key=lambda c: float(c.predicted.total))
+    return SearchResult((best, *ranked), trace, timings)
 
 
 def cost_model(name: str) -> CostModel:

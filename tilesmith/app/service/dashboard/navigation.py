@@ -19,5 +19,5 @@ NAVIGATION = (
     Entry("Platforms", "/platforms"),
     Entry("Jobs", "/jobs"),
     Entry("Playground", "/playground"),
-    Entry("API", "/openapi.json"),
+    Entry("API", "/docs"),
 )

@@ -17,10 +17,11 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime import images
-from tilesmith.app.service.bodies import described, media_type, model_body, parse_model
+from tilesmith.app.service.bodies import binary, described, media_type, model_body, parse_model
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.documents import JobDocument, JobEvent
 from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, Job, JobList, Kind, RunRequest
 from tilesmith.app.service.jobs.service import summary
 from tilesmith.app.service.jobs.states import FINISHED, State
@@ -51,12 +52,18 @@ def _json_or_form() -> JsonRequest:
     return {"requestBody": {"required": True, "content": content | {"multipart/form-data": {"schema": form}}}}
 
 
-@router.post("/v1/schedules/{schedule_id}/builds", dependencies=[Submit], status_code=202, summary="Build a schedule")
-def build(schedule_id: str, services: Services, response: Response, request: BuildRequest | None = None) -> Job:
+@router.post(
+    "/v1/schedules/{schedule_id}/builds",
+    response_model=JobDocument,
+    dependencies=[Submit],
+    status_code=202,
+    operation_id="startBuild",
+    summary="Build a schedule",
+)
+def build(schedule_id: str, services: Services, request: BuildRequest | None = None) -> Response:
     """Starts a job that compiles the C. Libraries are kept by content: a second build takes no time."""
     job = services.jobs.submit_build(schedule_id, request or BuildRequest())
-    response.headers["Location"] = job.links["self"]
-    return job
+    return _started(job)
 
 
 @router.post(
@@ -78,8 +85,9 @@ def compare(schedule_id: str, request: CompareRequest, services: Services, respo
     "/v1/schedules/{schedule_id}/runs",
     dependencies=[Submit],
     status_code=202,
-    response_model=Job,
+    response_model=JobDocument,
     openapi_extra=_json_or_form(),
+    operation_id="startRun",
     summary="Run a schedule",
 )
 async def run(schedule_id: str, request: Request, services: Services) -> Response:
@@ -90,19 +98,23 @@ async def run(schedule_id: str, request: Request, services: Services) -> Respons
     else:
         asked = await model_body(request, RunRequest)
         job = await asyncio.to_thread(submit, services, schedule_id, asked, {})
+    return _started(job)
+
+
+def _started(job: Job) -> Response:
     return JSONResponse(job.model_dump(mode="json"), 202, {"Location": job.links["self"]})
 
 
 async def _run_with_images(schedule_id: str, request: Request, services: Context) -> Job:
     try:
         async with request.form(max_files=MAX_FILES, max_fields=1, max_part_size=1 << 20) as form:
-            text = form.get("request", "{}")
-            if not isinstance(text, str):
+            said = form.get("request", "{}")
+            if not isinstance(said, str):
                 raise ApiError("bad_form", "the field `request` is a RunRequest as JSON, not a file")
             files = {name: value for name, value in form.multi_items() if isinstance(value, UploadFile)}
             if len(files) + ("request" in form) != len(form.multi_items()):
                 raise ApiError("bad_form", "a field is there twice, or has text where a file is expected")
-            asked = await asyncio.to_thread(parse_model, text.encode(), RunRequest)
+            asked = await asyncio.to_thread(parse_model, said.encode(), RunRequest)
             return await asyncio.to_thread(submit, services, schedule_id, asked, files)
     except HTTPException as error:
         if isinstance(error, ApiError):
@@ -155,7 +167,7 @@ def _check_names(pipeline: Pipeline, asked: RunRequest, files: set[str]) -> None
         raise ApiError("bad_request", "; ".join(complaints[:20]))
 
 
-@router.get("/v1/jobs", dependencies=[Read], summary="List jobs")
+@router.get("/v1/jobs", dependencies=[Read], operation_id="listJobs", summary="List jobs")
 def every(
     services: Services,
     paging: Paging,
@@ -172,34 +184,51 @@ def every(
     )
 
 
-@router.get("/v1/jobs/{job_id}", dependencies=[Read], summary="One job")
-def one(job_id: str, services: Services, response: Response) -> Job:
-    response.headers["Cache-Control"] = "no-store"
-    return services.jobs.get(job_id)
+@router.get(
+    "/v1/jobs/{job_id}", response_model=JobDocument, dependencies=[Read], operation_id="getJob", summary="One job"
+)
+def one(job_id: str, services: Services) -> Response:
+    """The job as it stands."""
+    return JSONResponse(services.jobs.get(job_id).model_dump(mode="json"), headers={"Cache-Control": "no-store"})
 
 
-@router.delete("/v1/jobs/{job_id}", dependencies=[Submit], summary="Cancel a job")
-def cancel(job_id: str, services: Services, response: Response) -> Job:
+@router.delete(
+    "/v1/jobs/{job_id}",
+    response_model=JobDocument,
+    responses={202: {"model": JobDocument, "description": "It runs, and is asked to stop"}},
+    dependencies=[Submit],
+    operation_id="cancelJob",
+    summary="Cancel a job",
+)
+def cancel(job_id: str, services: Services) -> Response:
     """A queued job is cancelled at once (200); a running one is asked to stop (202) and soon is `cancelled`."""
     job = services.jobs.cancel(job_id)
-    response.status_code = 200 if job.state == "cancelled" else 202
-    return job
+    return JSONResponse(job.model_dump(mode="json"), 200 if job.state == "cancelled" else 202)
+
+
+class Events(EventSourceResponse):
+    """Server-sent events, as OpenAPI is told of them."""
+
+    media_type = "text/event-stream"
 
 
 @router.get(
     "/v1/jobs/{job_id}/events",
     dependencies=[Read],
-    response_class=EventSourceResponse,
-    responses={200: {"content": {"text/event-stream": {}}}},
+    response_class=Events,
+    responses={
+        200: {"model": JobEvent, "content": {"text/event-stream": {}}, "description": "Events, one after another"}
+    },
+    operation_id="followJob",
     summary="Follow a job",
 )
 async def follow(job_id: str, request: Request, services: Services) -> Response:
     """Server-sent events: `state` and `progress`, numbered, from the first or after `Last-Event-ID`; the stream
     ends when the job does. Comments are sent as heartbeats."""
     await asyncio.to_thread(services.jobs.get, job_id)
-    text = request.headers.get("last-event-id", "0")
-    after = int(text) if text.isdecimal() and len(text) < 10 else 0
-    return EventSourceResponse(_events(services, job_id, after), ping=services.settings.event_heartbeat_s)
+    last = request.headers.get("last-event-id", "0")
+    after = int(last) if last.isdecimal() and len(last) < 10 else 0
+    return Events(_events(services, job_id, after), ping=services.settings.event_heartbeat_s)
 
 
 async def _events(services: Context, job_id: str, after: int) -> AsyncIterator[dict[str, str]]:
@@ -222,26 +251,54 @@ async def _more(services: Context, job_id: str, after: int) -> bool:
 OutputName = Annotated[str, Path(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 
 
-@router.get("/v1/jobs/{job_id}/outputs/{name}.npy", dependencies=[Read], summary="A result as an array")
+@router.get(
+    "/v1/jobs/{job_id}/outputs/{name}.npy",
+    response_class=FileResponse,
+    responses=binary("application/x-npy"),
+    dependencies=[Read],
+    operation_id="getOutputArray",
+    summary="A result as an array",
+)
 def output_npy(job_id: str, name: OutputName, services: Services) -> FileResponse:
     """NumPy's format, axes the reverse of the dims."""
     return _npy(services, job_id, name, 0)
 
 
-@router.get("/v1/jobs/{job_id}/outputs/{name}.png", dependencies=[Read], summary="A result as a picture")
+@router.get(
+    "/v1/jobs/{job_id}/outputs/{name}.png",
+    response_class=Response,
+    responses=binary("image/png"),
+    dependencies=[Read],
+    operation_id="getOutputPicture",
+    summary="A result as a picture",
+)
 def output_png(job_id: str, name: OutputName, services: Services, stretch: bool = False) -> Response:
     """Floats are clipped to 0..1, or with `stretch` mapped from the 1st to the 99th percentile. ApiError
     `bad_image` where the result is not a picture."""
     return _png(services, job_id, name, 0, stretch)
 
 
-@router.get("/v1/jobs/{job_id}/outputs/{name}/{component}.npy", dependencies=[Read], summary="A component as an array")
+@router.get(
+    "/v1/jobs/{job_id}/outputs/{name}/{component}.npy",
+    response_class=FileResponse,
+    responses=binary("application/x-npy"),
+    dependencies=[Read],
+    operation_id="getComponentArray",
+    summary="A component as an array",
+)
 def component_npy(job_id: str, name: OutputName, component: int, services: Services) -> FileResponse:
     """One component of a tuple."""
     return _npy(services, job_id, name, component)
 
 
-@router.get("/v1/jobs/{job_id}/outputs/{name}/{component}.png", dependencies=[Read], summary="A component as a picture")
+@router.get(
+    "/v1/jobs/{job_id}/outputs/{name}/{component}.png",
+    response_class=Response,
+    responses=binary("image/png"),
+    dependencies=[Read],
+    operation_id="getComponentPicture",
+    summary="A component as a picture",
+)
 def component_png(job_id: str, name: OutputName, component: int, services: Services, stretch: bool = False) -> Response:
     """One component of a tuple."""
     return _png(services, job_id, name, component, stretch)

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Protocol
@@ -29,10 +29,11 @@ from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.jobs.states import State
 from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, tune_candidates
 from tilesmith.app.service.jobs.work import Task, compile_library, describe_build, run_library
+from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Generated, compact
-from tilesmith.app.service.schedules.service import store
+from tilesmith.app.service.schedules.service import make_code, store
 from tilesmith.app.service.settings import Settings
 from tilesmith.platforms import PlatformError
 from tilesmith.scheduler.errors import TilesmithError
@@ -187,6 +188,8 @@ class JobRunner:
     def task(self, job_id: str, schedule_id: str) -> Task:
         """A schedule with all that a job on it needs. ApiError `schedule_not_found`."""
         forms = {}
+        if self._generate is not None and not schedule_rows.has_form(self._db, schedule_id, SOURCE_FORM):
+            make_code(self._db, self._generate, schedule_id)
         for name in ("pipeline.json", "platform.json", SOURCE_FORM):
             form = schedule_rows.find_form(self._db, schedule_id, name)
             if form is None:
@@ -293,13 +296,19 @@ class Watch:
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         store(self._runner._db, answer)
-        schedule_rows.add_measurements(self._runner._db, answer.id, outcome.tuned.samples, now_us())
-        median = next(s.median_ms for s in outcome.tuned.samples if s.rank == outcome.tuned.chosen)
+        tuned = outcome.tuned
+        measurement_rows.add_tuned(
+            self._runner._db, answer.id, self._claim.id, tuned.samples, tuned.threads, outcome.conditions, now_us()
+        )
+        median = next(s.median_ms for s in tuned.samples if s.rank == tuned.chosen)
         if median is not None:
             schedule_rows.set_measured(self._runner._db, answer.id, median)
 
-    def keep_measured(self, median_ms: float) -> None:
-        schedule_rows.set_measured(self._runner._db, self._claim.schedule_id, median_ms)
+    def keep_run(self, result: Mapping[str, Any], estimated: bool) -> None:
+        claim = self._claim
+        measurement_rows.add_run(self._runner._db, claim.schedule_id, claim.id, result, estimated, now_us())
+        if estimated:
+            schedule_rows.set_measured(self._runner._db, claim.schedule_id, result["median_ms"])
 
     def run(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The function's result, made in the pool; raises Stopped where the job has to end before."""
@@ -350,8 +359,7 @@ def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
         return compared.model_dump()
     request = RunRequest.model_validate(json.loads(claim.request))
     result: dict[str, Any] = watch.run("running", run_library, task, library, request)
-    if request.estimates and request.regions is None:
-        watch.keep_measured(result["median_ms"])
+    watch.keep_run(result, request.estimates and request.regions is None and not request.params)
     return result
 
 

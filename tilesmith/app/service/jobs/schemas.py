@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tilesmith.app.service.jobs.states import State
-from tilesmith.app.service.schedules.examples import JOB
 
 Kind = Literal["build", "run", "tune", "compare"]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
@@ -84,26 +83,14 @@ class CompareResult(BaseModel):
     load_after: list[float]
 
 
-class Output(BaseModel):
-    """A result that can be fetched."""
-
-    name: str
-    component: int
-    type: str
-    region: list[tuple[int, int]]
-    links: dict[str, str]
-
-
 class Job(BaseModel):
-    """Work on a schedule: `result` once it succeeded, `error` (a problem document) once it failed."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [JOB]})
+    """Work on a schedule as the service has it; `JobDocument` says of each kind what is in the objects."""
 
     id: str
     kind: Kind
     schedule_id: str
     state: State
-    phase: str | None = Field(default=None, description="What a running job is at")
+    phase: str | None = None
     attempts: int
     request: dict[str, Any]
     result: dict[str, Any] | None = None

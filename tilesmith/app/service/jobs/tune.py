@@ -11,13 +11,13 @@ from typing import Any
 from tilesmith import platforms
 from tilesmith.app.profiler.tuning import Arguments, Contender, Tuned, tune
 from tilesmith.app.runtime import estimates
-from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.build import BuiltLibrary, build
 from tilesmith.app.runtime.errors import WorkerError
 from tilesmith.app.runtime.run import RUN_LIMITS, cpus
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.schemas import RunRequest, TuneRequest
-from tilesmith.app.service.jobs.work import Task, check_memory
+from tilesmith.app.service.jobs.work import Beginning, Task, check_memory
 from tilesmith.app.service.schedules.answers import (
     SOURCE_FORM,
     Answer,
@@ -38,10 +38,11 @@ Forms = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of tuning, and the C of the candidate that was chosen."""
+    """The result of tuning, the C of the candidate that was chosen, and the conditions of the measurement."""
 
     tuned: Tuned
     generated: Generated
+    conditions: dict[str, Any]
 
 
 def tune_candidates(task: Task, count: int, forms: Forms, generate: Generate, say: Callable[[str], None]) -> Outcome:
@@ -66,13 +67,15 @@ def tune_candidates(task: Task, count: int, forms: Forms, generate: Generate, sa
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     inputs, threads = estimates.images(pipeline, {}), min(platform.threads, cpus())
     cache = JobFiles(task.data_dir).cache
-    tuned = tune(
-        contenders,
-        Arguments(pipeline, inputs, {}, regions, threads, limits),
-        lambda code: build(code, platform, cache, task.build_timeout_s, task.build_cache_bytes),
-        say,
-    )
-    return Outcome(tuned, made[tuned.chosen])
+    built: list[BuiltLibrary] = []
+
+    def compiled(code: CSource) -> BuiltLibrary:
+        built.append(build(code, platform, cache, task.build_timeout_s, task.build_cache_bytes))
+        return built[-1]
+
+    begun = Beginning.now()
+    tuned = tune(contenders, Arguments(pipeline, inputs, {}, regions, threads, limits), compiled, say)
+    return Outcome(tuned, made[tuned.chosen], begun.conditions(built[0], inputs, regions))
 
 
 def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Outcome) -> Answer:
@@ -129,5 +132,5 @@ def _candidates(request: TuneRequest, forms: Forms, tuned: Tuned) -> str:
         item["links"] = {n: f"{base}/{candidate_form(item['rank'], n)}" for n in item["links"]}
         item["chosen"] = item["rank"] == tuned.chosen
         if sample is not None:
-            item |= {"measured_ms": sample.minimum_ms, "error": sample.error}
+            item |= {"measured_ms": sample.median_ms, "error": sample.error}
     return compact(table)

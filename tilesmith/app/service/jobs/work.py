@@ -33,6 +33,8 @@ from tilesmith.scheduler.frontends.document.limits import Limits as DocumentLimi
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
+CONVERT = "add `convert: true` to the request to have it converted"
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -48,6 +50,36 @@ class Task:
     run_timeout_s: float
     run_memory_bytes: int
     limits: DocumentLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The time at which a measurement begins, and the load of the machine then."""
+
+    measured_at: datetime
+    load: tuple[float, ...]
+
+    @staticmethod
+    def now() -> Beginning:
+        return Beginning(datetime.now(UTC), os.getloadavg())
+
+    def conditions(
+        self, library: BuiltLibrary, inputs: Mapping[str, Image], regions: Mapping[str, Region]
+    ) -> dict[str, Any]:
+        """The conditions of the measurement, which has ended."""
+        return {
+            "machine": describe_machine(),
+            "compiler": library.compiler,
+            "flags": list(library.flags),
+            "sizes": {
+                "inputs": {name: _sizes(image) for name, image in sorted(inputs.items())},
+                "outputs": {name: [list(r) for r in region] for name, region in sorted(regions.items())},
+            },
+            "clock": "CLOCK_MONOTONIC",
+            "measured_at": self.measured_at.isoformat().replace("+00:00", "Z"),
+            "load_before": [round(v, 2) for v in self.load],
+            "load_after": [round(v, 2) for v in os.getloadavg()],
+        }
 
 
 def compile_library(task: Task) -> BuiltLibrary:
@@ -93,21 +125,9 @@ def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[
         _keep_previews(task, pipeline, inputs)
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     threads = request.threads or min(platform.threads, cpus())
-    before, measured_at = os.getloadavg(), datetime.now(UTC)
+    begun = Beginning.now()
     result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
-    measurement = {
-        "machine": describe_machine(),
-        "compiler": library.compiler,
-        "flags": list(library.flags),
-        "sizes": {
-            "inputs": {name: _sizes(image) for name, image in sorted(inputs.items())},
-            "outputs": {name: [list(r) for r in region] for name, region in sorted(result.regions.items())},
-        },
-        "clock": "CLOCK_MONOTONIC",
-        "measured_at": measured_at.isoformat().replace("+00:00", "Z"),
-        "load_before": [round(v, 2) for v in before],
-        "load_after": [round(v, 2) for v in os.getloadavg()],
-    }
+    measurement = begun.conditions(library, inputs, result.regions)
     return _timings(result) | {
         "library": library.key,
         "measurement": measurement,
@@ -140,7 +160,8 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
             array = images.read(path, wanted, channels, request.convert)
         except images.ImageError as error:
             message = str(error).replace(str(path), f"the file of input {wanted.name}")
-            raise ApiError("bad_image", message if error.hint is None else f"{message}; {error.hint}") from None
+            hint = CONVERT if error.hint == images.CONVERT else error.hint
+            raise ApiError("bad_image", message if hint is None else f"{message}; {hint}") from None
         mins = request.mins.get(wanted.name, (0,) * len(wanted.dims))
         if len(mins) != len(wanted.dims):
             raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")

@@ -12,6 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
 from tilesmith.app.service import db as store
+from tilesmith.app.service.bodies import text
 from tilesmith.app.service.context import Read, Services
 from tilesmith.app.service.errors import CODES, ApiError
 from tilesmith.app.service.jobs import repository as job_rows
@@ -71,7 +72,7 @@ class Health(BaseModel):
     checks: dict[str, str] = {}
 
 
-@router.get("/v1/capabilities", dependencies=[Read], summary="What the service can do")
+@router.get("/v1/capabilities", dependencies=[Read], operation_id="getCapabilities", summary="What the service can do")
 def capabilities(services: Services) -> Capabilities:
     settings = services.settings
     limits: dict[str, int | float] = {f"document.{name}": value for name, value in asdict(settings.limits).items()}
@@ -80,6 +81,7 @@ def capabilities(services: Services) -> Capabilities:
         "upload_bytes": settings.upload_bytes,
         "import_bytes": settings.import_bytes,
         "page_limit": settings.page_limit,
+        "batch_limit": settings.batch_limit,
         "schedule_timeout_s": settings.schedule_timeout_s,
         "build_timeout_s": settings.build_timeout_s,
         "run_timeout_s": settings.run_timeout_s,
@@ -107,18 +109,18 @@ def capabilities(services: Services) -> Capabilities:
     )
 
 
-@router.get("/v1/errors", summary="The codes of errors")
+@router.get("/v1/errors", operation_id="listErrorCodes", summary="The codes of errors")
 def errors() -> ErrorCodes:
     """The codes of errors, which the `type` of a problem document leads to."""
     return ErrorCodes(items=[ErrorCode(code=c, status=status, title=title) for c, (status, title) in CODES.items()])
 
 
-@router.get("/healthz", summary="Whether the process lives")
+@router.get("/healthz", operation_id="getHealth", summary="Whether the process lives")
 async def healthz() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Whether the service can do its work")
+@router.get("/readyz", operation_id="getReadiness", summary="Whether the service can do its work")
 def readyz(services: Services) -> Health:
     """`not_ready` names the checks that fail: the store, its tables, the threads that take jobs."""
     services.db.ping()
@@ -132,7 +134,14 @@ def readyz(services: Services) -> Health:
     return Health(status="ok", checks=checks)
 
 
-@router.get("/metrics", dependencies=[Read], response_class=Response, summary="Counters for Prometheus")
+@router.get(
+    "/metrics",
+    dependencies=[Read],
+    response_class=Response,
+    responses=text("text/plain"),
+    operation_id="getMetrics",
+    summary="Counters for Prometheus",
+)
 def metrics(services: Services) -> Response:
     services.metrics.queued.set(job_rows.queued(services.db))
     return Response(generate_latest(services.metrics.registry), media_type=CONTENT_TYPE_LATEST)

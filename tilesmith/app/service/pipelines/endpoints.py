@@ -31,9 +31,15 @@ KIND = "pipelines"
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": {"type": "object"}, "examples": {"blur": {"value": BLUR}}}},
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/PipelineDocument"},
+                    "examples": {"blur": {"value": BLUR}},
+                }
+            },
         }
     },
+    operation_id="storePipeline",
     summary="Store a pipeline",
 )
 async def add(request: Request, services: Services) -> Response:
@@ -46,7 +52,7 @@ async def add(request: Request, services: Services) -> Response:
     return JSONResponse(_pipeline(known), 201 if new else 200, location)
 
 
-@router.get("", dependencies=[Read], summary="List pipelines")
+@router.get("", dependencies=[Read], operation_id="listPipelines", summary="List pipelines")
 def every(
     services: Services,
     paging: Paging,
@@ -69,7 +75,9 @@ def every(
     return PipelineList(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.get("/{name_or_id}", dependencies=[Read], response_model=Pipeline, summary="One pipeline")
+@router.get(
+    "/{name_or_id}", dependencies=[Read], response_model=Pipeline, operation_id="getPipeline", summary="One pipeline"
+)
 def one(name_or_id: str, services: Services) -> Response:
     return JSONResponse(_pipeline(services.pipelines.find(name_or_id)))
 

@@ -11,9 +11,8 @@ from typing import Any
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.pipelines import repository
-from tilesmith.app.service.schedules.answers import PipelineIdentity, content_hash
+from tilesmith.app.service.schedules.answers import PipelineIdentity, identity
 from tilesmith.scheduler import pipelines as shipped
-from tilesmith.scheduler.frontends.document.document import canonical_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +28,7 @@ def _shipped() -> Mapping[str, PipelineIdentity]:
     """Identities of the shipped pipelines by name: files of the package, read once a process."""
     found = {}
     for name in shipped.names():
-        pipeline = shipped.load(name)
-        text = canonical_json(pipeline).encode()
-        found[name] = PipelineIdentity(content_hash(text), name, len(pipeline.stages), text)
+        found[name] = identity(shipped.load(name))
     return found
 
 

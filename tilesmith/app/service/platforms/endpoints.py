@@ -32,6 +32,7 @@ KIND = "platforms"
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/PlatformDocument"}}},
         }
     },
+    operation_id="storePlatform",
     summary="Store a platform",
 )
 async def add(request: Request, services: Services) -> Response:
@@ -41,7 +42,7 @@ async def add(request: Request, services: Services) -> Response:
     return JSONResponse(_platform(known), 201 if new else 200, {"Location": f"/v1/platforms/{known.name}"})
 
 
-@router.get("", dependencies=[Read], summary="List platforms")
+@router.get("", dependencies=[Read], operation_id="listPlatforms", summary="List platforms")
 def every(services: Services, paging: Paging) -> PlatformList:
     """By name: the host, the catalog's, and stored ones."""
     after = paging.key(KIND, (str,))
@@ -57,7 +58,7 @@ def every(services: Services, paging: Paging) -> PlatformList:
     return PlatformList(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.get("/{name}", dependencies=[Read], response_model=Platform, summary="One platform")
+@router.get("/{name}", dependencies=[Read], response_model=Platform, operation_id="getPlatform", summary="One platform")
 def one(name: str, services: Services) -> Response:
     return JSONResponse(_platform(services.platforms.find(name)))
 

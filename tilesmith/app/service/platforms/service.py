@@ -75,6 +75,17 @@ class Platforms:
         except machines.PlatformError as error:
             raise from_platform(error, prefix) from None
 
+    def named_apart(self, checked: dict[str, Any]) -> dict[str, Any]:
+        """The checked document, under a name of its own where its name means another machine: what is answered for a
+        changed machine must not pass for an answer for the one that it was made from."""
+        name = str(checked["name"])
+        built_in = self.built_in.get(name)
+        stored = None if built_in is not None else repository.find(self._db, name)
+        known = built_in.document if built_in is not None else None if stored is None else json.loads(stored[1])
+        if known is None or compact(known) == compact(checked):
+            return checked
+        return checked | {"name": f"{name[:55]}-{content_hash(compact(checked).encode())[:8]}"}
+
     def add(self, document: object) -> tuple[Known, bool]:
         """Stores a platform; whether it was new. ApiError `platform_name_taken` where the name means another."""
         checked = self.check(document)

@@ -7,11 +7,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document.document import canonical_json
 from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.strategies.document import StrategyDocument
 
 SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
@@ -35,6 +37,9 @@ MEDIA_TYPES = {
 }
 
 
+CODE_FORMS = ("code.c", "code.h", SOURCE_FORM)
+"""Made when first asked for where the request wanted no code."""
+
 DERIVED_FORMS = ("schedule.h", "schedule.py", "figures.json", "tiles.json")
 """Made when first asked for, from the pipeline, the platform and the schedule: they take time that most answers need
 not."""
@@ -53,8 +58,8 @@ def media_type(form: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed, and
-    `strategy` that of a strategy."""
+    """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed,
+    `strategy` that of a strategy, `schedule` that of a schedule by hand. Without `code` no C is made."""
 
     pipeline: Mapping[str, Any]
     platform: Mapping[str, Any]
@@ -67,13 +72,16 @@ class Question:
     cost_model: str | None = None
     strategy: Mapping[str, Any] | None = None
     backend: str | None = None
+    schedule: Mapping[str, Any] | None = None
+    code: bool = True
 
     def options(self) -> dict[str, Any]:
         """The options as they are answered: those that are not set are left out."""
         always = {"method": self.method, "strict": self.strict, "deadline_ms": self.deadline_ms}
         given = {"fixed": self.fixed, "tune": self.tune, "cost_model": self.cost_model, "strategy": self.strategy}
         given["backend"] = self.backend
-        return always | {name: value for name, value in given.items() if value}
+        without = {} if self.code else {"code": False}
+        return always | {name: value for name, value in given.items() if value} | without
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,18 @@ def compact(value: object) -> str:
 def content_hash(content: bytes) -> str:
     """The name of a content: 32 hex digits of its SHA-256."""
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def identity(pipeline: Pipeline) -> PipelineIdentity:
+    """A pipeline by its content, of which what its `doc` says is no part."""
+    text = canonical_json(pipeline).encode()
+    bare = canonical_json(replace(pipeline, doc="")).encode() if pipeline.doc else text
+    return PipelineIdentity(content_hash(bare), pipeline.name, len(pipeline.stages), text)
+
+
+def code_forms(source: CSource) -> dict[str, str]:
+    """The forms of CODE_FORMS, from the C."""
+    return {"code.c": source.code, "code.h": source.header, SOURCE_FORM: compact(plain(source))}
 
 
 def strategy_identity(strategy: StrategyDocument) -> StrategyIdentity:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
 
-from tilesmith.app.service.bodies import described, json_body
+from tilesmith.app.service.bodies import binary, described, json_body, model_body, text
 from tilesmith.app.service.caching import immutable
 from tilesmith.app.service.context import Context, Read, Services, Submit
+from tilesmith.app.service.errors import ApiError, at, problem_document
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import DERIVED_FORMS
+from tilesmith.app.service.schedules.answers import DERIVED_FORMS, compact
+from tilesmith.app.service.schedules.decisions import Explanation, ScheduleDocument
 from tilesmith.app.service.schedules.lists import Filters, Order, listed
 from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import (
-    Measurement,
-    MeasurementList,
+    Batch,
+    BatchRequest,
+    CandidateList,
     Schedule,
     ScheduleList,
     ScheduleRequest,
@@ -28,6 +33,9 @@ from tilesmith.app.service.schedules.schemas import (
 )
 from tilesmith.app.service.schedules.service import Asked
 from tilesmith.app.service.times import instant, microseconds
+from tilesmith.platforms.documents import AnyPlatform
+from tilesmith.scheduler.errors import Problem
+from tilesmith.scheduler.frontends.document.schema import PipelineDocument
 from tilesmith.scheduler.search.params import PARAMS
 
 MEASURED_REPEATS = 10
@@ -47,18 +55,56 @@ Name = Annotated[str | None, Query(max_length=64)]
         202: {"model": Schedule, "description": "The schedule as it is before tuning, which is a job"},
     },
     openapi_extra=described(ScheduleRequest),
+    operation_id="createSchedule",
     summary="Schedule a pipeline",
 )
 async def ask(request: Request, services: Services) -> Response:
     """The schedule itself, made now (201) or answered from the store (200). Where it is to be tuned, the untuned one
     with the job that tunes (202); asked again when that has succeeded, the tuned one."""
-    asked = await services.schedules.ask(await json_body(request))
+    status, content, location = await _answer(await json_body(request), services)
+    return Response(content, status, {"Location": location}, media_type="application/json")
+
+
+async def _answer(body: bytes, services: Context) -> tuple[int, bytes, str]:
+    """The status, the document and the address of the answer to a ScheduleRequest."""
+    asked = await services.schedules.ask(body)
     content, location = asked.content.content, f"/v1/schedules/{asked.id}"
     if asked.options.build or asked.options.measure or asked.tuned is not None:
         content, tuning = await asyncio.to_thread(_with_jobs, asked, services)
         location = tuning or location
-    status = 202 if asked.tuned is not None else 201 if asked.new else 200
-    return Response(content, status, {"Location": location}, media_type="application/json")
+    return 202 if asked.tuned is not None else 201 if asked.new else 200, content, location
+
+
+@router.post(
+    "/batch",
+    dependencies=[Submit],
+    response_model=Batch,
+    openapi_extra=described(BatchRequest),
+    operation_id="createSchedules",
+    summary="Schedule several pipelines",
+)
+async def ask_several(request: Request, services: Services) -> Response:
+    """Requests for schedules, each answered as it would be alone: many pipelines, sizes (`estimates`) or platforms. It
+    is 200 whatever becomes of them."""
+    several = await model_body(request, BatchRequest)
+    limit = services.settings.batch_limit
+    if len(several.requests) > limit:
+        problem = Problem("too_long", "/requests", f"List should have at most {limit} items")
+        raise ApiError("bad_request", f"a batch has at most {limit} requests", (problem,))
+    turns = asyncio.Semaphore(max(1, services.settings.schedule_workers))
+
+    async def item(number: int, asked: dict[str, Any]) -> bytes:
+        async with turns:
+            try:
+                status, content, _ = await _answer(compact(asked).encode(), services)
+                return b'{"status":%d,"schedule":%b}' % (status, content)
+            except ApiError as error:
+                moved = at(error, f"/requests/{number}")
+                document = problem_document(moved, request.url.path, getattr(request.state, "request_id", None))
+                return compact({"status": error.status_code, "problem": document}).encode()
+
+    items = await asyncio.gather(*(item(n, asked) for n, asked in enumerate(several.requests)))
+    return Response(b'{"items":[%b]}' % b",".join(items), media_type="application/json")
 
 
 def _with_jobs(asked: Asked, services: Context) -> tuple[bytes, str | None]:
@@ -79,7 +125,7 @@ def _with_jobs(asked: Asked, services: Context) -> tuple[bytes, str | None]:
     return json.dumps(document, separators=(",", ":")).encode(), tuning
 
 
-@router.get("", dependencies=[Read], summary="List schedules")
+@router.get("", dependencies=[Read], operation_id="listSchedules", summary="List schedules")
 def every(
     services: Services,
     paging: Paging,
@@ -127,76 +173,75 @@ def summary(row: Any) -> ScheduleSummary:
     )
 
 
-@router.get("/{schedule_id}", dependencies=[Read], response_model=Schedule, summary="One schedule")
+@router.get(
+    "/{schedule_id}", dependencies=[Read], response_model=Schedule, operation_id="getSchedule", summary="One schedule"
+)
 def one(schedule_id: str, request: Request, services: Services) -> Response:
     """Immutable: strong ETag, long cache."""
     return immutable(request, services.schedules.get(schedule_id))
 
 
-def _add_form(name: str, media_type: str, title: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form of a schedule, as its route describes it; `model` is that of JSON."""
+
+    name: str
+    operation: str
+    title: str
+    media_type: str = "application/json"
+    model: Any = None
+
+
+def _add_form(form: _Form) -> None:
     """A route for one form of a schedule."""
 
-    def form(schedule_id: str, request: Request, services: Services) -> Response:
-        return immutable(request, services.schedules.form(schedule_id, name))
+    def kept(schedule_id: str, request: Request, services: Services) -> Response:
+        return immutable(request, services.schedules.form(schedule_id, form.name))
 
     async def derived(schedule_id: str, request: Request, services: Services) -> Response:
-        return immutable(request, await services.schedules.derived(schedule_id, name))
+        return immutable(request, await services.schedules.derived(schedule_id, form.name))
 
     router.add_api_route(
-        f"/{{schedule_id}}/{name}",
-        derived if name in DERIVED_FORMS else form,
+        f"/{{schedule_id}}/{form.name}",
+        derived if form.name in DERIVED_FORMS else kept,
         dependencies=[Read],
-        summary=title,
+        summary=form.title,
         description="Immutable: strong ETag, long cache.",
-        operation_id="schedule_" + name.replace(".", "_"),
-        response_class=Response,
-        responses={200: {"content": {media_type: {}}}},
+        operation_id=form.operation,
+        response_class=JSONResponse if form.model else Response,
+        response_model=form.model,
+        responses={} if form.model else text(form.media_type),
     )
 
 
-for _name, _type, _title in (
-    ("code.c", "text/x-c", "The C file"),
-    ("code.h", "text/x-c", "Its header"),
-    ("loopnest.txt", "text/plain", "The loop nest, to read"),
-    ("schedule.json", "application/json", "The schedule as data, as the command line reads it"),
-    ("schedule.h", "text/x-c++", "The schedule in Halide C++"),
-    ("schedule.py", "text/x-python", "The schedule in Halide Python"),
-    ("figures.json", "application/json", "Stage graph, recomputation, buffers, operations and traffic"),
-    ("tiles.json", "application/json", "Predicted time over the tile sizes of every group"),
-    ("candidates", "application/json", "The best schedules that the search found"),
-    ("explain", "application/json", "Every decision: chosen, rejected, cost, reason"),
-    ("explain.txt", "text/plain", "The decisions, to read"),
-    ("pipeline.json", "application/json", "The pipeline in canonical form"),
-    ("platform.json", "application/json", "The platform"),
+for _described in (
+    _Form("code.c", "getCode", "The C file", "text/x-c"),
+    _Form("code.h", "getHeader", "Its header", "text/x-c"),
+    _Form("loopnest.txt", "getLoopNest", "The loop nest, to read", "text/plain"),
+    _Form("schedule.json", "getDecisions", "The schedule as data", model=ScheduleDocument),
+    _Form("schedule.h", "getHalideCpp", "The schedule in Halide C++", "text/x-c++"),
+    _Form("schedule.py", "getHalidePython", "The schedule in Halide Python", "text/x-python"),
+    _Form("figures.json", "getFigures", "Stage graph, recomputation, buffers, traffic", model=dict[str, Any]),
+    _Form("tiles.json", "getTileCosts", "Predicted time over the tile sizes of every group", model=dict[str, Any]),
+    _Form("candidates", "listCandidates", "The best schedules that the search found", model=CandidateList),
+    _Form("explain", "explainSchedule", "Every decision: chosen, rejected, cost, reason", model=Explanation),
+    _Form("explain.txt", "explainScheduleInWords", "The decisions, to read", "text/plain"),
+    _Form("pipeline.json", "getPipelineOfSchedule", "The pipeline in canonical form", model=PipelineDocument),
+    _Form("platform.json", "getPlatformOfSchedule", "The platform", model=AnyPlatform),
 ):
-    _add_form(_name, _type, _title)
-
-
-@router.get("/{schedule_id}/measurements", dependencies=[Read], summary="The candidates of a tuned schedule, timed")
-def measurements(schedule_id: str, services: Services) -> MeasurementList:
-    """Empty where the schedule was not tuned."""
-    services.schedules.get(schedule_id)
-    return MeasurementList(
-        items=[
-            Measurement(
-                rank=row.candidate,
-                predicted=row.predicted,
-                minimum_ms=row.minimum_ms,
-                median_ms=row.median_ms,
-                times_ms=json.loads(row.times_ms),
-                compile_s=row.compile_s,
-                error=row.error,
-                measured_at=instant(row.measured_us),
-            )
-            for row in repository.measured(services.db, schedule_id)
-        ]
-    )
+    _add_form(_described)
 
 
 Rank = Annotated[int, Path(ge=1, le=PARAMS.listed_candidates)]
 
 
-@router.get("/{schedule_id}/candidates/{rank}/schedule.json", dependencies=[Read], summary="A candidate as data")
+@router.get(
+    "/{schedule_id}/candidates/{rank}/schedule.json",
+    response_model=ScheduleDocument,
+    dependencies=[Read],
+    operation_id="getCandidate",
+    summary="A candidate as data",
+)
 async def candidate_schedule(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
     """The candidate's schedule as the command line reads it. Immutable: strong ETag, long cache."""
     return immutable(request, await services.schedules.candidate(schedule_id, rank, "schedule.json"))
@@ -206,7 +251,8 @@ async def candidate_schedule(schedule_id: str, rank: Rank, request: Request, ser
     "/{schedule_id}/candidates/{rank}/loopnest.txt",
     dependencies=[Read],
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}}},
+    responses=text("text/plain"),
+    operation_id="getCandidateLoopNest",
     summary="The loop nest of a candidate",
 )
 async def candidate_loopnest(schedule_id: str, rank: Rank, request: Request, services: Services) -> Response:
@@ -218,7 +264,8 @@ async def candidate_loopnest(schedule_id: str, rank: Rank, request: Request, ser
     "/{schedule_id}/library.so",
     dependencies=[Read],
     response_class=Response,
-    responses={200: {"content": {"application/x-sharedlib": {}}}},
+    responses=binary("application/x-sharedlib"),
+    operation_id="getLibrary",
     summary="The shared library, once built",
 )
 def library(schedule_id: str, request: Request, services: Services) -> Response:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select, update
 
-from tilesmith.app.profiler.tuning import Sample
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.schedules.answers import Answer, compact, media_type
-from tilesmith.app.service.tables import measurements, schedule_forms, schedules
+from tilesmith.app.service.tables import schedule_forms, schedules
 
 ANSWER = "answer"
 """The form that is the schedule's document."""
@@ -39,6 +38,13 @@ def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
     with db.read() as connection:
         row = connection.execute(query.where(forms.c.schedule_id == schedule_id, forms.c.name == name)).first()
     return Content(row.media_type, row.etag, row.content) if row else None
+
+
+def has_form(db: Database, schedule_id: str, name: str) -> bool:
+    c = schedule_forms.c
+    with db.read() as connection:
+        found = connection.execute(select(c.name).where(c.schedule_id == schedule_id, c.name == name)).first()
+    return found is not None
 
 
 def exists(db: Database, schedule_id: str) -> bool:
@@ -92,32 +98,6 @@ def forms(db: Database, schedule_id: str) -> dict[str, bytes]:
     query = select(schedule_forms.c.name, schedule_forms.c.content).where(schedule_forms.c.schedule_id == schedule_id)
     with db.read() as connection:
         return {row.name: row.content for row in connection.execute(query)}
-
-
-def add_measurements(db: Database, schedule_id: str, samples: Sequence[Sample], now_us: int) -> None:
-    """Keeps what became of every candidate of a tuned schedule."""
-    with db.write() as connection:
-        for sample in samples:
-            row = {
-                "schedule_id": schedule_id,
-                "candidate": sample.rank,
-                "predicted": sample.predicted,
-                "minimum_ms": sample.minimum_ms,
-                "median_ms": sample.median_ms,
-                "compile_s": sample.compile_s,
-                "times_ms": compact(sample.times_ms).encode(),
-                "error": sample.error,
-                "measured_us": now_us,
-            }
-            db.insert_new(connection, measurements, row)
-
-
-def measured(db: Database, schedule_id: str) -> Sequence[Any]:
-    """The measurements of a tuned schedule, by rank of the candidate."""
-    m = measurements.c
-    with db.read() as connection:
-        query = select(measurements).where(m.schedule_id == schedule_id).order_by(m.candidate)
-        return connection.execute(query).all()
 
 
 def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:

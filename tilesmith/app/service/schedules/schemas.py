@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tilesmith.app.service.errors import misplaced
+from tilesmith.app.service.problems import Problem as ProblemDocument
+from tilesmith.app.service.schedules.decisions import (
+    AnsweredOptions,
+    Factor,
+    Group,
+    Joining,
+    Predicted,
+    Separation,
+    Step,
+    Tuning,
+)
 from tilesmith.app.service.schedules.examples import BLUR, SCHEDULE
 from tilesmith.cost_models.registry import names as cost_models
 from tilesmith.scheduler.codegen.registry import names as backends
 from tilesmith.scheduler.search.registry import method, methods
 
+Extent = Annotated[list[int], Field(min_length=2, max_length=2)]
 NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 
 
@@ -25,7 +38,19 @@ class Options(BaseModel):
         default=False, description="Floating point in the order written: the same bits under every schedule"
     )
     deadline_ms: int | None = Field(
-        default=None, ge=1, le=600_000, description="Bounds the search; the best so far is taken"
+        default=None,
+        ge=1,
+        le=600_000,
+        description="Bounds reading and searching; the best so far is taken",
+    )
+    timeout_ms: int | None = Field(
+        default=None,
+        ge=1,
+        le=600_000,
+        description="Bounds all of the work, from document to C; `timeout` after it, and the work is not lost",
+    )
+    code: bool = Field(
+        default=True, description="false: the schedule alone; its C is made when a form of it is first asked for"
     )
     fixed: dict[str, Any] = Field(
         default={}, description="Decisions that are the caller's, by stage; the method `default` searches the rest"
@@ -71,10 +96,13 @@ class Options(BaseModel):
     def _who_takes_decisions(self) -> Self:
         chosen = method(self.method)
         if self.fixed and not chosen.takes_fixed:
-            raise ValueError(f"the method {chosen.name} takes no fixed decisions; default does")
+            raise misplaced(f"the method {chosen.name} takes no fixed decisions; default does", "fixed")
         if self.cost_model and not chosen.takes_model:
-            raise ValueError(f"the method {chosen.name} takes no cost model; default does")
+            raise misplaced(f"the method {chosen.name} takes no cost model; default does", "cost_model")
         return self
+
+
+OPTION_DEFAULTS = Options().model_dump()
 
 
 class ScheduleRequest(BaseModel):
@@ -107,55 +135,64 @@ class ScheduleRequest(BaseModel):
     strategy_id: str | None = Field(
         default=None, max_length=64, description="Instead: id of a stored one, or name of a shipped one"
     )
+    schedule: dict[str, Any] | None = Field(
+        default=None, description="A schedule of one's own: checked, priced and compiled, instead of a search"
+    )
+    estimates: dict[str, list[Extent]] | None = Field(
+        default=None,
+        max_length=512,
+        description="[min, extent] for each dim, by output or input: instead of the document's, of those named",
+    )
     options: Options = Options()
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
         if (self.pipeline is None) == (self.pipeline_id is None):
-            raise ValueError("give either pipeline or pipeline_id")
+            at = "pipeline" if self.pipeline is None else "pipeline_id"
+            raise misplaced("give either pipeline or pipeline_id", at)
         if self.platform is not None and self.platform_name is not None:
-            raise ValueError("give either platform or platform_name")
+            raise misplaced("give either platform or platform_name", "platform_name")
         if self.strategy is not None and self.strategy_id is not None:
-            raise ValueError("give either strategy or strategy_id")
+            raise misplaced("give either strategy or strategy_id", "strategy_id")
+        if self.schedule is not None:
+            self._only_a_schedule()
         decided = self.options.fixed or self.options.tune or self.options.method != "default"
         if decided and (self.strategy is not None or self.strategy_id is not None):
-            raise ValueError("a strategy decides: method, fixed and tune do not go with it; end it with `search`")
+            message = "a strategy decides: method, fixed and tune do not go with it"
+            given = next(k for k in ("fixed", "tune", "method") if getattr(self.options, k) != OPTION_DEFAULTS[k])
+            raise misplaced(message, "options", given, hint="end the strategy with `search`")
         return self
 
-
-class Group(BaseModel):
-    """One loop nest of the schedule."""
-
-    model_config = ConfigDict(extra="allow")
-
-    output: str
-
-
-class Factor(BaseModel):
-    """A reduction that is cut into partial results, which a stage of its own holds."""
-
-    model_config = ConfigDict(extra="allow")
-
-    stage: str
-    partial: str
+    def _only_a_schedule(self) -> None:
+        for name in ("strategy", "strategy_id"):
+            if getattr(self, name) is not None:
+                raise misplaced("give either a schedule or a strategy", name)
+        for name in ("method", "fixed", "tune", "strict"):
+            if getattr(self.options, name) != OPTION_DEFAULTS[name]:
+                raise misplaced("a schedule decides everything, strict too: leave it out", "options", name)
 
 
-class Separation(BaseModel):
-    """A window of a stage that is computed in two steps; a stage of its own holds the first."""
+class BatchRequest(BaseModel):
+    """Several requests in one."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "requests": [
+                        {"pipeline_id": "blur", "platform_name": "i7-6700", "options": {"code": False}},
+                        {"pipeline_id": "blur", "estimates": {"blur_y": [[0, 640], [0, 480]]}},
+                    ]
+                }
+            ]
+        },
+    )
 
-    stage: str
-    partial: str
-
-
-class Joining(BaseModel):
-    """Outputs that one group computes together, as the values of one stage."""
-
-    model_config = ConfigDict(extra="allow")
-
-    stages: list[str]
-    joint: str
+    requests: list[dict[str, Any]] = Field(
+        min_length=1,
+        description="Each a ScheduleRequest; see /v1/capabilities for how many",
+    )
 
 
 class Buffer(BaseModel):
@@ -163,16 +200,6 @@ class Buffer(BaseModel):
 
     name: str
     bytes: int
-
-
-class Step(BaseModel):
-    """A step of the strategy that made the schedule: the lines of definitions and loop nests that it changed."""
-
-    rule: str
-    where: str
-    arguments: str
-    before: list[str]
-    after: list[str]
 
 
 class Misfit(BaseModel):
@@ -201,25 +228,37 @@ class Schedule(BaseModel):
     pipeline_id: str
     platform: str
     method: str
-    options: dict[str, Any]
+    options: AnsweredOptions
     degraded: str | None = Field(description="Why the method had to fall back, if it did")
     factors: list[Factor] = Field(default=[], description="Reductions cut into parts, before anything else")
     separations: list[Separation] = Field(default=[], description="Windows computed in two steps, after the factors")
     joinings: list[Joining] = Field(default=[], description="Outputs computed together, after the separations")
     groups: list[Group]
-    predicted: dict[str, Any] = Field(description="The cost model's breakdown, with units in the names")
-    buffers: list[Buffer]
+    predicted: Predicted
+    buffers: list[Buffer] = Field(description="None where no C was made")
     entry: str = Field(description="The exported C function")
     steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
     misfits: list[Misfit] = Field(default=[], description="Of an OpenCL device: kernels that do not fit it")
-    tuning: dict[str, Any] | None = Field(
-        default=None, description="Of a tuned schedule: the candidate that was chosen, and a sample for each"
-    )
+    tuning: Tuning | None = Field(default=None, description="Of a tuned schedule")
     timings_ms: dict[str, float] = Field(description="Of the making of this schedule, not of this request")
     version: str
     created_at: datetime
     links: dict[str, str]
     jobs: list[JobLink] | None = Field(default=None, description="Jobs that this request started")
+
+
+class BatchItem(BaseModel):
+    """The answer to one request of several: a schedule, or what was wrong."""
+
+    status: int = Field(description="As the request alone would have been answered with")
+    schedule: Schedule | None = None
+    problem: ProblemDocument | None = Field(default=None, description="With pointers into the whole body")
+
+
+class Batch(BaseModel):
+    """The answers to several requests, in their order."""
+
+    items: list[BatchItem]
 
 
 class Candidate(BaseModel):
@@ -232,6 +271,9 @@ class Candidate(BaseModel):
     parallelism: float = Field(description="Independent iterations of the parallel loops, the fewest of all groups")
     pareto: bool = Field(description="No other is at least as good in all of these, and better in one")
     differs: str = Field(description="What it decides otherwise than the first")
+    chosen: bool | None = Field(default=None, description="Of a tuned schedule: this one is the schedule itself")
+    measured_ms: float | None = Field(default=None, description="Of a tuned schedule: the median of its calls")
+    error: str | None = Field(default=None, description="Of a tuned schedule: why it could not be timed")
     links: dict[str, str]
 
 
@@ -241,25 +283,6 @@ class CandidateList(BaseModel):
     model: str
     unit: str
     items: list[Candidate]
-
-
-class Measurement(BaseModel):
-    """The measurement of a candidate of a tuned schedule: its times, or what went wrong."""
-
-    rank: int
-    predicted: float
-    minimum_ms: float | None
-    median_ms: float | None
-    times_ms: list[float] = Field(description="Of every timed call")
-    compile_s: float | None
-    error: str | None
-    measured_at: datetime
-
-
-class MeasurementList(BaseModel):
-    """A sample for every candidate that was tried."""
-
-    items: list[Measurement]
 
 
 class ScheduleSummary(BaseModel):

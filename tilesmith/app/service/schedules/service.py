@@ -7,6 +7,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,7 +20,14 @@ from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.service import Platforms
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import Answer, Question, candidate_form
+from tilesmith.app.service.schedules.answers import (
+    CODE_FORMS,
+    Answer,
+    Generated,
+    Question,
+    candidate_form,
+    code_forms,
+)
 from tilesmith.app.service.schedules.engine import Engine
 from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import Options, ScheduleRequest
@@ -104,6 +112,15 @@ class Schedules:
 
     async def _ask(self, body: bytes) -> Asked:
         options, question = await asyncio.to_thread(self._question, body)
+        seconds = None if options.timeout_ms is None else options.timeout_ms / 1000
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._answered(options, question)
+        except TimeoutError:
+            detail = f"there is no schedule after {options.timeout_ms} ms; ask again: what is being made is kept"
+            raise ApiError("timeout", detail) from None
+
+    async def _answered(self, options: Options, question: Question) -> Asked:
         schedule_id = await self._engine.key(question)
         content = await asyncio.to_thread(repository.find, self._db, schedule_id)
         tuned = None
@@ -124,8 +141,10 @@ class Schedules:
         pipeline = request.pipeline
         if pipeline is None:
             pipeline = self._pipelines.document(request.pipeline_id or "")
+        if request.estimates and isinstance(pipeline.get("estimates", {}), dict):
+            pipeline = pipeline | {"estimates": pipeline.get("estimates", {}) | request.estimates}
         if request.platform is not None:
-            platform = self._platforms.check(request.platform, "/platform")
+            platform = self._platforms.named_apart(self._platforms.check(request.platform, "/platform"))
         else:
             platform = self._platforms.document(request.platform_name or "host")
         options = request.options
@@ -141,6 +160,8 @@ class Schedules:
             options.cost_model,
             self._strategies.document(request.strategy_id) if request.strategy_id else request.strategy,
             options.backend,
+            request.schedule,
+            options.code,
         )
 
     async def _make(self, schedule_id: str, question: Question) -> bool:
@@ -200,8 +221,24 @@ class Schedules:
         return found
 
     def form(self, schedule_id: str, name: str) -> Content:
-        """One of its forms that are not derived; ApiError `schedule_not_found`."""
-        return _found(repository.find_form(self._db, schedule_id, name), schedule_id)
+        """One of its forms that are not derived; C is made now where there is none yet. ApiError `schedule_not_found`.
+
+        It waits: for threads.
+        """
+        found = repository.find_form(self._db, schedule_id, name)
+        if found is None and name in CODE_FORMS:
+            make_code(self._db, self._engine.generate, schedule_id)
+            found = repository.find_form(self._db, schedule_id, name)
+        return _found(found, schedule_id)
+
+
+def make_code(db: Database, generate: Callable[[bytes, bytes, bytes], Generated], schedule_id: str) -> None:
+    """Makes and keeps the C of a schedule that was asked for without; nothing where there is no such schedule."""
+    kept = {n: repository.find_form(db, schedule_id, n) for n in ("pipeline.json", "platform.json", "schedule.json")}
+    documents = [form.content for form in kept.values() if form is not None]
+    if len(documents) == len(kept):
+        for name, text in code_forms(generate(*documents).source).items():
+            repository.add_form(db, schedule_id, name, text.encode())
 
 
 def store(db: Database, answer: Answer) -> bool:

@@ -9,30 +9,34 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 from tilesmith import platforms
 from tilesmith.app.service.errors import ApiError, from_core
 from tilesmith.app.service.schedules.answers import (
-    SOURCE_FORM,
     Answer,
     Generated,
     PipelineIdentity,
     Question,
     StrategyIdentity,
     candidate_form,
+    code_forms,
     compact,
     content_hash,
+    identity,
     plain,
     strategy_identity,
 )
 from tilesmith.app.service.schedules.examples import BLUR
 from tilesmith.cost_models.ecm import Ecm
 from tilesmith.scheduler.codegen import loopnest
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.prelude import entry_name
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
-from tilesmith.scheduler.compiler import Compiled, Options, checked_and_generated, compile_pipeline, schedule_key
+from tilesmith.scheduler.compiler import Options, checked_and_generated, decide, generated, schedule_key
 from tilesmith.scheduler.errors import InternalError, Problem, TilesmithError
 from tilesmith.scheduler.features.stage_figures import figures_of
 from tilesmith.scheduler.frontends.document import document as documents
@@ -43,7 +47,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.rewrites.passes import rewrite
-from tilesmith.scheduler.search import candidate_table, explain
+from tilesmith.scheduler.search import SearchResult, candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.tile_costs import tile_costs
@@ -53,7 +57,7 @@ from tilesmith.scheduler.strategies import document as strategies
 def inspect(document: object, limits: Limits) -> PipelineIdentity | ApiError:
     """The facts of a pipeline document, or its errors."""
     try:
-        return _identity(documents.load(document, limits))
+        return identity(documents.load(document, limits))
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -89,8 +93,7 @@ def import_content(name: str, content: bytes, limits: Limits) -> dict[str, Any] 
 def key(question: Question) -> str | ApiError:
     """The id of the schedule that answers the question, without making it."""
     try:
-        pipeline, platform, options = _load(question)
-        return schedule_key(pipeline, platform, options)
+        return _key(question, *_load(question))
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
     except ApiError as error:
@@ -103,8 +106,12 @@ def answer(question: Question) -> Answer | ApiError:
     try:
         pipeline, platform, options = _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
-        compiled = compile_pipeline(pipeline, platform, options, time.perf_counter, PARAMS.listed_candidates)
-        return _answer(compiled, question, parse_ms, started)
+        found = decide(pipeline, platform, _within(options, parse_ms), time.perf_counter, PARAMS.listed_candidates)
+        made = generated(found.plan, platform, time.perf_counter, options.backend) if question.code else None
+        key = _key(question, pipeline, platform, options)
+        timings = {"parse": parse_ms, **found.timings_ms, **(made.timings_ms if made else {})}
+        timings["total"] = 1000 * (time.perf_counter() - started)
+        return _answer(_Found(key, found, platform, made.source if made else None, timings), question)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
     except ApiError as error:
@@ -157,6 +164,19 @@ def warm_up() -> None:
     answer(Question(BLUR, platforms.to_document(platforms.load("host")), Options().method, False, None))
 
 
+def _key(question: Question, pipeline: Pipeline, platform: platforms.Platform, options: Options) -> str:
+    """The id of the answer. One without code is another document, which says that it has none."""
+    key = schedule_key(pipeline, platform, options)
+    return key if question.code else content_hash(f"{key} without code".encode())
+
+
+def _within(options: Options, spent_ms: float) -> Options:
+    """The options of a search that has what is left of the deadline."""
+    if options.deadline_ms is None:
+        return options
+    return replace(options, deadline_ms=max(1, round(options.deadline_ms - spent_ms)))
+
+
 def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.pipeline, question.limits)
     platform = platforms.load(question.platform)
@@ -169,7 +189,13 @@ def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
         strategy = None if q.strategy is None else strategies.from_document(q.strategy)
     except TilesmithError as error:
         raise from_core(error, "/strategy") from None
-    options = Options(q.method, q.strict, q.deadline_ms, fixed, q.tune, q.cost_model, q.backend, strategy)
+    try:
+        written = None if q.schedule is None else schedule_document.from_document(q.schedule)
+    except TilesmithError as error:
+        raise from_core(error, "/schedule") from None
+    options = Options(
+        q.method, q.strict, q.deadline_ms, fixed, q.tune, q.cost_model, q.backend, strategy=strategy, schedule=written
+    )
     return pipeline, platform, options
 
 
@@ -179,70 +205,73 @@ def _refusal(error: TilesmithError, prefix: str) -> ApiError:
     return from_core(error, prefix)
 
 
-def _identity(pipeline: Pipeline) -> PipelineIdentity:
-    text = documents.canonical_json(pipeline).encode()
-    return PipelineIdentity(content_hash(text), pipeline.name, len(pipeline.stages), text)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A schedule that was decided, and its C where it was wanted."""
+
+    key: str
+    result: SearchResult
+    platform: platforms.Platform
+    source: CSource | None
+    timings_ms: dict[str, float]
 
 
-def _answer(compiled: Compiled, question: Question, parse_ms: float, started: float) -> Answer:
-    pipeline = _identity(compiled.pipeline)
-    schedule = compiled.schedule
+def _answer(found: _Found, question: Question) -> Answer:
+    plan, source = found.result.plan, found.source
+    pipeline, schedule = identity(plan.written), plan.schedule
     decided = schedule_document.to_document(schedule)
-    forms = _forms(compiled, pipeline, decided)
-    timings = {"parse": parse_ms, **compiled.timings_ms}
-    timings["total"] = 1000 * (time.perf_counter() - started)
     body = {
-        "id": compiled.key,
+        "id": found.key,
         "pipeline": pipeline.name,
         "pipeline_id": pipeline.id,
-        "platform": compiled.platform.name,
+        "platform": found.platform.name,
         "method": schedule.method,
         "options": question.options(),
         "degraded": schedule.degraded,
         **schedule_document.decisions(schedule),
-        "predicted": plain(compiled.predicted.to_document()),
-        "buffers": [{"name": name, "bytes": count} for name, count in compiled.source.buffers],
-        "entry": compiled.source.entry,
-        **({"steps": [s.to_document() for s in compiled.trace.steps]} if compiled.trace.steps else {}),
-        "misfits": [m.to_document() for m in misfits(compiled.plan, compiled.platform)],
-        "timings_ms": {name: round(ms, 3) for name, ms in timings.items()},
+        "predicted": plain(found.result.predicted.to_document()),
+        "buffers": [{"name": name, "bytes": count} for name, count in (source.buffers if source else ())],
+        "entry": entry_name(plan.written.name),
+        **({"steps": [s.to_document() for s in found.result.trace.steps]} if found.result.trace.steps else {}),
+        "misfits": [m.to_document() for m in misfits(plan, found.platform)],
+        "timings_ms": {name: round(ms, 3) for name, ms in found.timings_ms.items()},
     }
     return Answer(
-        id=compiled.key,
+        id=found.key,
         pipeline=pipeline,
-        platform=compiled.platform.name,
+        platform=found.platform.name,
         method=schedule.method,
         strict=schedule.strict,
         degraded=schedule.degraded,
         version=version("tilesmith"),
         body=body,
-        forms=forms,
+        forms=_forms(found, pipeline, decided),
     )
 
 
-def _forms(compiled: Compiled, pipeline: PipelineIdentity, decided: dict[str, Any]) -> dict[str, bytes]:
-    source, schedule = compiled.source, compiled.schedule
+def _forms(found: _Found, pipeline: PipelineIdentity, decided: dict[str, Any]) -> dict[str, bytes]:
+    result = found.result
+    told = (result.schedule, result.trace, result.predicted)
     texts = {
-        "code.c": source.code,
-        "code.h": source.header,
-        "loopnest.txt": compiled.loopnest,
         "schedule.json": compact(decided),
-        "explain": compact(plain(explain.to_document(schedule, compiled.trace, compiled.predicted))),
-        "explain.txt": explain.to_text(schedule, compiled.trace, compiled.predicted),
+        "loopnest.txt": loopnest.to_text(result.plan),
+        "explain": compact(plain(explain.to_document(*told))),
+        "explain.txt": explain.to_text(*told),
         "pipeline.json": pipeline.document.decode(),
-        "platform.json": compiled.platform.model_dump_json(),
-        "candidates": compact(_candidates(compiled)),
-        SOURCE_FORM: compact(plain(source)),
+        "platform.json": found.platform.model_dump_json(),
+        "candidates": compact(_candidates(found)),
     }
-    for rank, candidate in enumerate(compiled.candidates, start=1):
+    if found.source is not None:
+        texts |= code_forms(found.source)
+    for rank, candidate in enumerate(result.candidates, start=1):
         texts[candidate_form(rank, "schedule.json")] = compact(schedule_document.to_document(candidate.schedule))
         texts[candidate_form(rank, "predicted.json")] = compact(plain(candidate.predicted.to_document()))
     return {name: text.encode() for name, text in texts.items()}
 
 
-def _candidates(compiled: Compiled) -> dict[str, Any]:
+def _candidates(found: _Found) -> dict[str, Any]:
     """The table of the candidates, with links to their forms."""
-    base = f"/v1/schedules/{compiled.key}"
+    base = f"/v1/schedules/{found.key}"
     items = [
         figures
         | {
@@ -250,6 +279,7 @@ def _candidates(compiled: Compiled) -> dict[str, Any]:
                 name: f"{base}/{candidate_form(figures['rank'], name)}" for name in ("schedule.json", "loopnest.txt")
             }
         }
-        for figures in candidate_table.to_document(compiled.candidates)
+        for figures in candidate_table.to_document(found.result.candidates)
     ]
-    return {"model": compiled.predicted.model, "unit": compiled.predicted.unit, "items": plain(items)}
+    predicted = found.result.predicted
+    return {"model": predicted.model, "unit": predicted.unit, "items": plain(items)}

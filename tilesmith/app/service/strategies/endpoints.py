@@ -34,6 +34,7 @@ KIND = "strategies"
             "content": {"application/json": {"schema": {"type": "object"}, "examples": {"rows": {"value": ROWS}}}},
         }
     },
+    operation_id="storeStrategy",
     summary="Store a strategy",
 )
 async def add(request: Request, services: Services) -> Response:
@@ -46,7 +47,7 @@ async def add(request: Request, services: Services) -> Response:
     return JSONResponse(_strategy(known), 201 if new else 200, {"Location": f"/v1/strategies/{found.id}"})
 
 
-@router.get("", dependencies=[Read], summary="List strategies")
+@router.get("", dependencies=[Read], operation_id="listStrategies", summary="List strategies")
 def every(services: Services, paging: Paging) -> StrategyList:
     """All strategies by name, shipped and stored together, without the documents."""
     after = paging.key(KIND, (str, str))
@@ -62,7 +63,9 @@ def every(services: Services, paging: Paging) -> StrategyList:
     return StrategyList(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.get("/{name_or_id}", dependencies=[Read], response_model=Strategy, summary="One strategy")
+@router.get(
+    "/{name_or_id}", dependencies=[Read], response_model=Strategy, operation_id="getStrategy", summary="One strategy"
+)
 def one(name_or_id: str, services: Services) -> Response:
     return JSONResponse(_strategy(services.strategies.find(name_or_id)))
 

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Response
 
 from tilesmith.app.service.context import Admin, Services
-from tilesmith.app.service.times import instant, maybe_instant
-from tilesmith.app.service.tokens import repository, schemas
+from tilesmith.app.service.tokens import schemas
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"], dependencies=[Admin])
 
 
-@router.post("", status_code=201, summary="Make a token")
+@router.post("", status_code=201, operation_id="createToken", summary="Make a token")
 def create(request: schemas.TokenRequest, services: Services) -> schemas.NewTokenDocument:
     """The text of the token is in this answer and nowhere else. From the first token on, every request needs one."""
-    made = services.tokens.create(request.name, request.scopes)
-    return schemas.NewTokenDocument(id=made.id, name=made.name, scopes=made.scopes, token=made.token)
+    made = services.tokens.create(request.name, request.scopes, request.expires_at)
+    return schemas.NewTokenDocument(
+        id=made.id, name=made.name, scopes=made.scopes, expires_at=made.expires_at, token=made.token
+    )
 
 
-@router.get("", summary="List tokens")
+@router.get("", operation_id="listTokens", summary="List tokens")
 def every(services: Services) -> schemas.TokenList:
-    return schemas.TokenList(items=[_token(row) for row in repository.every(services.db)])
+    return schemas.TokenList(items=services.tokens.every())
 
 
-@router.delete("/{token_id}", status_code=204, summary="Revoke a token")
+@router.delete(
+    "/{token_id}", status_code=204, response_class=Response, operation_id="revokeToken", summary="Revoke a token"
+)
 def revoke(token_id: str, services: Services) -> Response:
     services.tokens.revoke(token_id)
     return Response(status_code=204)
-
-
-def _token(row: Any) -> schemas.Token:
-    return schemas.Token(
-        id=row.id,
-        name=row.name,
-        scopes=tuple(row.scopes.split()),
-        created_at=instant(row.created_us),
-        revoked_at=maybe_instant(row.revoked_us),
-    )

@@ -11,11 +11,10 @@ from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.tables import tokens
 
 
-def add(db: Database, token_id: str, name: str, digest: str, scopes: str) -> None:
+def add(db: Database, token_id: str, name: str, digest: str, scopes: str, expires_us: int | None) -> None:
+    row = {"id": token_id, "name": name, "hash": digest, "scopes": scopes, "expires_us": expires_us}
     with db.write() as connection:
-        connection.execute(
-            insert(tokens).values(id=token_id, name=name, hash=digest, scopes=scopes, created_us=now_us())
-        )
+        connection.execute(insert(tokens).values(**row, created_us=now_us()))
 
 
 def exists(db: Database) -> bool:
@@ -24,11 +23,18 @@ def exists(db: Database) -> bool:
         return connection.execute(select(tokens.c.id).limit(1)).first() is not None
 
 
-def scopes_of(db: Database, digest: str) -> str | None:
-    """The scopes of the token of that hash; None where there is none or it was revoked."""
+def find(db: Database, digest: str) -> Any | None:
+    """The scopes, the expiry and the last use of the token of that hash; None where there is none or it was revoked."""
+    c = tokens.c
     with db.read() as connection:
-        query = select(tokens.c.scopes).where(tokens.c.hash == digest, tokens.c.revoked_us.is_(None))
-        return connection.execute(query).scalar_one_or_none()
+        query = select(c.id, c.scopes, c.expires_us, c.used_us).where(c.hash == digest, c.revoked_us.is_(None))
+        return connection.execute(query).first()
+
+
+def use(db: Database, token_id: str, used_us: int) -> None:
+    """Records the time at which a token was used."""
+    with db.write() as connection:
+        connection.execute(update(tokens).where(tokens.c.id == token_id).values(used_us=used_us))
 
 
 def name_of(db: Database, digest: str) -> str | None:
@@ -40,8 +46,9 @@ def name_of(db: Database, digest: str) -> str | None:
 def every(db: Database) -> Sequence[Any]:
     """All tokens, the oldest first, revoked ones included."""
     with db.read() as connection:
-        columns = (tokens.c.id, tokens.c.name, tokens.c.scopes, tokens.c.created_us, tokens.c.revoked_us)
-        return connection.execute(select(*columns).order_by(tokens.c.created_us, tokens.c.id)).all()
+        c = tokens.c
+        columns = (c.id, c.name, c.scopes, c.created_us, c.expires_us, c.used_us, c.revoked_us)
+        return connection.execute(select(*columns).order_by(c.created_us, c.id)).all()
 
 
 def revoke(db: Database, token_id: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-from tilesmith.app.service.tokens.service import Scope
+Scope = Literal["read", "submit", "admin"]
+LAST_YEAR = 2200
 
 
 class TokenRequest(BaseModel):
@@ -18,6 +20,16 @@ class TokenRequest(BaseModel):
     scopes: tuple[Scope, ...] = Field(
         min_length=1, max_length=3, description="`admin` includes `submit` includes `read`"
     )
+    expires_at: AwareDatetime | None = Field(default=None, description="From then on it is refused; default: never")
+
+    @field_validator("expires_at")
+    @classmethod
+    def _not_over(cls, at: datetime | None) -> datetime | None:
+        if at is not None and at <= datetime.now(UTC):
+            raise ValueError("that time is over")
+        if at is not None and at.year >= LAST_YEAR:
+            raise ValueError(f"that is too far away: leave it out, or choose a time before {LAST_YEAR}")
+        return at
 
 
 class Token(BaseModel):
@@ -27,6 +39,8 @@ class Token(BaseModel):
     name: str
     scopes: tuple[str, ...]
     created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = Field(default=None, description="Known to an hour")
     revoked_at: datetime | None = None
 
 
@@ -42,4 +56,5 @@ class NewTokenDocument(BaseModel):
     id: str
     name: str
     scopes: tuple[Scope, ...]
+    expires_at: datetime | None = None
     token: str

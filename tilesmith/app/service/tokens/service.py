@@ -1,4 +1,4 @@
-"""Bearer tokens: made once, shown once, kept as a hash, with scopes, revocable.
+"""Bearer tokens: made once, shown once, kept as a hash, with scopes and an expiry, revocable.
 
 A token has 256 random bits, so a plain SHA-256 of it cannot be reversed by guessing.
 Tokens are in force from the moment that the first is made (or TILESMITH_ADMIN_TOKEN is set), and stay so when
@@ -12,16 +12,25 @@ import hmac
 import secrets
 import uuid
 from dataclasses import dataclass
-from typing import Literal, get_args
+from datetime import datetime
+from typing import get_args
 
-from tilesmith.app.service.db import Database
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.times import instant, maybe_instant
 from tilesmith.app.service.tokens import repository
+from tilesmith.app.service.tokens.schemas import Scope, Token
 
-Scope = Literal["read", "submit", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "tsm_"
+USED_US = 3_600_000_000
+"""The last use of a token is known to an hour: a write a request would cost more than the request."""
+
+log = structlog.get_logger("tilesmith.tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,7 @@ class NewToken:
     name: str
     scopes: tuple[Scope, ...]
     token: str
+    expires_at: datetime | None = None
 
 
 class Tokens:
@@ -53,12 +63,28 @@ class Tokens:
         """True if requests need a token, by what was last seen in the store: never waits."""
         return self._seen
 
-    def create(self, name: str, scopes: tuple[Scope, ...]) -> NewToken:
+    def create(self, name: str, scopes: tuple[Scope, ...], expires_at: datetime | None = None) -> NewToken:
         """A new token. `admin` includes `submit`, `submit` includes `read`."""
-        made = NewToken(str(uuid.uuid4()), name, scopes, PREFIX + secrets.token_urlsafe(32))
-        repository.add(self._db, made.id, name, _digest(made.token), " ".join(scopes))
+        made = NewToken(str(uuid.uuid4()), name, scopes, PREFIX + secrets.token_urlsafe(32), expires_at)
+        expires_us = None if expires_at is None else int(1e6 * expires_at.timestamp())
+        repository.add(self._db, made.id, name, _digest(made.token), " ".join(scopes), expires_us)
         self._seen = True
         return made
+
+    def every(self) -> list[Token]:
+        """All tokens without their texts, the oldest first, revoked ones included."""
+        return [
+            Token(
+                id=row.id,
+                name=row.name,
+                scopes=tuple(row.scopes.split()),
+                created_at=instant(row.created_us),
+                expires_at=maybe_instant(row.expires_us),
+                last_used_at=maybe_instant(row.used_us),
+                revoked_at=maybe_instant(row.revoked_us),
+            )
+            for row in repository.every(self._db)
+        ]
 
     def revoke(self, token_id: str) -> None:
         """The token is refused from now on. ApiError `token_not_found`."""
@@ -76,10 +102,14 @@ class Tokens:
         digest = _digest(token)
         if self._admin is not None and hmac.compare_digest(digest, self._admin):
             return
-        held = repository.scopes_of(self._db, digest)
+        held, now = repository.find(self._db, digest), now_us()
         if held is None:
             raise unauthorized("the token is not known or was revoked")
-        if max(_rank(s) for s in held.split()) < _rank(scope):
+        if held.expires_us is not None and held.expires_us <= now:
+            raise unauthorized("the token has expired")
+        if held.used_us is None or now - held.used_us >= USED_US:
+            self._used(held.id, now)
+        if max(_rank(s) for s in held.scopes.split()) < _rank(scope):
             raise ApiError("forbidden", f"the token has no scope {scope}")
 
     def holder(self, token: str | None) -> str | None:
@@ -90,6 +120,12 @@ class Tokens:
         if self._admin is not None and hmac.compare_digest(digest, self._admin):
             return "admin"
         return repository.name_of(self._db, digest)
+
+    def _used(self, token_id: str, now: int) -> None:
+        try:
+            repository.use(self._db, token_id, now)
+        except SQLAlchemyError as error:  # a store that cannot be written is no reason to refuse who only reads
+            log.warning("the use of a token was not recorded", error=str(error))
 
 
 def unauthorized(detail: str, challenge: str = "Bearer") -> ApiError:

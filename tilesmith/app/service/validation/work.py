@@ -9,7 +9,7 @@ from typing import Any
 
 from tilesmith import platforms
 from tilesmith.app.service.errors import MAX_PROBLEMS
-from tilesmith.app.service.schedules.answers import content_hash, strategy_identity
+from tilesmith.app.service.schedules.answers import identity, strategy_identity
 from tilesmith.app.service.validation.schemas import (
     CheckedDocument,
     DocumentProblem,
@@ -70,9 +70,8 @@ def _problem(problem: Problem, positions: Positions | None) -> DocumentProblem:
 
 
 def _pipeline(document: Any, limits: Limits) -> CheckedDocument:
-    pipeline = pipelines.load(document, limits)
-    text = pipelines.canonical_json(pipeline).encode()
-    return CheckedDocument(valid=True, name=pipeline.name, id=content_hash(text), document=json.loads(text))
+    found = identity(pipelines.load(document, limits))
+    return CheckedDocument(valid=True, name=found.name, id=found.id, document=json.loads(found.document))
 
 
 def _platform(document: Any) -> CheckedDocument:

@@ -57,6 +57,11 @@ def from_document(document: object) -> Schedule:
     return _read(schedule, model)
 
 
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a document, with the primitives that are registered."""
+    return _schedule_form(*map(primitives_of, (Schedule, Group, Placement))).model_json_schema()
+
+
 Primitives = tuple[Primitive[Any], ...]
 
 
