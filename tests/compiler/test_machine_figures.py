@@ -127,6 +127,7 @@ OF = {
     """,
     "messages, and names that are made": """
         scheduler/frontends/halide/text: _LONGEST
+        scheduler/compiler: KEPT
         scheduler/ir/schedule/difference: SHOWN NAMED
         scheduler/rewrites/names: _LONGEST _ENDING _LISTED
         scheduler/search/explain: SHOWN

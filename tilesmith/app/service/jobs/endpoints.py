@@ -17,7 +17,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime import images
-from tilesmith.app.service.bodies import binary, described, media_type, model_body, parse_model
+from tilesmith.app.service.bodies import binary, described, events, media_type, model_body, parse_model
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
@@ -194,9 +194,7 @@ def cancel(job_id: str, services: Services) -> Response:
     "/v1/jobs/{job_id}/events",
     dependencies=[Read],
     response_class=EventSourceResponse,
-    responses={
-        200: {"model": JobEvent, "content": {"text/event-stream": {}}, "description": "Events, one after another"}
-    },
+    responses=events(JobEvent),
     operation_id="followJob",
     summary="Follow a job",
 )
