@@ -107,7 +107,7 @@ class AsyncClient:
                         pass
             except httpx.ReadTimeout:
                 raise too_long(found) from None
-            found = await self.job(found["id"])
+            found = dict(await self.job(found["id"]))
         return succeeded(found)
 
     async def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:

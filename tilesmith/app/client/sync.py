@@ -111,7 +111,7 @@ class Client:
                         pass
             except httpx.ReadTimeout:
                 raise too_long(found) from None
-            found = self.job(found["id"])
+            found = dict(self.job(found["id"]))
         return succeeded(found)
 
     def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:

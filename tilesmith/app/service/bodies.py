@@ -14,7 +14,7 @@ from tilesmith.app.service.errors import ApiError, from_pydantic
 M = TypeVar("M", bound=BaseModel)
 
 DESCRIBED: dict[str, type[BaseModel]] = {}
-"""The models of events and of bodies that endpoints read themselves, by name: the OpenAPI document has their schemas."""
+"""The models of events and of bodies that endpoints read themselves, by name: the OpenAPI document has their forms."""
 
 
 def described(model: type[BaseModel]) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from tilesmith.app.service.schedules.engine import Engine
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
-from tilesmith.app.service.tokens.service import Scope, Tokens
+from tilesmith.app.service.tokens.schemas import Scope
+from tilesmith.app.service.tokens.service import Tokens
 
 
 @dataclass(frozen=True, slots=True)
