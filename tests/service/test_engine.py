@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -112,3 +113,29 @@ def test_processes_end_with_a_service_that_is_killed(tmp_path):
         service.kill()
     _, alive = psutil.wait_procs(processes, timeout=20)
     assert alive == []
+
+
+@pytest.mark.slow
+def test_an_engine_that_is_closed_at_work_leaves_no_semaphores(tmp_path):
+    """Python warns of them when a process is ended by a signal, as a service is."""
+    program = f"""
+import os, signal, threading
+from pathlib import Path
+from tilesmith.app.service.schedules import work
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.settings import Settings
+
+if __name__ == "__main__":
+    engine = Engine(Settings(data_dir=Path({str(tmp_path)!r}), schedule_workers=2), work)
+    warming = threading.Thread(target=engine.warm_up)
+    engine.pool().submit(len, "")
+    warming.start()
+    engine.close()
+    warming.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+    (tmp_path / "closing.py").write_text(program)
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "closing.py"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGTERM, "")

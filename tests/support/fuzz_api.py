@@ -29,6 +29,11 @@ positive_data_acceptance.enabled = false
 include-operation-id = "createSchedules"
 # each of its requests has a problem of its own
 checks.negative_data_rejection.enabled = false
+
+[[operations]]
+include-operation-id = "getLibrary"
+# it is there once a job has built it
+checks.ensure_resource_availability.enabled = false
 """
 
 TOKEN = "a-token-of-these-tests"

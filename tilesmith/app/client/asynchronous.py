@@ -107,8 +107,8 @@ class AsyncClient:
                         pass
             except httpx.ReadTimeout:
                 raise too_long(found) from None
-            found = await self.job(found["id"])
-        return succeeded(dict(found))
+            found = dict(await self.job(found["id"]))
+        return succeeded(found)
 
     async def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
         """An output of a job that ran: see `Client.output`."""

@@ -224,6 +224,14 @@ class Health(TypedDict):
     checks: NotRequired[dict[str, str]]
 
 
+class JobEvent(TypedDict):
+    """A server-sent event of a job."""
+
+    id: str
+    event: Literal["state", "progress"]
+    data: str
+
+
 class JobLink(TypedDict):
     """A job that was started."""
 

@@ -111,8 +111,8 @@ class Client:
                         pass
             except httpx.ReadTimeout:
                 raise too_long(found) from None
-            found = self.job(found["id"])
-        return succeeded(dict(found))
+            found = dict(self.job(found["id"]))
+        return succeeded(found)
 
     def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
         """An output of a job that ran: `npy`, or `png`, with `stretch` from black to white."""

@@ -14,7 +14,7 @@ from tilesmith.app.service.errors import ApiError, from_pydantic
 M = TypeVar("M", bound=BaseModel)
 
 DESCRIBED: dict[str, type[BaseModel]] = {}
-"""The models of bodies that endpoints read themselves, by name: the OpenAPI document has their schemas."""
+"""The models of events and of bodies that endpoints read themselves, by name: the OpenAPI document has their forms."""
 
 
 def described(model: type[BaseModel]) -> dict[str, Any]:
@@ -45,6 +45,12 @@ def text(media_type: str) -> dict[int | str, dict[str, Any]]:
 def binary(media_type: str) -> dict[int | str, dict[str, Any]]:
     """The OpenAPI description of an answer that is a file of bytes."""
     return {200: {"content": {media_type: {"schema": {"type": "string", "contentMediaType": media_type}}}}}
+
+
+def events(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of an answer that is a stream of server-sent events of that model."""
+    DESCRIBED[model.__name__] = model
+    return {200: {"content": {"text/event-stream": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}}}
 
 
 async def model_body(request: Request, model: type[M]) -> M:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
+from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, CompareResult, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.states import State
 from tilesmith.app.service.problems import Problem
 from tilesmith.app.service.schedules.decisions import Tuning
@@ -131,7 +131,15 @@ class TuneJob(JobBase):
     result: TuneResult | None = Field(default=None, description="Once it succeeded")
 
 
-JobDocument = Annotated[BuildJob | RunJob | TuneJob, Field(discriminator="kind")]
+class CompareJob(JobBase):
+    """Runs the C of a schedule in turns with that of another."""
+
+    kind: Literal["compare"]
+    request: CompareRequest
+    result: CompareResult | None = Field(default=None, description="Once it succeeded")
+
+
+JobDocument = Annotated[BuildJob | RunJob | TuneJob | CompareJob, Field(discriminator="kind")]
 """A job: `result` once it succeeded, `error` (a problem document) once it failed."""
 
 

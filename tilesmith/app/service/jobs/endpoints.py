@@ -17,7 +17,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime import images
-from tilesmith.app.service.bodies import binary, described, media_type, model_body, parse_model
+from tilesmith.app.service.bodies import binary, described, events, media_type, model_body, parse_model
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
@@ -68,17 +68,16 @@ def build(schedule_id: str, services: Services, request: BuildRequest | None = N
 
 @router.post(
     "/v1/schedules/{schedule_id}/comparisons",
+    response_model=JobDocument,
     dependencies=[Submit],
     status_code=202,
     operation_id="compareSchedules",
     summary="Run a schedule and another in turns",
 )
-def compare(schedule_id: str, request: CompareRequest, services: Services, response: Response) -> Job:
+def compare(schedule_id: str, request: CompareRequest, services: Services) -> Response:
     """Starts a job that compiles both and calls them in rounds, one after the other in each: what else the machine does
     falls on both. Its result has `now_ms` and `baseline_ms`, the median of each round."""
-    job = services.jobs.submit_compare(schedule_id, request)
-    response.headers["Location"] = job.links["self"]
-    return job
+    return _started(services.jobs.submit_compare(schedule_id, request))
 
 
 @router.post(
@@ -206,19 +205,11 @@ def cancel(job_id: str, services: Services) -> Response:
     return JSONResponse(job.model_dump(mode="json"), 200 if job.state == "cancelled" else 202)
 
 
-class Events(EventSourceResponse):
-    """Server-sent events, as OpenAPI is told of them."""
-
-    media_type = "text/event-stream"
-
-
 @router.get(
     "/v1/jobs/{job_id}/events",
     dependencies=[Read],
-    response_class=Events,
-    responses={
-        200: {"model": JobEvent, "content": {"text/event-stream": {}}, "description": "Events, one after another"}
-    },
+    response_class=EventSourceResponse,
+    responses=events(JobEvent),
     operation_id="followJob",
     summary="Follow a job",
 )
@@ -228,7 +219,7 @@ async def follow(job_id: str, request: Request, services: Services) -> Response:
     await asyncio.to_thread(services.jobs.get, job_id)
     last = request.headers.get("last-event-id", "0")
     after = int(last) if last.isdecimal() and len(last) < 10 else 0
-    return Events(_events(services, job_id, after), ping=services.settings.event_heartbeat_s)
+    return EventSourceResponse(_events(services, job_id, after), ping=services.settings.event_heartbeat_s)
 
 
 async def _events(services: Context, job_id: str, after: int) -> AsyncIterator[dict[str, str]]:

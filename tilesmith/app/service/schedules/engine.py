@@ -11,8 +11,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from types import FrameType
 from typing import Any, TypeVar
@@ -46,6 +47,7 @@ class Engine:
         self.functions = functions
         self._waiting = 0
         self._pool: Executor | None = None
+        self._closed = False
         self._lock = threading.Lock()
 
     async def inspect(self, document: object) -> PipelineIdentity:
@@ -112,8 +114,10 @@ class Engine:
         return self.settings.schedule_timeout_s if isinstance(pool, ProcessPoolExecutor) else None
 
     def pool(self) -> Executor:
-        """The pool, made when first wanted."""
+        """The pool, made when first wanted. ApiError `not_ready` once the engine is closed."""
         with self._lock:
+            if self._closed:
+                raise ApiError("not_ready", "the service is stopping")
             if self._pool is None:
                 self._pool = self._new_pool()
             return self._pool
@@ -135,14 +139,22 @@ class Engine:
 
     def warm_up(self) -> None:
         """Starts every process, so that the first request does not wait for it."""
-        for future in [self.pool().submit(_nothing) for _ in range(self.settings.schedule_workers)]:
-            future.result()
+        with suppress(ApiError, BrokenProcessPool, CancelledError):  # the service stops meanwhile
+            for future in [self.pool().submit(_nothing) for _ in range(self.settings.schedule_workers)]:
+                future.result()
 
     def close(self) -> None:
+        """Ends the processes, whatever they are at, and what the pool shares with them."""
         with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool, self._pool, self._closed = self._pool, None, True
+        if pool is None:
+            return
+        if isinstance(pool, ProcessPoolExecutor):
+            for worker in list((pool._processes or {}).values()):  # Python 3.14 has terminate_workers() for it
+                worker.terminate()
+        pool.shutdown(wait=isinstance(pool, ProcessPoolExecutor), cancel_futures=True)
+        del pool
+        gc.collect()  # semaphores go with the last who knows them; Python warns of those that are left
 
 
 def _nothing() -> None:
