@@ -108,11 +108,32 @@ class AsyncClient:
             except httpx.ReadTimeout:
                 raise too_long(found) from None
             found = dict(await self.job(found["id"]))
-        return succeeded(found)
+        return succeeded(dict(found))
 
     async def output(self, job_id: str, name: str, form: str = "npy", stretch: bool = False) -> bytes:
         """An output of a job that ran: see `Client.output`."""
         return (await self._send(requests.output(job_id, name, form, stretch))).content
+
+    async def notes(self, schedule_id: str) -> Json:
+        """The note and the tags that people put on a schedule."""
+        found: Json = as_json(await self._send(requests.notes(schedule_id)))
+        return found
+
+    async def set_notes(self, schedule_id: str, note: str = "", tags: Sequence[str] = ()) -> Json:
+        """Puts another note and other tags on a schedule."""
+        body = {"note": note, "tags": list(tags)}
+        found: Json = as_json(await self._send(requests.set_notes(schedule_id, body)))
+        return found
+
+    async def difference(self, a: str, b: str) -> Json:
+        """The differences of two schedules: decisions in words, cost by stage, loop nests and C."""
+        found: Json = as_json(await self._send(requests.difference(a, b)))
+        return found
+
+    async def import_file(self, importer: str, content: bytes) -> Json:
+        """The document of a file in another format, with `notes` and `weights`."""
+        found: Json = as_json(await self._send(requests.imported(importer, content)))
+        return found
 
     async def compare(self, schedule_id: str, baseline_id: str) -> Json:
         """Starts the job that runs two schedules in turns; its result has `now_ms` and `baseline_ms`, a number a

@@ -21,6 +21,14 @@ class AnsweredOptions(TypedDict):
     code: NotRequired[Literal[False] | None]
 
 
+class Baseline(TypedDict):
+    """The results that a reference means."""
+
+    ref: str
+    kind: Literal["branch", "commit"]
+    items: list[ProjectResult]
+
+
 class Batch(TypedDict):
     """The answers to several requests, in their order."""
 
@@ -111,11 +119,23 @@ class Capabilities(TypedDict):
     methods: list[str]
     cost_models: list[str]
     emitters: list[str]
+    backends: list[str]
+    importers: list[str]
     platform_kinds: list[str]
     job_kinds: list[str]
     job_states: list[str]
     scopes: list[str]
     limits: dict[str, int | float]
+
+
+class Change(TypedDict):
+    """A series against what the branch had before."""
+
+    pipeline: str
+    platform: str
+    variant: str
+    status: Literal["regressed", "slower", "same", "faster", "new", "removed"]
+    change: float | None
 
 
 class CheckedDocument(TypedDict):
@@ -126,6 +146,42 @@ class CheckedDocument(TypedDict):
     name: NotRequired[str | None]
     id: NotRequired[str | None]
     document: NotRequired[dict[str, Any] | None]
+
+
+class CompareJob(TypedDict):
+    """Runs the C of a schedule in turns with that of another."""
+
+    id: str
+    schedule_id: str
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled", "expired"]
+    phase: NotRequired[str | None]
+    attempts: int
+    error: NotRequired[Problem | None]
+    created_at: str
+    started_at: NotRequired[str | None]
+    finished_at: NotRequired[str | None]
+    links: dict[str, str]
+    kind: Literal["compare"]
+    request: CompareRequest
+    result: NotRequired[CompareResult | None]
+
+
+class CompareRequest(TypedDict):
+    """Run a schedule and another, the baseline, in turns on random inputs of their estimated sizes."""
+
+    baseline: str
+
+
+class CompareResult(TypedDict):
+    """Times of two schedules that were run in turns: the median of each round's calls."""
+
+    now_ms: list[float]
+    baseline_ms: list[float]
+    rounds: int
+    calls: dict[str, int]
+    threads: dict[str, int]
+    machine: dict[str, Any]
+    load_after: list[float]
 
 
 class Conditions(TypedDict):
@@ -151,6 +207,40 @@ class Decision(TypedDict):
     source: str
     cost: float | None
     rejected: list[Rejected]
+
+
+class Delivery(TypedDict):
+    """An event that was sent, or is to be."""
+
+    id: str
+    state: Literal["waiting", "delivered", "failed"]
+    attempts: int
+    status: int | None
+    error: str | None
+    event: dict[str, Any]
+    created_at: str
+    next_at: str | None
+
+
+class DeliveryList(TypedDict):
+    """A page of deliveries, the newest first."""
+
+    items: list[Delivery]
+    next_cursor: str | None
+
+
+class Difference(TypedDict):
+    """Differences of two schedules."""
+
+    a: ScheduleSummary
+    b: ScheduleSummary
+    decided_by_a: list[str]
+    decided_by_b: list[str]
+    predicted_a: Unit | None
+    predicted_b: Unit | None
+    stages: list[StageCosts]
+    loopnest: str
+    code: str
 
 
 class DocumentProblem(TypedDict):
@@ -224,6 +314,15 @@ class Health(TypedDict):
     checks: NotRequired[dict[str, str]]
 
 
+class Imported(TypedDict):
+    """A pipeline that was made of a file."""
+
+    importer: str
+    document: dict[str, Any]
+    notes: list[str]
+    weights: list[Weights]
+
+
 class JobEvent(TypedDict):
     """A server-sent event of a job."""
 
@@ -245,13 +344,14 @@ class JobList(TypedDict):
 
     items: list[JobSummary]
     next_cursor: str | None
+    previous_cursor: str | None
 
 
 class JobSummary(TypedDict):
     """An entry of a list."""
 
     id: str
-    kind: Literal["build", "run", "tune"]
+    kind: Literal["build", "run", "tune", "compare"]
     schedule_id: str
     state: Literal["queued", "running", "succeeded", "failed", "cancelled", "expired"]
     created_at: str
@@ -273,6 +373,16 @@ class Machine(TypedDict):
     threads: int
     clock_mhz: float | None
     memory_bytes: int
+
+
+class MeasuredTimes(TypedDict):
+    """Times of a schedule's code: the median of timed calls, with an interval for it."""
+
+    median_ms: float
+    low_ms: NotRequired[float | None]
+    high_ms: NotRequired[float | None]
+    runs: int
+    machine: NotRequired[str | None]
 
 
 class Measurement(TypedDict):
@@ -320,6 +430,23 @@ class NewTokenDocument(TypedDict):
     scopes: list[Literal["read", "submit", "admin"]]
     expires_at: NotRequired[str | None]
     token: str
+
+
+class NewWebhookDocument(TypedDict):
+    """A webhook just made: its secret, by which deliveries are signed, is not shown again."""
+
+    id: str
+    url: str
+    project: str | None
+    above: float
+    secret: str
+
+
+class Notes(TypedDict):
+    """A note, and tags in their order."""
+
+    note: NotRequired[str]
+    tags: NotRequired[list[str]]
 
 
 class Output(TypedDict):
@@ -436,6 +563,55 @@ class ProblemEntry(TypedDict):
     hint: NotRequired[str | None]
 
 
+class ProjectList(TypedDict):
+    """A page of projects, by name."""
+
+    items: list[ProjectSummary]
+    next_cursor: str | None
+
+
+class ProjectResult(TypedDict):
+    """A result of a commit."""
+
+    id: str
+    branch: str
+    commit: str
+    pipeline: str
+    platform: str
+    variant: str
+    schedule_id: str
+    pipeline_id: str
+    predicted: float
+    unit: str
+    measured: NotRequired[MeasuredTimes | None]
+    reason: NotRequired[str | None]
+    token: NotRequired[str | None]
+    recorded_at: str
+
+
+class ProjectResultList(TypedDict):
+    """A page of results, the newest first."""
+
+    items: list[ProjectResult]
+    next_cursor: str | None
+
+
+class ProjectSummary(TypedDict):
+    """An entry of a list."""
+
+    name: str
+    results: int
+    recorded_at: str
+    href: str
+
+
+class Recorded(TypedDict):
+    """Results that were kept, and how they compare with what the branch had before."""
+
+    items: list[ProjectResult]
+    changes: list[Change]
+
+
 class Rejected(TypedDict):
     """A choice that was not made."""
 
@@ -473,6 +649,7 @@ class RunRequest(TypedDict):
     repeat: NotRequired[int]
     outputs: NotRequired[bool]
     convert: NotRequired[bool]
+    keep_inputs: NotRequired[bool]
 
 
 class RunResult(TypedDict):
@@ -534,6 +711,7 @@ class ScheduleList(TypedDict):
 
     items: list[ScheduleSummary]
     next_cursor: str | None
+    previous_cursor: str | None
 
 
 class ScheduleSummary(TypedDict):
@@ -547,6 +725,9 @@ class ScheduleSummary(TypedDict):
     strict: bool
     degraded: str | None
     groups: int
+    predicted_ms: float | None
+    measured_ms: float | None
+    tags: list[str]
     created_at: str
     href: str
 
@@ -589,6 +770,14 @@ class StageCost(TypedDict):
     group: str
     total: float
     terms: dict[str, float]
+
+
+class StageCosts(TypedDict):
+    """The predicted cost of a stage in both schedules, each in its unit; None where that has no such stage."""
+
+    stage: str
+    a: float | None
+    b: float | None
 
 
 class Step(TypedDict):
@@ -660,6 +849,24 @@ class TokenList(TypedDict):
     items: list[Token]
 
 
+class Trend(TypedDict):
+    """A series over the commits of a branch, the oldest first."""
+
+    pipeline: str
+    platform: str
+    variant: str
+    unit: str
+    change: float | None
+    points: list[ProjectResult]
+
+
+class TrendList(TypedDict):
+    """Series of a branch by name."""
+
+    branch: str
+    items: list[Trend]
+
+
 class TuneJob(TypedDict):
     """Times the best candidates of a schedule."""
 
@@ -718,6 +925,14 @@ class TuningSample(TypedDict):
     error: str | None
 
 
+class Unit(TypedDict):
+    """The model and unit of predicted costs, and their sum."""
+
+    model: str
+    unit: str
+    total: float
+
+
 class UpdateLoops(TypedDict):
     """The loops of one update of a stage, the innermost first."""
 
@@ -740,6 +955,30 @@ class Vector(TypedDict):
 
     dim: str
     lanes: int
+
+
+class WebhookDocument(TypedDict):
+    """A webhook without its secret."""
+
+    id: str
+    url: str
+    project: str | None
+    above: float
+    created_at: str
+
+
+class WebhookList(TypedDict):
+    """All webhooks."""
+
+    items: list[WebhookDocument]
+
+
+class Weights(TypedDict):
+    """An input of which the file has the values."""
+
+    name: str
+    type: str
+    shape: list[int]
 
 
 Job = BuildJob | RunJob | TuneJob

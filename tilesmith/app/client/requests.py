@@ -87,6 +87,23 @@ def store(what: str, document: Mapping[str, Any]) -> Request:
     return Request("POST", f"/v1/{what}", {"json": dict(document)})
 
 
+def notes(schedule_id: str) -> Request:
+    return Request("GET", f"/v1/schedules/{schedule_id}/notes")
+
+
+def set_notes(schedule_id: str, body: Mapping[str, Any]) -> Request:
+    return Request("PUT", f"/v1/schedules/{schedule_id}/notes", {"json": dict(body)})
+
+
+def difference(a: str, b: str) -> Request:
+    return Request("GET", "/v1/compare", {"params": {"a": a, "b": b}})
+
+
+def imported(importer: str, content: bytes) -> Request:
+    headers = {"Content-Type": "application/octet-stream"}
+    return Request("POST", f"/v1/imports/{quote(importer, safe='')}", {"content": content, "headers": headers})
+
+
 def validate(documents: Mapping[str, str | Mapping[str, Any]]) -> Request:
     return Request("POST", "/v1/validate", {"json": dict(documents)})
 

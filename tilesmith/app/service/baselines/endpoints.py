@@ -11,6 +11,7 @@ from tilesmith.app.comparison.compare import Comparison, compare, regressed
 from tilesmith.app.comparison.results import Measured, Series
 from tilesmith.app.service.baselines import repository, schemas
 from tilesmith.app.service.baselines.repository import Commit, Filters, Stored
+from tilesmith.app.service.bodies import text
 from tilesmith.app.service.context import Bearer, Read, Services, Submit, TokenName
 from tilesmith.app.service.paging import Paging, next_page
 from tilesmith.app.service.times import instant
@@ -136,7 +137,7 @@ def _may_see_badges(services: Services, bearer: Bearer) -> None:
     "/{project}/badge.svg",
     dependencies=[Depends(_may_see_badges)],
     response_class=Response,
-    responses={200: {"content": {"image/svg+xml": {}}}},
+    responses=text("image/svg+xml"),
     operation_id="getBadge",
     summary="A badge",
 )

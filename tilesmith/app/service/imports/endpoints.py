@@ -23,6 +23,7 @@ BYTES = "application/octet-stream"
     openapi_extra={
         "requestBody": {"required": True, "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}
     },
+    operation_id="importFile",
     summary="Make a document of a file in another format",
 )
 async def read(importer: Annotated[str, Path(max_length=64)], request: Request, services: Services) -> Response:

@@ -71,7 +71,7 @@ def build(schedule_id: str, services: Services, request: BuildRequest | None = N
     response_model=JobDocument,
     dependencies=[Submit],
     status_code=202,
-    operation_id="compareSchedules",
+    operation_id="startComparison",
     summary="Run a schedule and another in turns",
 )
 def compare(schedule_id: str, request: CompareRequest, services: Services) -> Response:

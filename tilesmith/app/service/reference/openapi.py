@@ -21,6 +21,7 @@ TAGS = [
     {"name": "platforms", "description": "Descriptions of machines: the host, the catalog, stored ones"},
     {"name": "strategies", "description": "Strategies, shipped and stored"},
     {"name": "validation", "description": "Documents checked, and nothing kept"},
+    {"name": "imports", "description": "Pipelines in formats of others"},
     {"name": "tokens", "description": "Who may ask"},
     {"name": "service", "description": "The service itself"},
     {"name": "reference", "description": "This description, and the JSON Schemas of documents"},
