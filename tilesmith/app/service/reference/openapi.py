@@ -22,6 +22,7 @@ TAGS = [
     {"name": "strategies", "description": "Strategies, shipped and stored"},
     {"name": "validation", "description": "Documents checked, and nothing kept"},
     {"name": "imports", "description": "Pipelines in formats of others"},
+    {"name": "webhooks", "description": "Addresses that are told of regressions"},
     {"name": "tokens", "description": "Who may ask"},
     {"name": "service", "description": "The service itself"},
     {"name": "reference", "description": "This description, and the JSON Schemas of documents"},
