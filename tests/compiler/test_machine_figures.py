@@ -144,7 +144,6 @@ OF = {
         scheduler/frontends/document/schema_errors: _CHANNELS _SIZE
         scheduler/frontends/onnx/reader: _BATCH _SPATIAL
         scheduler/frontends/halide/text: _LONGEST
-        scheduler/compiler: KEPT
         scheduler/ir/schedule/difference: SHOWN NAMED
         scheduler/rewrites/names: _LONGEST _ENDING _LISTED
         scheduler/search/explain: SHOWN

@@ -52,7 +52,7 @@ def test_a_file_becomes_a_document_that_can_be_scheduled(whole):
         "weights": [{"name": "input", "type": "uint16", "shape": [2, 3]}],
     }
     stored = whole.client.post("/v1/pipelines", json=answer.json()["document"])
-    assert stored.status_code == 201
+    assert stored.status_code in (200, 201)  # 200 if others have stored the same
     assert "documents" in whole.client.get("/v1/capabilities").json()["importers"]
 
 
