@@ -94,7 +94,8 @@ def _box(node: Node, x: float, y: float) -> str:
     dashed = ' stroke-dasharray="4 3" fill="none"' if node.group is None else f' fill="{_colour(node.group)}"'
     border = f'stroke="currentColor" stroke-width="{2.5 if node.is_output else 1}"'
     note = f'<text x="{x:.1f}" y="{y + 32}" font-size="10" fill-opacity="0.75">{escape(node.note)}</text>'
-    return f'<rect {_outline(node, x, y)} {border}{dashed}/><text x="{x:.1f}" y="{y + 17}">{escape(node.name)}</text>{note}'
+    outline = _outline(node, x, y)
+    return f'<rect {outline} {border}{dashed}/><text x="{x:.1f}" y="{y + 17}">{escape(node.name)}</text>{note}'
 
 
 def _outline(node: Node, x: float, y: float) -> str:
