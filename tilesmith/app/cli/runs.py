@@ -13,7 +13,7 @@ import typer
 
 from tilesmith.app.cli import schedules
 from tilesmith.app.cli.arguments import Arguments, Region, parse
-from tilesmith.app.cli.report import UsageError, print_json, progress
+from tilesmith.app.cli.report import UsageError, print_json, print_warning, progress
 from tilesmith.app.cli.sources import load_pipeline
 from tilesmith.app.runtime import estimates, images
 from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
@@ -60,6 +60,9 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
 
     job = _job(request.doc, files)
     result = schedules.answer_for(job.pipeline, replace(request, params=job.arguments.params))
+    slow = compilation.slow_flags(result.platform)
+    if slow is not None:
+        print_warning(f"the flags of the compiler of {result.platform.name!r} make slow code: {slow}")
     with progress(f"compiling with {result.platform.compiler.command}"):
         library = compilation.build(result.source, result.platform, cache_dir(), COMPILE_TIMEOUT_S, CACHE_BYTES)
     with progress(f"running {job.pipeline.name}"):
