@@ -110,9 +110,7 @@ def test_flags_that_make_slow_code(flags: tuple[str, ...], vector_bytes: int, sa
 @pytest.mark.skipif(machine() != "x86_64", reason="flags of x86")
 def test_slow_flags_are_told_once_when_the_code_is_built() -> None:
     blur = ts.compile("blur", platform=_with(("-O1", "-msse4.2"), vector_bytes=32))
-    with pytest.warns(
-        UserWarning, match="of 'changed' make slow code: they allow vectors of 16"
-    ):
+    with pytest.warns(UserWarning, match="of 'changed' make slow code: they allow vectors of 16"):
         blur(np.ones((9, 20), np.uint16))
     blur(np.ones((9, 20), np.uint16))
 

@@ -135,8 +135,8 @@ def cannot_run_here(platform: Platform) -> str | None:
 
 
 def slow_flags(platform: Platform) -> str | None:
-    """The reason why the flags of a platform's compiler make slow code of what is made for it; None where none is known.
-    Raises CompileError where the compiler is not there."""
+    """The reason why the flags of a platform's compiler make slow code for it; None where none is known. Raises
+    CompileError where the compiler is not there."""
     if platform.kind != "cpu":
         return None
     toolchain = find_toolchain(platform.compiler)
