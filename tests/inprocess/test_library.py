@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from platform import machine
 
 import numpy as np
 import pytest
 
 import tilesmith as ts
+from tilesmith import platforms
 from tilesmith.app.inprocess import library
 from tilesmith.app.runtime import build, build_cache
 from tilesmith.app.runtime.build_cache import CacheWarning, cache_dir
@@ -79,6 +81,38 @@ def test_instructions_that_this_processor_lacks_are_told(monkeypatch) -> None:
 
     monkeypatch.setattr(build, "find_toolchain", without)
     assert "this processor lacks" in (build.cannot_run_here(host) or "")
+
+
+def _with(flags: tuple[str, ...], **changes: object) -> ts.Platform:
+    document = platforms.to_document(platforms.load("i7-6700")) | {"name": "changed", **changes}
+    document["compiler"] |= {"command": "gcc", "flags": list(flags)}
+    return platforms.load(document)
+
+
+@pytest.mark.skipif(machine() != "x86_64", reason="flags of x86")
+@pytest.mark.parametrize(
+    ("flags", "vector_bytes", "said"),
+    [
+        (("-O3", "-mavx2"), 32, None),
+        (("-O2", "-msse4.2"), 16, None),
+        (("-O3", "-mavx512f"), 32, None),
+        (("-O3", "-mavx2"), 64, "allow vectors of 32 bytes, and the platform says vector_bytes: 64"),
+        (("-O3", "-msse4.2"), 32, "allow vectors of 16 bytes"),
+        (("-mavx2",), 32, "no optimisation: add -O3"),
+        (("-O0", "-mavx2"), 32, "no optimisation"),
+    ],
+)
+def test_flags_that_make_slow_code(flags: tuple[str, ...], vector_bytes: int, said: str | None) -> None:
+    found = build.slow_flags(_with(flags, vector_bytes=vector_bytes))
+    assert (found is None) if said is None else (said in str(found))
+
+
+@pytest.mark.skipif(machine() != "x86_64", reason="flags of x86")
+def test_slow_flags_are_told_once_when_the_code_is_built() -> None:
+    blur = ts.compile("blur", platform=_with(("-O1", "-msse4.2"), vector_bytes=32))
+    with pytest.warns(UserWarning, match="of 'changed' make slow code: they allow vectors of 16"):
+        blur(np.ones((9, 20), np.uint16))
+    blur(np.ones((9, 20), np.uint16))
 
 
 FORKED = """

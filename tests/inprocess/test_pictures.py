@@ -18,7 +18,14 @@ def boxes(html: str) -> list[str]:
     picture = root.find(f".//{SVG}svg")
     assert picture is not None
     texts = [(float(t.get("y", "0")), t.text or "") for t in picture.iter(f"{SVG}text") if t.get("font-size") is None]
-    assert len(list(picture.iter(f"{SVG}rect"))) == len(texts)
+    drawn = [rect for rect in picture.iter(f"{SVG}rect") if rect.get("stroke") is not None]
+    assert len(drawn) == len(texts)
+    mask = picture.find(f"{SVG}mask")
+    assert mask is not None
+    shape = ("x", "y", "width", "height")
+    hidden = [[rect.get(key) for key in shape] for rect in mask.iter(f"{SVG}rect") if rect.get("rx") is not None]
+    assert hidden == [[rect.get(key) for key in shape] for rect in drawn]
+    assert [g.get("mask") for g in picture.iter(f"{SVG}g") if g.get("mask")] == [f"url(#{mask.get('id')})"]
     return [text for _, text in sorted(texts)]
 
 
@@ -26,6 +33,12 @@ def test_a_pipeline_is_drawn_from_its_inputs_to_its_outputs() -> None:
     blur = ts.shipped_pipeline("blur")
     assert boxes(blur._repr_html_()) == ["input", "blur_x", "blur_y"]
     assert len(boxes(ts.shipped_pipeline("local_laplacian")._repr_html_())) > 50
+
+
+def test_pictures_on_one_page_have_masks_of_their_own() -> None:
+    pages = [ts.shipped_pipeline(name)._repr_html_() for name in ("blur", "harris", "blur")]
+    ids = [ElementTree.fromstring(page).find(f".//{SVG}mask").get("id") for page in pages]
+    assert ids[0] == ids[2] != ids[1]
 
 
 def test_a_schedule_is_drawn_with_where_stages_are_computed(harris: ts.CompiledPipeline) -> None:

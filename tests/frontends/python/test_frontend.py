@@ -12,7 +12,7 @@ from tilesmith.scheduler.errors import DocumentError
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
 from tilesmith.scheduler.frontends.document.parser import REDUCTIONS
-from tilesmith.scheduler.frontends.python import frontend
+from tilesmith.scheduler.frontends.python import frontend, terms
 from tilesmith.scheduler.frontends.python.frontend import *  # noqa: F403
 from tilesmith.scheduler.frontends.python.frontend import (
     Image,
@@ -248,3 +248,38 @@ def test_every_function_is_there() -> None:
     for name in FUNCTIONS:
         assert renamed.get(name, name) in (*frontend.__all__, "__abs__")
     assert {n if n.startswith("arg") else f"r{n}" for n in REDUCTIONS} <= set(frontend.__all__)
+
+
+def test_functions_of_numpy_on_terms_are_those_of_the_language() -> None:
+    a = Image("a", float32, x, y)[x, y]
+    told = {
+        str(np.sqrt(a)): "sqrt(a(x, y))",
+        str(np.abs(a)): "abs(a(x, y))",
+        str(np.clip(a, 0, 1)): "clamp(a(x, y), 0, 1)",
+        str(np.maximum(0, a)): "max(0, a(x, y))",
+        str(np.arctan2(a, 2.0)): "atan2(a(x, y), 2.0)",
+        str(np.rint(-a)): "round(-a(x, y))",
+        str(np.float32(2) * a + np.int64(1)): "2.0 * a(x, y) + 1",
+        str(np.float64(0.5) > a): "0.5 > a(x, y)",
+        str(np.array(3.0) ** a): "3.0 ** a(x, y)",
+        str(sum(np.array([1.0, 2.0]) * a)): "1.0 * a(x, y) + 2.0 * a(x, y)",
+    }
+    assert list(told) == list(told.values())
+
+
+def test_functions_of_numpy_that_the_language_has_not() -> None:
+    a = Image("a", float32, x, y)[x, y]
+    with pytest.raises(TypeError, match=r"np\.sinh is no function of pipelines"):
+        np.sinh(a)
+    with pytest.raises(TypeError, match=r"np\.add\.reduce: pipelines have functions of points"):
+        np.add.reduce(a)
+
+
+def test_names_of_numpy_are_numpys() -> None:
+    assert all(isinstance(getattr(np, name), np.ufunc) for name in terms._NUMPY)
+
+
+def test_round_brackets_are_those_of_documents() -> None:
+    for source in (Image("a", float32, x, y), Stage("a")):
+        with pytest.raises(TypeError, match=r"a\[x, y\] \(documents have a\(x, y\)\)"):
+            source(x, y)

@@ -63,6 +63,9 @@ def run(request: schedules.Request, files: Files, threads: int | None, repeat: i
     compilation.find_toolchain(load_platform(request.platform, request.calibrate).compiler)
     job = _job(request.doc, files)
     result = schedules.answer_for(job.pipeline, replace(request, params=job.arguments.params))
+    slow = compilation.slow_flags(result.platform)
+    if slow is not None:
+        print_warning(f"the flags of the compiler of {result.platform.name!r} make slow code: {slow}")
     with progress(f"compiling with {result.platform.compiler.command}"):
         library = compilation.build(result.source, result.platform, cache_dir(), COMPILE_TIMEOUT_S, CACHE_BYTES)
     with progress(f"running {job.pipeline.name}"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tilesmith.app.cli.report import STANDARD_INPUT, BadDocument, UsageError, print_warning
+from tilesmith.app.nearest import nearest, nearest_document
 from tilesmith.scheduler.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ HOST = "host"
 def suggestion(name: str, names: Iterable[str], what: str) -> str:
     """The hint of an unknown name: the nearest known one, or the list of them."""
     known = sorted(names)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {near[0]!r}?"
+    near = nearest(name, known)
+    if near is not None:
+        return f"did you mean {near!r}?"
     return f"{what}: {', '.join(known)}" if known else f"there are no {what}"
 
 
@@ -154,7 +154,9 @@ def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
             return _within(file.read(limit + 1), name, limit)
     except FileNotFoundError:
         message = f"there is no {what} {name!r}: no file of that name, and none is shipped under it"
-        raise UsageError((message, suggestion(name, known, known_as))) from None
+        near = nearest_document(name, known)
+        hint = suggestion(name, known, known_as) if near is None else f"did you mean {near!r}?"
+        raise UsageError((message, hint)) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise UsageError((f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}", None)) from None
 

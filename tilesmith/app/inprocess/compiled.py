@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from html import escape
 from threading import Lock
@@ -14,7 +15,7 @@ from tilesmith.app.inprocess.library import Library
 from tilesmith.app.inprocess.outputs import Outputs
 from tilesmith.app.inprocess.signature import Given, Signature, check_threads
 from tilesmith.app.runtime import estimates
-from tilesmith.app.runtime.build import cannot_run_here
+from tilesmith.app.runtime.build import cannot_run_here, slow_flags
 from tilesmith.app.runtime.build_cache import kept_build
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.cost_models.interface import Breakdown
@@ -206,6 +207,10 @@ class CompiledPipeline:
                     reason = cannot_run_here(self.platform)
                     if reason is not None:
                         raise RunError("run_failure", f"{self!r} cannot be called here: {reason}{_ELSEWHERE}")
+                    slow = slow_flags(self.platform)
+                    if slow is not None:
+                        flags = f"the flags of the compiler of {self.platform.name!r} make slow code: {slow}"
+                        warnings.warn(flags, stacklevel=3)
                     self._library = Library(kept_build(self.source, self.platform))
         return self._library
 

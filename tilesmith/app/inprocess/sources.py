@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import warnings
@@ -10,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tilesmith import platforms
+from tilesmith.app.nearest import nearest_document
 from tilesmith.app.profiler.first_use import asked
 from tilesmith.app.profiler.host import document_in_environment
 from tilesmith.app.profiler.host import host as host_platform
@@ -95,7 +95,7 @@ def _read(path: Path, what: str, known: Iterable[str] = ()) -> bytes:
         return path.read_bytes()
     except OSError as error:
         names = sorted(known)
-        near = difflib.get_close_matches(str(path), names, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}" if names else ""
+        near = nearest_document(str(path), names)
+        hint = f"did you mean {near!r}?" if near is not None else f"known: {', '.join(names)}" if names else ""
         reason = "no file of that name, and none is shipped under it" if names else error.strerror
         raise UnknownSource(f"there is no {what} {str(path)!r}: {reason}" + (f"; {hint}" if hint else "")) from None

@@ -38,6 +38,8 @@ _EXTENSION = re.compile(
     r"^#define (__(?:S?SSE|AVX|FMA|BMI|F16C|LZCNT|POPCNT|MOVBE|AES|PCLMUL|GFNI|VAES|VPCLMUL|ARM_FEATURE_)\w*) ",
     re.MULTILINE,
 )
+_X86_VECTORS = (("__AVX512F__", 64), ("__AVX__", 32), ("__SSE__", 16))
+"""Macros of compilers by the bytes of the vectors that they say there are, the widest first."""
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
 
 
@@ -62,12 +64,14 @@ class BuiltLibrary:
 @dataclass(frozen=True, slots=True)
 class Toolchain:
     """A compiler that was found: its program, and `identity`, which differs where the code it makes may. `extensions`
-    are the macros of the instructions that it may use under the flags."""
+    are the macros of the instructions that it may use under the flags, `optimises` is False where these ask for no
+    optimisation."""
 
     program: str
     version: str
     identity: str
     extensions: frozenset[str] = frozenset()
+    optimises: bool = True
 
 
 def build(
@@ -130,6 +134,23 @@ def cannot_run_here(platform: Platform) -> str | None:
     return f"this processor lacks {', '.join(name.strip('_') for name in lacking)}" if lacking else None
 
 
+def slow_flags(platform: Platform) -> str | None:
+    """The reason why the flags of a platform's compiler make slow code for it; None where none is known. Raises
+    CompileError where the compiler is not there."""
+    if platform.kind != "cpu":
+        return None
+    toolchain = find_toolchain(platform.compiler)
+    if not toolchain.optimises:
+        return "they ask for no optimisation: add -O3"
+    widest = next((size for macro, size in _X86_VECTORS if macro in toolchain.extensions), None)
+    if platform.architecture == "x86_64" and widest is not None and platform.vector_bytes > widest:
+        return (
+            f"they allow vectors of {widest} bytes, and the platform says vector_bytes: {platform.vector_bytes}: every "
+            f"vector becomes several, or scalars; write vector_bytes: {widest}, or other flags"
+        )
+    return None
+
+
 def _run_prefix(platform: Platform) -> tuple[str, ...]:
     """The emulator, where this host is not of the platform's architecture."""
     return () if host_system.machine() == platform.architecture else platform.compiler.run_prefix
@@ -164,7 +185,8 @@ def _probe(program: str, flags: tuple[str, ...], timeout_s: float) -> Toolchain:
     match = re.search(r'^#define __VERSION__ "(.*)"$', macros, re.MULTILINE)
     version = f"{Path(program).name} {match[1] if match else 'of unknown version'}"
     extensions = frozenset(_EXTENSION.findall(macros))
-    return Toolchain(program, version, hashlib.sha256(macros.encode()).hexdigest(), extensions)
+    identity = hashlib.sha256(macros.encode()).hexdigest()
+    return Toolchain(program, version, identity, extensions, "#define __OPTIMIZE__ " in macros)
 
 
 @lru_cache(maxsize=256)

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.frontends.document.limits import Limits
@@ -120,6 +120,9 @@ class Image(Source):
     def __getitem__(self, indices: Indices) -> Term:
         return _read(self, indices)
 
+    def __call__(self, *indices: object) -> NoReturn:
+        raise TypeError(_square(self.name))
+
     @property
     def min(self) -> _Bounds:
         """The first index of each dim, known at run time."""
@@ -160,6 +163,9 @@ class Stage(Source):
 
     def __getitem__(self, indices: Indices) -> Term:
         return _read(self, indices)
+
+    def __call__(self, *indices: object) -> NoReturn:
+        raise TypeError(_square(self.name))
 
     def __setitem__(self, indices: Indices, value: Operand | tuple[Operand, ...]) -> None:
         if self._defined:
@@ -268,6 +274,10 @@ def reached(outputs: Sequence[Stage]) -> tuple[Source, ...]:
             seen[source] = None
             waiting += sorted(source.needs(), key=lambda s: s.name, reverse=True)
     return tuple(seen)
+
+
+def _square(name: str) -> str:
+    return f"in Python {name} is read with square brackets: {name}[x, y] (documents have {name}(x, y))"
 
 
 def _read(source: Image | Stage, indices: Indices) -> Term:

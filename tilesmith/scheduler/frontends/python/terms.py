@@ -10,11 +10,20 @@ import operator
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
-from typing import Protocol, SupportsFloat, SupportsIndex, TypeAlias
+from typing import Protocol, SupportsFloat, SupportsIndex, TypeAlias, runtime_checkable
 
 from tilesmith.scheduler.ir.pipeline.printer import ATOM, BINARY, COMPARE, UNARY
 
 Operand: TypeAlias = "Term | int | float"
+
+
+class Ufunc(Protocol):
+    """A function of NumPy's, as far as terms ask of it."""
+
+    @property
+    def __name__(self) -> str: ...
+
+    def __call__(self, *inputs: object) -> object: ...
 
 
 class Term:
@@ -46,6 +55,20 @@ class Term:
         raise TypeError(f"{self.text!r} has no value yet: combine conditions with & | ~, choose with select(c, a, b)")
 
     __hash__ = object.__hash__
+
+    def __array_ufunc__(self, ufunc: Ufunc, method: str, *inputs: object, **options: object) -> object:
+        """Functions of NumPy's mean those of the language: who writes `np.sqrt(photo[x, y])` wants this point's. With
+        an array beside the term there is a term for each of its elements."""
+        if method != "__call__" or options:
+            raise TypeError(f"np.{ufunc.__name__}.{method}: pipelines have functions of points, not of whole arrays")
+        arrays = [v for v in inputs if getattr(v, "ndim", 0)]
+        if arrays:
+            return ufunc(*(_element(v) for v in inputs))
+        return numpy_function(ufunc.__name__, *inputs)
+
+    def clip(self, low: Operand, high: Operand, out: None = None) -> Term:
+        """`clamp` of the language, as `np.clip` asks for it."""
+        return call("clamp", self, low, high)
 
     def __getitem__(self, component: SupportsIndex) -> Term:
         return self._from(f"{self.at_least(ATOM)}[{operator.index(component)}]", ATOM, operator.itemgetter(component))
@@ -282,3 +305,58 @@ def call(function: str, *args: Operand) -> Term:
     """A call of a function, input or stage."""
     terms = [as_term(a) for a in args]
     return join(f"{function}({', '.join(t.text for t in terms)})", ATOM, terms, partial(call, function))
+
+
+_OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+}  # fmt: skip
+_COMPARISONS = {
+    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+_CALLS = {
+    "absolute": "abs", "fabs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "sin": "sin", "cos": "cos",
+    "tan": "tan", "tanh": "tanh", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "round", "maximum": "max", "minimum": "min",
+}  # fmt: skip
+_NUMPY: dict[str, Callable[..., Term]] = {
+    **{name: partial(binary, op) for name, op in _OPERATORS.items()},
+    **{name: partial(compare, op) for name, op in _COMPARISONS.items()},
+    **{name: partial(call, function) for name, function in _CALLS.items()},
+    "power": power,
+    "negative": lambda value: -as_term(value),
+    "invert": lambda value: ~as_term(value),
+}
+"""Functions of the language by NumPy's names for them."""
+
+
+def numpy_function(name: str, *arguments: object) -> Term:
+    """The term that the function of NumPy's of that name makes of terms and numbers. Raises TypeError where the
+    language has no such function."""
+    function = _NUMPY.get(name)
+    if function is None:
+        raise TypeError(f"np.{name} is no function of pipelines: write it with those of tilesmith.language")
+    return function(*(as_term(_number(a)) for a in arguments))
+
+
+def _number(value: object) -> object:
+    """The number that an array without dims holds; anything else as it is."""
+    return value.item() if isinstance(value, _Array) else value
+
+
+@runtime_checkable
+class _Array(Protocol):
+    """A number or an array of NumPy's."""
+
+    def item(self) -> object: ...
+
+
+def _element(value: object) -> object:
+    """A term as an element of arrays; anything else as it is."""
+    if not isinstance(value, Term):
+        return value
+    import numpy as np
+
+    box = np.empty((), object)
+    box[()] = value
+    return box

@@ -1,14 +1,18 @@
-"""Graphs drawn as SVG for notebooks, in layers from top to bottom: no script, no style but the page's own colours."""
+"""Graphs drawn as SVG for notebooks, in layers from top to bottom: no script, and the page's own colours.
+
+Boxes let the page's colour through, light or dark, and what lies behind them is masked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from itertools import count
 
 MOST_NODES = 150
-"""Of more a picture has nothing to see."""
+"""Boxes of a picture in which something is to be seen."""
 _CHARACTER, _HEIGHT, _GAP, _DEPTH, _MARGIN = 7.5, 40, 24, 84, 12
 
 
@@ -39,10 +43,15 @@ def graph(title: str, nodes: Sequence[Node]) -> str:
     lines = [_edge(at[read], at[node.name]) for node in nodes for read in node.reads if read in at]
     boxes = [_box(node, *at[node.name]) for node in nodes]
     size = f"{full + 2 * _MARGIN:.0f} {_DEPTH * len(layers) - (_DEPTH - _HEIGHT) + 2 * _MARGIN:.0f}"
+    behind = "".join(f"<rect {_outline(node, *at[node.name])}/>" for node in nodes)
+    mask = f"behind-{sha256(behind.encode()).hexdigest()[:16]}"  # of this picture: ids are those of the whole page
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(title)}" viewBox="0 0 {size}" '
         f'style="max-width:100%;width:{full + 2 * _MARGIN:.0f}px" font-family="sans-serif" font-size="12" '
-        f'text-anchor="middle" fill="currentColor" stroke="none">{"".join(lines)}{"".join(boxes)}</svg>'
+        f'text-anchor="middle" fill="currentColor" stroke="none">'
+        f'<mask id="{mask}" maskUnits="userSpaceOnUse" x="0" y="0" width="100%" height="100%">'
+        f'<rect width="100%" height="100%" fill="#fff"/><g fill="#000">{behind}</g></mask>'
+        f'<g mask="url(#{mask})">{"".join(lines)}</g>{"".join(boxes)}</svg>'
     )
 
 
@@ -84,9 +93,13 @@ def _edge(start: tuple[float, float], end: tuple[float, float]) -> str:
 def _box(node: Node, x: float, y: float) -> str:
     dashed = ' stroke-dasharray="4 3" fill="none"' if node.group is None else f' fill="{_colour(node.group)}"'
     border = f'stroke="currentColor" stroke-width="{2.5 if node.is_output else 1}"'
-    box = f'x="{x - _width(node) / 2:.1f}" y="{y}" width="{_width(node):.1f}" height="{_HEIGHT}" rx="6"'
     note = f'<text x="{x:.1f}" y="{y + 32}" font-size="10" fill-opacity="0.75">{escape(node.note)}</text>'
-    return f'<rect {box} {border}{dashed}/><text x="{x:.1f}" y="{y + 17}">{escape(node.name)}</text>{note}'
+    outline = _outline(node, x, y)
+    return f'<rect {outline} {border}{dashed}/><text x="{x:.1f}" y="{y + 17}">{escape(node.name)}</text>{note}'
+
+
+def _outline(node: Node, x: float, y: float) -> str:
+    return f'x="{x - _width(node) / 2:.1f}" y="{y}" width="{_width(node):.1f}" height="{_HEIGHT}" rx="6"'
 
 
 def _colour(group: int) -> str:
