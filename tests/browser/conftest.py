@@ -86,7 +86,7 @@ def _fill(site: Site) -> None:
     small = {"blur_y": [[0, 96], [0, 64]]}
     first = {**BLUR, "estimates": small}
     site.schedules["blur"] = site.ask(pipeline=first)
-    site.schedules["blur again"] = site.ask(pipeline={**first, "doc": "A blur, once more"})
+    site.schedules["blur again"] = site.ask(pipeline={**first, "estimates": {"blur_y": [[0, 640], [0, 480]]}})
     site.schedules["harris"] = site.ask(pipeline_id="harris")
     site.schedules["harris elsewhere"] = site.ask(pipeline_id="harris", platform_name=OTHER_PLATFORM)
     site.schedules["camera"] = site.ask(pipeline_id="camera_pipe", platform_name=OTHER_PLATFORM)
@@ -105,9 +105,10 @@ def _fill(site: Site) -> None:
     site.client.put(f"{blur}/notes", json={"note": "The first", "tags": ["small", "release-2"]})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, without windows."""
+    """Debian's Chromium, without windows. It ends with the module: while Playwright is at work the process has an event
+    loop, beside which tests of others could start none."""
     path = require_tool("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])

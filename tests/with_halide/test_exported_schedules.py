@@ -27,7 +27,7 @@ import halide as hl  # noqa: E402
 from benchmarks.contest import storage_order  # noqa: E402
 from benchmarks.judge import room  # noqa: E402
 from benchmarks.problem import Problem, at_regions  # noqa: E402
-from benchmarks.to_halide import HalidePipeline, to_halide  # noqa: E402
+from tilesmith.app.bench.to_halide import HalidePipeline, to_halide  # noqa: E402
 
 pytestmark = pytest.mark.halide
 
