@@ -47,6 +47,14 @@ def test_without_code_none_is_made_until_it_is_asked_for(real):
     assert real.client.get("/v1/schedules/none/code.c").json()["code"] == "schedule_not_found"
 
 
+def test_code_made_later_is_of_the_backend_that_was_asked_for(real):
+    bare = made(real, pipeline_id="blur", options={"code": False, "backend": "c-halide"})
+    whole = made(real, pipeline_id="blur", options={"backend": "c-halide"})
+    codes = [real.client.get(s["links"]["code.h"]).text for s in (bare, whole)]
+    assert "halide_buffer_t" in codes[0]
+    assert codes[0] == codes[1]
+
+
 @pytest.mark.slow
 def test_a_job_makes_the_code_that_it_needs(start):
     service = start(scheduling=work, job_workers=1)

@@ -32,7 +32,7 @@ from tilesmith.app.service.jobs.work import Task, compile_library, describe_buil
 from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.schedules import repository as schedule_rows
-from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Generated, compact
+from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Decided, Generated, compact
 from tilesmith.app.service.schedules.service import make_code, store
 from tilesmith.app.service.settings import Settings
 from tilesmith.platforms import PlatformError
@@ -281,11 +281,11 @@ class Watch:
         """Record the step that the job is at."""
         repository.progress(self._runner._db, self._claim.id, self._runner.name, phase, now_us())
 
-    def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
+    def generate(self, decided: Decided) -> Generated:
         """The C of a candidate."""
         if self._runner._generate is None:
             raise ApiError("internal", "nothing makes code here")
-        return self._runner._generate(pipeline, platform, schedule)
+        return self._runner._generate(decided)
 
     def schedule(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The document of the job's schedule, and its forms."""
@@ -368,7 +368,7 @@ def _tune(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
     request = TuneRequest.model_validate(json.loads(claim.request))
     base, forms = watch.schedule()
     outcome: Outcome = watch.run(
-        "building", tune_candidates, task, request.candidates, forms, watch.generate, watch.say
+        "building", tune_candidates, task, request.candidates, base, forms, watch.generate, watch.say
     )
     watch.keep_tuned(answer(request, base, forms, outcome), outcome)
     return outcome.tuned.to_document() | {

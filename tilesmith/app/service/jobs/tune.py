@@ -21,6 +21,7 @@ from tilesmith.app.service.jobs.work import Beginning, Task, check_memory
 from tilesmith.app.service.schedules.answers import (
     SOURCE_FORM,
     Answer,
+    Decided,
     Generated,
     PipelineIdentity,
     candidate_form,
@@ -32,7 +33,7 @@ from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.schedule.document import decisions, from_document
 
-Generate = Callable[[bytes, bytes, bytes], Generated]
+Generate = Callable[[Decided], Generated]
 Forms = Mapping[str, bytes]
 
 
@@ -45,8 +46,10 @@ class Outcome:
     conditions: dict[str, Any]
 
 
-def tune_candidates(task: Task, count: int, forms: Forms, generate: Generate, say: Callable[[str], None]) -> Outcome:
-    """Times the first `count` candidates of the schedule that has these forms."""
+def tune_candidates(
+    task: Task, count: int, base: dict[str, Any], forms: Forms, generate: Generate, say: Callable[[str], None]
+) -> Outcome:
+    """Times the first `count` candidates of the schedule that has this document and these forms."""
     pipeline = documents.load(json.loads(task.pipeline), task.limits)
     platform = platforms.parse(json.loads(task.platform))
     regions = estimates.output_regions(pipeline)
@@ -55,7 +58,8 @@ def tune_candidates(task: Task, count: int, forms: Forms, generate: Generate, sa
 
     def source(rank: int) -> CSource:
         try:
-            made[rank] = generate(task.pipeline, task.platform, forms[candidate_form(rank, "schedule.json")])
+            schedule, backend = forms[candidate_form(rank, "schedule.json")], base["options"].get("backend")
+            made[rank] = generate(Decided(task.pipeline, task.platform, schedule, backend))
         except ApiError as error:
             raise WorkerError(error.code, str(error.detail)) from None
         return made[rank].source

@@ -85,6 +85,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """A stored schedule as the documents that code is made of; `backend` is the platform's own where it is None."""
+
+    pipeline: bytes
+    platform: bytes
+    schedule: bytes
+    backend: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineIdentity:
     """A pipeline that was found valid: its content hash and its canonical form."""
 

@@ -23,7 +23,14 @@ import structlog
 from tilesmith.app.garbage import collect_rarely
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.answers import Answer, Generated, PipelineIdentity, Question, StrategyIdentity
+from tilesmith.app.service.schedules.answers import (
+    Answer,
+    Decided,
+    Generated,
+    PipelineIdentity,
+    Question,
+    StrategyIdentity,
+)
 from tilesmith.app.service.settings import Settings
 
 log = structlog.get_logger("tilesmith.schedules")
@@ -68,9 +75,9 @@ class Engine:
     async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
         return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
 
-    def generate(self, pipeline: bytes, platform: bytes, schedule: bytes) -> Generated:
+    def generate(self, decided: Decided) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
-        arguments = (self.functions.generate, pipeline, platform, schedule, self.settings.limits)
+        arguments = (self.functions.generate, decided, self.settings.limits)
         result: Generated | ApiError = ApiError("worker_lost", "the process that worked on the document is gone")
         for _ in range(2):
             pool = self.pool()

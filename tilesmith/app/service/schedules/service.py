@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import threading
 import time
 from collections import OrderedDict
@@ -23,6 +24,7 @@ from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import (
     CODE_FORMS,
     Answer,
+    Decided,
     Generated,
     Question,
     candidate_form,
@@ -232,12 +234,16 @@ class Schedules:
         return _found(found, schedule_id)
 
 
-def make_code(db: Database, generate: Callable[[bytes, bytes, bytes], Generated], schedule_id: str) -> None:
+def make_code(db: Database, generate: Callable[[Decided], Generated], schedule_id: str) -> None:
     """Makes and keeps the C of a schedule that was asked for without; nothing where there is no such schedule."""
-    kept = {n: repository.find_form(db, schedule_id, n) for n in ("pipeline.json", "platform.json", "schedule.json")}
-    documents = [form.content for form in kept.values() if form is not None]
-    if len(documents) == len(kept):
-        for name, text in code_forms(generate(*documents).source).items():
+    found = repository.find(db, schedule_id)
+    pipeline, platform, schedule = (
+        repository.find_form(db, schedule_id, f"{n}.json") for n in ("pipeline", "platform", "schedule")
+    )
+    if found is not None and pipeline is not None and platform is not None and schedule is not None:
+        backend = json.loads(found.content)["options"].get("backend")
+        decided = Decided(pipeline.content, platform.content, schedule.content, backend)
+        for name, text in code_forms(generate(decided).source).items():
             repository.add_form(db, schedule_id, name, text.encode())
 
 

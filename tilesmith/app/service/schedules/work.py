@@ -17,6 +17,7 @@ from tilesmith import platforms
 from tilesmith.app.service.errors import ApiError, from_core
 from tilesmith.app.service.schedules.answers import (
     Answer,
+    Decided,
     Generated,
     PipelineIdentity,
     Question,
@@ -131,13 +132,13 @@ def derive(name: str, pipeline: bytes, platform: bytes, schedule: bytes, limits:
         return _refusal(error, "")
 
 
-def generate(pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) -> Generated | ApiError:
-    """The C of a candidate from the stored documents."""
+def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
+    """The C of a stored schedule, or of a candidate."""
     try:
-        parsed = documents.load(json.loads(pipeline), limits)
-        decided = schedule_document.from_document(json.loads(schedule))
-        machine = platforms.load(json.loads(platform))
-        made = checked_and_generated(parsed, decided, machine, time.perf_counter)
+        pipeline = documents.load(json.loads(decided.pipeline), limits)
+        schedule = schedule_document.from_document(json.loads(decided.schedule))
+        machine = platforms.load(json.loads(decided.platform))
+        made = checked_and_generated(pipeline, schedule, machine, time.perf_counter, backend=decided.backend)
         found = tuple(m.to_document() for m in misfits(made.plan, machine))
         return Generated(made.source, loopnest.to_text(made.plan), found)
     except TilesmithError as error:
