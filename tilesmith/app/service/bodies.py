@@ -60,9 +60,9 @@ async def model_body(request: Request, model: type[M]) -> M:
 
 
 def parse_model(body: bytes, model: type[M]) -> M:
-    """The model of JSON text; ApiError `bad_json`, `bad_request`."""
+    """The model of JSON text, typed as it says: `false` is no number. ApiError `bad_json`, `bad_request`."""
     try:
-        return model.model_validate_json(body)
+        return model.model_validate_json(body, strict=True)
     except ValidationError as error:
         raise from_pydantic(error.errors(include_url=False, include_input=False), model) from None
 

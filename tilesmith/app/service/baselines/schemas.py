@@ -12,7 +12,7 @@ from tilesmith.app.comparison.compare import Status
 Project = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$")]
 Branch = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 CommitHash = Annotated[str, Field(pattern=r"^[0-9a-f]{7,64}$")]
-Milliseconds = Annotated[float, Field(gt=0, lt=1e12, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(strict=True, gt=0, lt=1e12, allow_inf_nan=False)]
 
 COMMIT = "5f0c8f3b1d0f4d1c9a44c4f6f7a4f1de5f0c8f3b"
 SCHEDULE = "1f0c6a7e5d2b4938a1c4e0f7b9d86532"
@@ -26,7 +26,7 @@ class MeasuredTimes(BaseModel):
     median_ms: Milliseconds
     low_ms: Milliseconds | None = Field(default=None, description="Lower end of the 99 % interval of the median")
     high_ms: Milliseconds | None = Field(default=None, description="Upper end")
-    runs: int = Field(ge=1, lt=1 << 31, description="Timed calls")
+    runs: int = Field(strict=True, ge=1, lt=1 << 31, description="Timed calls")
     machine: str | None = Field(default=None, max_length=200, description="The machine that they ran on")
 
 

@@ -32,7 +32,7 @@ from tilesmith.app.service.schedules.schemas import (
     ScheduleSummary,
 )
 from tilesmith.app.service.schedules.service import Asked
-from tilesmith.app.service.times import instant, microseconds
+from tilesmith.app.service.times import Dated, instant, microseconds
 from tilesmith.platforms.documents import AnyPlatform
 from tilesmith.scheduler.errors import Problem
 from tilesmith.scheduler.frontends.document.schema import PipelineDocument
@@ -134,8 +134,8 @@ def every(
     method: Name = None,
     degraded: bool | None = None,
     tag: Annotated[str | None, Query(max_length=32)] = None,
-    since: Annotated[datetime | None, Query(description="Made then or later")] = None,
-    until: Annotated[datetime | None, Query(description="Made before")] = None,
+    since: Annotated[datetime | None, Dated, Query(description="Made then or later")] = None,
+    until: Annotated[datetime | None, Dated, Query(description="Made before")] = None,
     q: Annotated[
         str | None,
         Query(

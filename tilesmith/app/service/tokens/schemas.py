@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+
+from tilesmith.app.service.times import Dated
 
 Scope = Literal["read", "submit", "admin"]
 LAST_YEAR = 2200
@@ -20,7 +22,9 @@ class TokenRequest(BaseModel):
     scopes: tuple[Scope, ...] = Field(
         min_length=1, max_length=3, description="`admin` includes `submit` includes `read`"
     )
-    expires_at: AwareDatetime | None = Field(default=None, description="From then on it is refused; default: never")
+    expires_at: Annotated[AwareDatetime | None, Dated] = Field(
+        default=None, description="From then on it is refused; default: never"
+    )
 
     @field_validator("expires_at")
     @classmethod

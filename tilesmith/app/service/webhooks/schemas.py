@@ -22,7 +22,9 @@ class WebhookRequest(BaseModel):
 
     url: str = Field(min_length=1, max_length=2000)
     project: Project | None = Field(default=None, description="Of this project only; of every one when not given")
-    above: float = Field(default=0.05, ge=0, le=1000, description="Growth of predicted time that is told, a share")
+    above: float = Field(
+        default=0.05, strict=True, ge=0, le=1000, description="Growth of predicted time that is told, a share"
+    )
 
 
 class WebhookDocument(BaseModel):
