@@ -9,7 +9,8 @@ import pytest
 from support.noisy_machine import NoisyMachine
 
 from tilesmith.app.comparison import noise
-from tilesmith.app.comparison.noise import CALLS, ROUNDS, Evidence, evidence, interval, measured
+from tilesmith.app.comparison.noise import CALLS, ROUNDS, Evidence, evidence, measured
+from tilesmith.app.profiler.statistics import interval
 
 LIMIT = 0.05
 TRIALS = 200
@@ -69,7 +70,7 @@ def sign_test_interval(values: list[float]) -> tuple[float, float]:
 @pytest.mark.parametrize("count", [1, 7, 8, 20, 60, 61])
 def test_the_interval_is_that_of_the_sign_test(count: int) -> None:
     values = [math.sin(7 * n) for n in range(count)]
-    assert interval(values) == sign_test_interval(values)
+    assert interval(values, noise.CONFIDENCE) == sign_test_interval(values)
 
 
 @pytest.mark.parametrize(

@@ -38,3 +38,19 @@ def test_values_that_are_no_numbers_are_not_looked_at() -> None:
     dark = (RAMP * 0.01).astype(np.float32)
     dark[0, 0], dark[0, 1] = np.inf, np.nan
     assert is_dark(dark)
+
+
+@pytest.mark.parametrize(
+    ("array", "dark"),
+    [
+        (np.linspace(0, 0.01, 5000, dtype=np.float32), True),
+        (np.linspace(0, 1, 5000, dtype=np.float32), False),
+        (np.zeros(5000, np.float32), False),
+        (np.arange(5000).astype(np.uint16), False),
+        ((np.arange(5000) % 9).astype(np.uint8), True),
+        (np.full(10, np.nan, np.float32), False),
+        (np.zeros(10, np.bool_), False),
+    ],
+)
+def test_a_picture_is_dark_where_stretching_would_help(array: np.ndarray, dark: bool) -> None:
+    assert is_dark(array) == dark

@@ -214,19 +214,3 @@ def test_a_picture_is_averaged_down():
     small = np.asarray(Image.open(io.BytesIO(previews.png(array, ("x", "y", "c"), False))))
     assert small.shape == (1000, 666, 3)
     assert set(np.unique(small)) <= set(range(66, 134))
-
-
-@pytest.mark.parametrize(
-    ("array", "dark"),
-    [
-        (np.linspace(0, 0.01, 5000, dtype=np.float32), True),
-        (np.linspace(0, 1, 5000, dtype=np.float32), False),
-        (np.zeros(5000, np.float32), False),
-        (np.arange(5000).astype(np.uint16), False),
-        ((np.arange(5000) % 9).astype(np.uint8), True),
-        (np.full(10, np.nan, np.float32), False),
-        (np.zeros(10, np.bool_), False),
-    ],
-)
-def test_a_picture_is_dark_where_stretching_would_help(array, dark):
-    assert previews.is_dark(array) == dark

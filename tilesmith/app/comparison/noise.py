@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilesmith.app.comparison.results import Measured
+from tilesmith.app.profiler.statistics import bounded, interval
 
 CONFIDENCE = 0.99
 """Confidence of the two-sided interval: half a percent on either side."""
@@ -63,22 +64,11 @@ def evidence(baseline_ms: Sequence[float], now_ms: Sequence[float]) -> Evidence:
     """The evidence of paired rounds: the n-th numbers are of one round. Raises ValueError where there is no
     round, or the sides do not pair."""
     logs = [math.log(now / before) for before, now in zip(baseline_ms, now_ms, strict=True)]
-    low, high = interval(logs)
+    low, high = interval(logs, CONFIDENCE)
     return Evidence(math.exp(statistics.median(logs)), math.exp(low), math.exp(high), len(logs))
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The interval that holds the median of what `values` are drawn from: exact, by order statistics. Infinite ends
-    where they are too few (fewer than eight)."""
-    from scipy.stats import quantile_test  # takes long to import
-
-    found = quantile_test(values, q=0.0, p=0.5).confidence_interval(CONFIDENCE)
-    low, high = float(found.low), float(found.high)
-    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
 
 
 def measured(times_ms: Sequence[float], machine: str | None = None) -> Measured:
     """The measurement that the times of calls are. The interval takes them for independent."""
-    low, high = interval(times_ms)
-    low_ms, high_ms = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+    low_ms, high_ms = bounded(interval(times_ms, CONFIDENCE)) or (None, None)
     return Measured(statistics.median(times_ms), low_ms, high_ms, len(times_ms), machine)

@@ -22,12 +22,19 @@ class Times:
 
 def summary(times: Sequence[float]) -> Times:
     """The figures of at least one time."""
-    return Times(min(times), statistics.median(times), _interval(times))
+    return Times(min(times), statistics.median(times), bounded(interval(times, CONFIDENCE)))
 
 
-def _interval(times: Sequence[float]) -> tuple[float, float] | None:
+def interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    """The interval that holds the median of what `values` are drawn from: exact, by order statistics. Infinite ends
+    where they are too few."""
     from scipy.stats import quantile_test  # takes long to import
 
-    found = quantile_test(times, p=0.5).confidence_interval(CONFIDENCE)
+    found = quantile_test(values, q=0.0, p=0.5).confidence_interval(confidence)
     low, high = float(found.low), float(found.high)
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+
+
+def bounded(interval: tuple[float, float]) -> tuple[float, float] | None:
+    """An interval with two ends; None of one without."""
+    return interval if all(map(math.isfinite, interval)) else None

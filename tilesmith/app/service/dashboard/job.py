@@ -15,6 +15,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from tilesmith.app.runtime import images
+from tilesmith.app.runtime.visibility import is_dark
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard import job_charts
 from tilesmith.app.service.dashboard.act import SEEN
@@ -110,7 +111,7 @@ def _output(services: Context, job: Job, output: dict[str, Any]) -> Picture:
     with suppress(ApiError):  # a result whose file is gone
         array, dims = _array(services, job.id, name, component)
         shown = previews.is_picture(array, dims)
-        dark = shown and previews.is_dark(array)
+        dark = shown and is_dark(array)
     downloads = [("as an array (.npy)", links["npy"])]
     if shown:
         downloads.append(("as a picture (.png)", links["png"]))

@@ -14,9 +14,6 @@ from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 MOST_PIXELS = 1024
 """The most points of a preview along either side."""
-SAMPLES = 4096
-DARK = 1 / 16
-"""Share of the range of a picture: where all but the lightest hundredth is below, nothing is seen."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -37,16 +34,6 @@ def png(array: Array, dims: tuple[str, ...], stretch: bool) -> bytes:
         images.check_writable(path, dims, TYPES[str(array.dtype)])
         images.write(path, small, dims, stretch)
         return path.read_bytes()
-
-
-def is_dark(array: Array) -> bool:
-    """True if a picture of the array is nearly black, by a sample of it, and stretching would show something."""
-    values = array.reshape(-1)[:: max(1, array.size // SAMPLES)]
-    if values.dtype.kind not in "fu":
-        return False
-    white = 1.0 if values.dtype.kind == "f" else float(np.iinfo(values.dtype).max)
-    finite = values[np.isfinite(values)]
-    return bool(finite.size and finite.max() > finite.min() and np.percentile(finite, 99) < DARK * white)
 
 
 def _averaged(array: Array, dims: tuple[str, ...]) -> Array:
