@@ -63,13 +63,19 @@ def _linked(text: str, folder: Path, page: str) -> str:
 
 
 def _listing(path: Path, name: str) -> str:
-    """The page with the text of a file of the repository."""
+    """The page with the text of a file of the repository, or with those of a folder."""
     page = f"sources/{name}.md"
     if page not in _LISTED:
         _LISTED.add(page)
-        language = {".py": "python", ".yaml": "yaml", ".c": "c"}.get(path.suffix, "text")
-        _write(page, f"# {name}\n\n~~~~{language}\n{path.read_text(encoding='utf-8')}\n~~~~\n")
+        files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        listings = [(file.relative_to(ROOT).as_posix(), _fenced(file)) for file in files]
+        _write(page, "\n".join(f"{'#' * (1 + (n > 0))} {file}\n\n{text}" for n, (file, text) in enumerate(listings)))
     return page
+
+
+def _fenced(path: Path) -> str:
+    language = {".py": "python", ".yaml": "yaml", ".c": "c", ".h": "c", ".cpp": "cpp"}.get(path.suffix, "text")
+    return f"~~~~{language}\n{path.read_text(encoding='utf-8')}\n~~~~\n"
 
 
 # --- the gallery
