@@ -15,7 +15,7 @@ def _dated(value: object) -> object:
 
 
 Dated = BeforeValidator(_dated)
-"""Of a time in a request: it is text, by RFC 3339. pydantic alone takes a number for seconds since 1970."""
+"""The rule that a time in a request is text, by RFC 3339: pydantic alone takes a number for seconds since 1970."""
 
 
 def instant(us: int) -> datetime:
