@@ -17,6 +17,8 @@ from flatbuffers.table import Table as RawTable
 
 MOST_READ = 2_000_000
 """Tables, and units of UNIT bytes of texts, that are read of a buffer, at most."""
+MOST_OF_A_BYTE = 4
+"""The same for each byte of the buffer. A table takes eight bytes or more, so that each may be named often."""
 UNIT = 64
 
 
@@ -26,7 +28,7 @@ class BadBuffer(Exception):
 
 @dataclass(slots=True)
 class _Budget:
-    left: int = MOST_READ
+    left: int
 
     def take(self, units: int) -> None:
         self.left -= units
@@ -36,7 +38,8 @@ class _Budget:
 
 def root(data: bytes) -> Table:
     """The outermost table of `data`. It and all that is in it raise BadBuffer, or MALFORMED for bytes out of place."""
-    return Table(RawTable(data, encode.Get(numbers.UOffsetTFlags.packer_type, data, 0)), _Budget())
+    budget = _Budget(min(MOST_READ, MOST_OF_A_BYTE * len(data)))
+    return Table(RawTable(data, encode.Get(numbers.UOffsetTFlags.packer_type, data, 0)), budget)
 
 
 MALFORMED = (TypeError, ValueError, IndexError, OverflowError, RecursionError, struct.error)
