@@ -15,7 +15,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --create-home tilesmith \
-    && install -d -o tilesmith -g tilesmith /data
+    && install -d -o tilesmith -g tilesmith /data /home/tilesmith/.cache
 COPY --from=build /opt/tilesmith /opt/tilesmith
 ENV PATH=/opt/tilesmith/bin:$PATH PYTHONUNBUFFERED=1 TILESMITH_DATA_DIR=/data
 USER tilesmith

@@ -18,7 +18,7 @@ from flatbuffers.table import Table as RawTable
 MOST_READ = 2_000_000
 """Tables, and units of UNIT bytes of texts, that are read of a buffer, at most."""
 MOST_OF_A_BYTE = 4
-"""The same for each byte of the buffer. A table takes eight bytes or more, so that each may be named often."""
+"""Units of MOST_READ for each byte of the buffer, at most. Tables take eight bytes or more: each may be named often."""
 UNIT = 64
 
 
