@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 
 # What tests import is compiled once, not in every process that they start.
 unexport PYTHONDONTWRITEBYTECODE
-TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 20 --durations-min 5
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev editor run test quick fuzz fuzz-api lint format docs check bench clean
