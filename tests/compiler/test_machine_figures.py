@@ -104,7 +104,7 @@ OF = {
         scheduler/frontends/halide/shared_parts: LARGE _WORTH
         scheduler/frontends/python/patterns: WRITTEN_OUT
         scheduler/interpreter/expressions: CHUNK
-        scheduler/frontends/halide/flatbuffer: MOST_READ
+        scheduler/frontends/halide/flatbuffer: MOST_OF_A_BYTE MOST_READ
         scheduler/frontends/mlir/scalars: MOST_CHARACTERS
         scheduler/frontends/mlir/text: MOST_BYTES MOST_OPERATIONS
         scheduler/frontends/mlir/translation: MOST_DIMS MOST_WRITTEN_OUT

@@ -123,7 +123,7 @@ def unary(b: Context, node: ast.UnaryOp, value: Value) -> Value | None:
         if operand.type.is_float:
             b.problem("type_error", f"'~' needs an integer or bool, not {operand.type}.", node)
             return None
-        return Unary("~", operand, operand.type)
+        return Unary("not" if operand.type == BOOL else "~", operand, operand.type)
     if operand.type == BOOL:
         b.problem("type_error", "A sign needs a number, not bool.", node, "write not ...")
         return None
