@@ -110,7 +110,7 @@ class Trees:
     def boolean(self, depth: int) -> Expr:
         match self.draw(st.integers(0, 4)):
             case 0:
-                return Unary(self.pick("not", "~"), self.make(BOOL, depth), BOOL)
+                return Unary("not", self.make(BOOL, depth), BOOL)
             case 1:
                 return Logical(self.pick("and", "or"), self.make(BOOL, depth), self.make(BOOL, depth))
             case 2:
