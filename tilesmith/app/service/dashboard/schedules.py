@@ -15,12 +15,12 @@ from tilesmith.app.service.dashboard.pages import Page, address, html, leaves
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules.endpoints import summary
 from tilesmith.app.service.schedules.lists import Filters, Order, count, listed
-from tilesmith.app.service.times import microseconds
+from tilesmith.app.service.times import Dated, microseconds
 
 router = APIRouter()
 
 Word = Annotated[str, Query(max_length=64)]
-Day = Annotated[datetime | None, BeforeValidator(lambda value: value or None), Query()]
+Day = Annotated[datetime | None, Dated, BeforeValidator(lambda value: value or None), Query()]
 
 
 @dataclass(frozen=True, slots=True)
