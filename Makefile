@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 20 --durations-min 5
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev editor run test quick fuzz fuzz-api lint format docs check bench clean
+.PHONY: help setup setup-dev editor run test quick fuzz fuzz-api lint format docs check bench corpus clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */make \1\t/' | expand -t 14
@@ -77,6 +77,9 @@ check: lint test  ## lint and test
 
 bench: $(BENCH_STAMP)  ## side by side with Halide and OpenCV; takes minutes
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+corpus: $(BENCH_STAMP)  ## the corpus: values and times of all its pipelines, in hours; goes on where it ended
+	@nice $(BIN)/python -m benchmarks.corpus --halide Mullapudi2016 Adams2019 Li2018 $(ARGS)
 
 clean:  ## removes the virtual environment and the caches
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -160,10 +160,13 @@ class Contenders:
         machine = self.machine(job)
         found: dict[str, Any] = {}
         try:
+            started = time.process_time()
             schedule = self._schedule(job, name, pipeline)
+            found["search_s"] = time.process_time() - started
             found["predicted_ms"] = float(predict(rewrite(pipeline, schedule), machine, Ecm()).total) / 1e3
             found["schedule"] = schedule_document(schedule)
             source = generate(pipeline, schedule, machine)
+            found["to_c_s"], found["characters"] = time.process_time() - started, len(source.code)
             library = build(source, machine, BUILD / "everywhere", COMPILE_S)
         except Exception as e:  # a defect of ours is a finding, and must not end a run of hours
             return {**found, "error": f"{type(e).__name__}: {str(e)[:500]}"}
