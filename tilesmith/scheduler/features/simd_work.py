@@ -253,13 +253,15 @@ class WorkCounter:
         return found
 
     def _alike(self, name: str, run: Run) -> frozenset[str]:
-        """The stages inline in a stage that are the same for a whole vector of it."""
+        """The stages inline in a stage that are the same for a whole vector of it: none whose place data says."""
         inlined = self.counter.reads[name].inlined
         if run.lanes == 1 or run.row is None or not inlined:
             return frozenset()
-        follows = self.counter.members.follows
+        follows, stages = self.counter.members.follows, self.counter.members.facts.stages
         along = follows[name][run.row].var
-        return frozenset(p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
+        looked_up = {r.producer for n in (name, *inlined) for r in stages[n].reads if r.looked_up}
+        still = (p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
+        return frozenset(still) - looked_up
 
     def _find_code(self, name: str, run: Run, alike: frozenset[str]) -> _Code:
         members, reads = self.counter.members, self.counter.reads[name]
