@@ -52,6 +52,7 @@ OF = {
         scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES LOOKUP_PART
     """,
     "instructions that the C uses where its compiler says that the machine has them": """
+        scheduler/codegen/c/integer_division: LEAST_BYTES
         scheduler/codegen/c/gathers: VECTOR_BITS ELEMENT_BITS SHARED
         scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _QUARTER_BYTES
         scheduler/codegen/c/neon: _REGISTERS
@@ -61,7 +62,6 @@ OF = {
     "the length of chains and the number of operations in the C, which are the same on every machine": """
         cost_models/ecm/steps: CLAMPED_LOAD
         scheduler/features/dependence_chains: CALL FUNCTIONS SIDE_BY_SIDE
-        scheduler/features/elementary_functions: _CALLS
     """,
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """
         scheduler/codegen/c/nesting: WIDTH LINES

@@ -227,16 +227,19 @@ def derived(platform: Figures) -> EcmParameters:
 
 
 def _integers(size: int, wide: int, one: float) -> TypeCycles:
-    """Integers of `size` bytes: there is no vector division, and multiplication at some widths is several steps. A
-    quotient by a constant is the high half of a product, and a shift: of two bytes there is an instruction for that,
-    bytes are widened to two, and of wider ones odd and even lanes are multiplied apart."""
+    """Integers of `size` bytes: multiplication at some widths is several steps. A quotient by a constant is the high
+    half of a product, and a shift: of two bytes there is an instruction for that, bytes are taken two by two, and of
+    wider ones odd and even lanes are multiplied apart. Other quotients are those of as many vectors of floats as hold
+    them, beside which all else is done; those of eight bytes are computed one by one."""
     lanes = max(1, wide // size)
+    by_floats = {1: 4 * _floats(4, wide, one).divide, 2: 2 * _floats(4, wide, one).divide}
+    by_floats[4] = 2 * _floats(8, wide, one).divide
     multiply = {1: 4 * one, 2: one, 4: 2 * one, 8: 3 * one}[size]
-    by_constant = {1: 2 * (one + one) + 3 * one, 2: one + one}.get(size, 2 * multiply + 3 * one)
+    by_constant = {1: 2 * one + 5 * one, 2: one + one, 4: 2 * multiply + 3 * one, 8: 4.0 * lanes}[size]
     return TypeCycles(
         add=one,
         multiply=multiply,
-        divide=6.0 * lanes,
+        divide=by_floats.get(size, 10.0 * lanes),
         divide_by_constant=by_constant,
         select=one,
         convert=2 * one,

@@ -1,8 +1,7 @@
 """Operations of elementary functions, as code generation makes them of vectors (`codegen.c.exponential_functions`,
-`codegen.c.circular_functions`).
+`codegen.c.circular_functions`, `codegen.c.double_functions`).
 
-Square roots take what quotients do, roundings what conversions do. All others are polynomials in single precision, and
-calls of the C library for each lane in double precision, counted in units of a sine.
+Square roots take what quotients do, roundings what conversions do. All others are polynomials.
 """
 
 from __future__ import annotations
@@ -36,12 +35,29 @@ _POLYNOMIALS: Mapping[str, Operations] = {
 }
 """Operations of single precision, with fused multiplications: `pow` takes more without."""
 
+_PARTS_OF_DOUBLES = Operations(add=8, multiply=1, select=2)
+_SCALED_DOUBLES = Operations(add=8, multiply=2, convert=1)
+_EXP_DOUBLES = Operations(add=16, multiply=15, select=2) + _SCALED_DOUBLES
+_LOG2_DOUBLES = Operations(add=30, multiply=24, divide=2)
+_DOUBLES: Mapping[str, Operations] = {
+    "exp": _EXP_DOUBLES,
+    "log": _PARTS_OF_DOUBLES + Operations(add=16, multiply=11, divide=1, select=7),
+    "pow": _PARTS_OF_DOUBLES + _LOG2_DOUBLES + Operations(add=46, multiply=26, select=24) + _SCALED_DOUBLES,
+    "sin": Operations(add=18, multiply=14, select=1),
+    "cos": Operations(add=19, multiply=14, select=1),
+    "tan": Operations(add=26, multiply=20, divide=1, select=4),
+    "asin": Operations(add=18, multiply=17, divide=1, select=4),
+    "acos": Operations(add=20, multiply=17, divide=1, select=5),
+    "atan": Operations(add=26, multiply=17, divide=1, select=8),
+    "atan2": Operations(add=28, multiply=17, divide=1, select=12),
+    "tanh": _EXP_DOUBLES + Operations(add=16, multiply=14, divide=1, select=2),
+}
+"""The same of double precision."""
+
 _INSTRUCTIONS = {
     "sqrt": Operations(divide=1),
     **dict.fromkeys(("floor", "ceil", "round", "trunc"), Operations(convert=1)),
 }
-_CALLS = {"tan": 2.0, "atan": 2.0, "acos": 1.5, "tanh": 3.5, "atan2": 4.5, "pow": 3.0}
-"""Calls of the C library, in sines: of those that take more than one."""
 
 
 def executed(function: str, t: ScalarType, args: int) -> Parts:
@@ -53,6 +69,5 @@ def executed(function: str, t: ScalarType, args: int) -> Parts:
         )
     if function in _INSTRUCTIONS:
         return {name: _INSTRUCTIONS[function]}
-    if name == "f32" and function in _POLYNOMIALS:
-        return {name: _POLYNOMIALS[function]}
-    return {name: Operations(function=_CALLS.get(function, 1.0))}
+    polynomials = _POLYNOMIALS if name == "f32" else _DOUBLES
+    return {name: polynomials.get(function, Operations(function=1.0))}

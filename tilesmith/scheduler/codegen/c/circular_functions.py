@@ -7,6 +7,8 @@ lane too far from 0 for that is left to the C library.
 
 from __future__ import annotations
 
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+
 _FAR = """\
 /* Whether a lane is too far from 0 for `less_pi`. */
 INLINE int $far($F x) {
@@ -192,6 +194,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 """C text and callees by name, in an order in which they can be defined."""
 
 
-def words(lanes: int) -> dict[str, str]:
+def words(t: ScalarType, lanes: int) -> dict[str, str]:
     """Functions of vectors that the texts above define for every lane."""
-    return {f"lanes_{f}": ", ".join(f"{f}f(a[{n}])" for n in range(lanes)) for f in _EACH_OF}
+    ending = "" if t.bits == 64 else "f"
+    return {f"lanes_{f}": ", ".join(f"{f}{ending}(a[{n}])" for n in range(lanes)) for f in _EACH_OF}

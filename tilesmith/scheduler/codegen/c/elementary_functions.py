@@ -84,8 +84,8 @@ INLINE $F $fma($F a, $F b, $F c) {
 
 _ANY_BEYOND = """\
 /* Whether any lane is further than `most` from 0. */
-INLINE int $any_beyond($F a, float most) {
-    const $F zero = {0}, size = ($F)(($I)a & INT32_MAX), limit = zero + most;
+INLINE int $any_beyond($F a, $E most) {
+    const $F zero = {0}, size = ($F)(($I)a & $largest), limit = zero + most;
 #if $counts
     return $found_beyond != 0;
 #else
@@ -107,17 +107,28 @@ INLINE $D $to_f64($T a) {
 """
 
 _NONE = ("none", "")
-_FUSED_PRODUCTS = {
-    64: ("defined __AVX512F__", "__builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)"),
-    32: ("defined __FMA__", "__builtin_ia32_vfmaddps256(a, b, c)"),
-    16: ("defined __FMA__", "__builtin_ia32_vfmaddps(a, b, c)"),
-}
-_FOUND_BEYOND = {
-    64: ("defined __AVX512F__", "__builtin_ia32_cmpps512_mask(size, limit, 30, -1, 4)"),
-    32: ("defined __AVX__", "__builtin_ia32_movmskps256(($F)(size > limit))"),
-    16: ("defined __SSE2__", "__builtin_ia32_movmskps(($F)(size > limit))"),
-}
-"""Instructions by bytes of a vector."""
+_BY_BYTES = {64: "512", 32: "256", 16: ""}
+
+
+def _fused_product(t: ScalarType, size: int) -> tuple[str, str]:
+    """The instruction of vectors of so many bytes, and the condition of the preprocessor for there being one."""
+    name = f"__builtin_ia32_vfmadd{_LETTERS[t.bits]}{_BY_BYTES.get(size)}"
+    if size == 64:
+        return "defined __AVX512F__", f"{name}_mask(a, b, c, -1, 4)"
+    return ("defined __FMA__", f"{name}(a, b, c)") if size in _BY_BYTES else _NONE
+
+
+def _found_beyond(t: ScalarType, size: int) -> tuple[str, str]:
+    letters = _LETTERS[t.bits]
+    if size == 64:
+        return "defined __AVX512F__", f"__builtin_ia32_cmp{letters}512_mask(size, limit, 30, -1, 4)"
+    where = {32: "defined __AVX__", 16: "defined __SSE2__"}.get(size)
+    found = f"__builtin_ia32_movmsk{letters}{_BY_BYTES.get(size)}(($F)(size > limit))"
+    return (where, found) if where else _NONE
+
+
+_LETTERS = {32: "ps", 64: "pd"}
+"""The end of the name of instructions on floats."""
 
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pick": (_PICK, ()),
@@ -176,10 +187,13 @@ def by_lanes(name: str, t: ScalarType, lanes: int) -> str:
 
 def words(t: ScalarType, lanes: int, architecture: str) -> dict[str, str]:
     """The instructions in the texts above, each with the condition of the preprocessor for it."""
-    size, own = t.bytes * lanes, vector("float", 32, lanes)
+    size, own = t.bytes * lanes, vector("float", max(32, t.bits), lanes)
     x86 = architecture != neon.ARCHITECTURE
-    fused, product = _FUSED_PRODUCTS.get(size, _NONE) if x86 else neon.FUSED_PRODUCTS.get(size, _NONE)
-    beyond, lane = _FOUND_BEYOND.get(size, _NONE) if x86 else neon.FOUND_BEYOND.get(size, _NONE)
+    fused, product = _NONE
+    beyond, lane = _NONE
+    if t.bits >= 32:
+        fused, product = _fused_product(t, size) if x86 else neon.fused_product(t, size) or _NONE
+        beyond, lane = _found_beyond(t, size) if x86 else neon.FOUND_BEYOND.get(size, _NONE)
     widens, widened = _widened(t, lanes) if x86 else neon.widened(t, lanes) or _NONE
     converted = f"__builtin_convertvector(a, {vector('float', 64, lanes)})"
     if t.name == "uint32":
@@ -195,6 +209,7 @@ def words(t: ScalarType, lanes: int, architecture: str) -> dict[str, str]:
         "widens": widens,
         "widened": widened,
         "converted": converted,
+        "largest": f"INT{t.bits}_MAX",
     }
 
 

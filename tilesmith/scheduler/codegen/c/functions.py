@@ -35,7 +35,7 @@ def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | Non
     """The function of whole vectors, where there is one."""
     t = r.type
     if f in FLOAT_FUNCTIONS:
-        numbers = (o.numbers(t, r.lanes),) if f == "exp" and o.functions.in_vectors(f, t) else ()
+        numbers = (o.numbers(t, r.lanes),) if f == "exp" and t == FLOAT32 and o.functions.in_vectors(f, t) else ()
         return f"{o.function(f, t, r.lanes)}({', '.join((*(o.wide(a, r.lanes) for a in args), *numbers))})"
     match f:
         case "abs":

@@ -21,12 +21,16 @@ Instructions = list[tuple[str, str]]
 EXTREMES = ("min", "max")
 MEAN = "rounding_halving_add"
 SATURATING = ("sat_add", "sat_sub")
-BINARY = (*EXTREMES, MEAN, *SATURATING)
+MULHI = "mulhi"
+"""The upper halves of the products of elements of 16 and of uint32."""
+BINARY = (*EXTREMES, MEAN, *SATURATING, MULHI)
 """Functions of two vectors of one type."""
 
+_NEITHER_FINDS = (MEAN, MULHI)
+"""Functions with an instruction that Clang does not find, either."""
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 _OLDEST = ("pmaxub", "pminub", "pmaxsw", "pminsw", "pavgb", "pavgw", "paddsb", "paddsw", "paddusb", "paddusw",
-           "psubsb", "psubsw", "psubusb", "psubusw")  # fmt: skip
+           "psubsb", "psubsw", "psubusb", "psubusw", "pmulhw", "pmulhuw")  # fmt: skip
 """Instructions for vectors of 16 bytes that SSE2 has; the others came with SSE4.1."""
 
 _EXTREME = """\
@@ -58,6 +62,17 @@ _SAT_SUB_SIGNED = """\
     return (rest & ~over) | (((a < zero) ^ $most) & over);
 """
 
+_MULHI = """\
+    const $W x = ($W)a, y = ($W)b; /* two elements each */
+    return ($T)(((x & $mask) * (y & $mask) >> $bits) | ((x >> $bits) * (y >> $bits) & ~$mask));
+"""
+
+_MULHI_SIGNED = """\
+    const $V even = ((($V)(($W)a << $bits)) >> $bits) * ((($V)(($W)b << $bits)) >> $bits);
+    const $V odd = (($V)a >> $bits) * (($V)b >> $bits);
+    return ($T)((($W)even >> $bits) | (($W)odd & ~$mask));
+"""
+
 
 def widening(source: ScalarType) -> str:
     """The name of the function that widens vectors of `source`, to the type that it is a function of."""
@@ -78,6 +93,8 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
         return [*steps, *([taken] if _widening_instruction(source, t, lanes) else [])]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
+    if name == MULHI:
+        return [(kind, 2 * t.bits, lanes // 2) for kind in ("int", "uint")]
     return []
 
 
@@ -95,7 +112,9 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
     if name == "madd":
         return _madd(lanes, c_name)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
-    words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX"}
+    words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX", "bits": str(t.bits)}
+    words |= {"W": vector("uint", 2 * t.bits, lanes // 2), "V": vector("int", 2 * t.bits, lanes // 2)}
+    words["mask"] = "0xFFFFu" if t.bits == 16 else "0xFFFFFFFFULL"
     found = _instruction(name, t, lanes) + (_one(c_neon.binary(name, t, lanes)) if neon else [])
     text = _instead(found, Template(_text(name, t)).substitute(words))
     return f"INLINE {own} {c_name}({own} a, {own} b) {{\n{text}}}\n"
@@ -107,6 +126,8 @@ def _text(name: str, t: ScalarType) -> str:
     if name == MEAN:
         return _MEAN
     signed = t.kind == "int"
+    if name == MULHI:
+        return _MULHI_SIGNED if signed else _MULHI
     if name == "sat_add":
         return _SAT_ADD_SIGNED if signed else _SAT_ADD_UNSIGNED
     return _SAT_SUB_SIGNED if signed else _SAT_SUB_UNSIGNED
@@ -150,7 +171,9 @@ def in_gcc(macro: str) -> str:
 
 
 def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
-    """The instruction of two vectors: statements with its value. Clang needs it for a mean alone."""
+    """The instruction of two vectors: statements with its value. Clang needs it for few."""
+    if name == MULHI and t.bits == 32:
+        return _long_products(t, lanes)
     stem, size = _stem(name, t), t.bytes * lanes
     if stem is None or size not in (16, 32, 64) or (t.bits == 64 and size < 64):
         return []
@@ -160,9 +183,9 @@ def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
     if size == 64:
         where = "__AVX512BW__" if t.bits <= 16 else "__AVX512F__"
         found = [(in_gcc(where), f"{call}_mask({args}, ({raw}){{0}}, -1);\n")]
-        return [*found, (f"defined {where}", f"{call}({args});\n")] if name == MEAN else found
+        return [*found, (f"defined {where}", f"{call}({args});\n")] if name in _NEITHER_FINDS else found
     where = "__AVX2__" if size == 32 else "__SSE2__" if stem in _OLDEST else "__SSE4_1__"
-    return [(f"defined {where}" if name == MEAN else in_gcc(where), f"{call}({args});\n")]
+    return [(f"defined {where}" if name in _NEITHER_FINDS else in_gcc(where), f"{call}({args});\n")]
 
 
 def _stem(name: str, t: ScalarType) -> str | None:
@@ -173,7 +196,28 @@ def _stem(name: str, t: ScalarType) -> str | None:
         return None
     if name in SATURATING:
         return f"p{name[4:]}{'us' if unsigned else 's'}{letter}"
+    if name == MULHI:
+        return f"pmulh{'u' if unsigned else ''}w" if t.bits == 16 else None
     return f"pavg{letter}" if unsigned else None
+
+
+def _long_products(t: ScalarType, lanes: int) -> Instructions:
+    """The products of every second uint32, of which Clang finds the instruction by itself."""
+    size = t.bytes * lanes
+    if size not in (16, 32, 64):
+        return []
+    declared, raw = _raw(64, lanes // 2)
+    own, wide, taken = vector("uint", 32, lanes), vector("uint", 64, lanes // 2), vector("int", 32, lanes)
+    more = f", ({raw}){{0}}, -1" if size == 64 else ""
+    name = f"__builtin_ia32_pmuludq{8 * size}{'_mask' if size == 64 else ''}"
+    odd = f"({taken})(({wide})a >> 32), ({taken})(({wide})b >> 32)"
+    text = (
+        f"{declared if size == 64 else ''}    const {wide} even = ({wide}){name}(({taken})a, ({taken})b{more});\n"
+        f"    const {wide} odd = ({wide}){name}({odd}{more});\n"
+        f"    return ({own})((even >> 32) | (odd & ~0xFFFFFFFFULL));\n"
+    )
+    where = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512F__"}[size]
+    return [(in_gcc(where), text)]
 
 
 def _raw(bits: int, lanes: int) -> tuple[str, str]:

@@ -28,16 +28,23 @@ _STEMS = {"min": "vmin", "max": "vmax", "rounding_halving_add": "vrhadd", "sat_a
 _REGISTERS = (8, 16)
 """Bytes: half a register, and a whole one."""
 
-FUSED_PRODUCTS = {16: (f"defined {MACRO}", "($F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b)")}
 FOUND_BEYOND = {16: (f"defined {MACRO}", "vmaxvq_u32((uint32x4_t)(size > limit))")}
 """Instructions of floats, as `c_elementary` has them."""
+
+
+def fused_product(t: ScalarType, size: int) -> tuple[str, str] | None:
+    """The instruction of three vectors of floats."""
+    if size != 16:
+        return None
+    taken = _type("float", t.bits, 16)
+    return f"defined {MACRO}", f"($F)vfmaq_f{t.bits}(({taken})c, ({taken})a, ({taken})b)"
 
 
 def binary(name: str, t: ScalarType, lanes: int) -> tuple[str, str] | None:
     """The instruction of two vectors, if there is one: the condition of the preprocessor for it, and a statement that
     returns its value."""
     size = t.bytes * lanes
-    if size not in _REGISTERS or (t.bits == 64 and not name.startswith("sat_")):
+    if size not in _REGISTERS or name not in _STEMS or (t.bits == 64 and not name.startswith("sat_")):
         return None
     # Clang makes one instruction of the other texts
     where = f"defined {MACRO}" if _STEMS[name] == "vrhadd" or _saturates_signed(name, t) else _IN_GCC

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilesmith.scheduler.codegen.c import integer_division
 from tilesmith.scheduler.codegen.c.addresses import address, index, permutation
 from tilesmith.scheduler.codegen.c.conversions import cast, truncated
 from tilesmith.scheduler.codegen.c.functions import call
@@ -179,6 +180,9 @@ def _divide(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
         return quotient if op == "//" else f"{x} - {quotient} * {y}"
     if b.literal is not None and b.literal > 0 and a.lanes > 1:
         return _divide_by_constant(o, r, op, a.name, int(b.literal))
+    name = integer_division.QUOTIENT if op == "//" else integer_division.REMAINDER
+    if integer_division.has(name, t, r.lanes):
+        return f"{o.function(name, t, r.lanes)}({o.wide(a, r.lanes)}, {o.wide(b, r.lanes)})"
     return o.lanewise(r, lambda n: _divide_scalar(op, t, o.lane(a, n), o.lane(b, n)))
 
 
@@ -197,6 +201,17 @@ def _divide_by_constant(o: Operands, r: Value, op: str, x: str, k: int) -> str:
     t = r.type
     if k & (k - 1) == 0:
         return f"{x} >> {k.bit_length() - 1}" if op == "//" else f"{x} & {k - 1}"
+    name = integer_division.BY_CONSTANT
+    if integer_division.has(name, t, r.lanes):
+        quotient = f"{o.function(name, t, r.lanes)}({x}, {integer_division.inverse(t, k)})"
+        if op == "//":
+            return quotient
+        u = o.vector("uint", t.bits, r.lanes)
+        by = f"({k} - ({u}){{0}})"
+        if t.bits > 8:
+            return f"({o.of(t, r.lanes)})(({u}){x} - ({u}){quotient} * {by})"
+        product = f"{o.function(integer_division.PRODUCT, t, r.lanes)}({quotient}, ({o.of(t, r.lanes)}){by})"
+        return f"({o.of(t, r.lanes)})(({u}){x} - ({u}){product})"
     if t.kind == "uint":
         return f"{x} {'/' if op == '//' else '%'} {k}"
     zero = f"({o.of(t, r.lanes)}){{0}}"

@@ -64,7 +64,7 @@ from tilesmith.scheduler.ir.loop.program import (
 )
 from tilesmith.scheduler.ir.loop.traversal import assigned, defined, defined_inside, used, walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, UINT8
 
 
 class Statements:
@@ -338,7 +338,7 @@ class Statements:
         """Ahead of a row of vectors: the numbers of each size of vectors that `exp` takes in it."""
         o, found = self.operands, []
         for r in _exponentials(s.body) if s.seen is not None and not s.parallel else ():
-            if r.lanes > 1 and r.lanes not in o.kept and o.functions.in_vectors("exp", r.type):
+            if r.lanes > 1 and r.lanes not in o.kept and r.type == FLOAT32 and o.functions.in_vectors("exp", r.type):
                 name, made = f"exp{self.rows}_x{r.lanes}", o.numbers(r.type, r.lanes, keep=True)
                 found.append((r.lanes, f"const {made.split('(')[0]}_t {name} = {made};"))
                 o.kept[r.lanes] = name

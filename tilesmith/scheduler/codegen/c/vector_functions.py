@@ -12,9 +12,11 @@ from string import Template
 
 from tilesmith.scheduler.codegen.c import (
     circular_functions,
+    double_functions,
     elementary_functions,
     exponential_functions,
     gathers,
+    integer_division,
     lookup_tables,
     memory_functions,
     neighbours,
@@ -62,6 +64,12 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
     **circular_functions.FUNCTIONS,
 }
 """C text and callees by name, in an order in which they can be defined."""
+_DOUBLES = {**_ORDER, **double_functions.FUNCTIONS}
+"""The same of float64."""
+_FIRST = ("pick", "opaque", "fma", "any_beyond", "nearest", "lost", "scaled")
+"""What others are made of, in an order in which they can be defined."""
+_NO_DOUBLES = "arm"
+"""The architecture that computes vectors of float64 lane by lane."""
 
 
 class Functions:
@@ -84,6 +92,11 @@ class Functions:
             types.append(("int", 32, lanes))
         if t.is_integer and is_integer_function(name):
             return [*types, *types_of(name, t, lanes)]
+        if integer_division.is_division(name):
+            types += integer_division.types_of(t, lanes)
+            for function in integer_division.called(name, t, lanes):
+                types += self.ask(*function)
+            return types
         if lookup_tables.is_lookup(name):
             return [*types, *lookup_tables.types_of(lanes)]
         if gathers.is_gather(name):
@@ -99,7 +112,7 @@ class Functions:
             types += [("int", 64, lanes), ("float", 64, lanes)]
         if name == "to_f64" and t == UINT32:
             types += self.ask(name, INT32, lanes)
-        for other in _ORDER[name][1]:
+        for other in _texts(t)[name][1]:
             if other == "opaque_f64":
                 types += self.ask("opaque", FLOAT64, lanes)
                 continue
@@ -111,12 +124,14 @@ class Functions:
     def in_vectors(self, name: str, t: ScalarType) -> bool:
         """True if there is a function of whole vectors; else it is the C library's function of every lane."""
         if name not in FLOAT_FUNCTIONS:
-            return name in _ORDER
-        return name in _ORDER and not self.strict and t.bits == 32 and (name != "pow" or self.doubles > 1)
+            return name in _texts(t)
+        doubles = self.doubles > 1 and (t.bits == 32 or self.architecture != _NO_DOUBLES)
+        return name in _ORDER and not self.strict and (doubles or (t.bits == 32 and name != "pow"))
 
     def text(self) -> list[str]:
         """The definitions, callees first."""
-        order = [*BINARY, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER), *_ORDER]
+        before = (*BINARY, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER))
+        order = [*dict.fromkeys((*before, *_FIRST, *_ORDER, *integer_division.NAMES))]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]) if f[0] in order else -1, f[1].name, f[0]))
         lines = [self._definition(*f) for f in asked]
         heads = (("TILESMITH_REGISTER", _WHOLE), (neon.MACRO, neon.HEADER))
@@ -125,6 +140,8 @@ class Functions:
     def _definition(self, name: str, t: ScalarType, lanes: int) -> str:
         if t.is_integer and is_integer_function(name):
             return definition(name, t, lanes, function_name(name, t, lanes), self.architecture)
+        if integer_division.is_division(name):
+            return integer_division.definition(name, t, lanes)
         if lookup_tables.is_lookup(name):
             return lookup_tables.definition(name, lanes, function_name(name, t, lanes))
         if gathers.is_gather(name):
@@ -140,15 +157,23 @@ class Functions:
         )
 
 
+def _texts(t: ScalarType) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return _DOUBLES if t == FLOAT64 else _ORDER
+
+
 @cache
 def _defined(name: str, t: ScalarType, lanes: int, doubles: int, architecture: str) -> str:
-    text = _ORDER[name][0]
-    words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *FLOAT_FUNCTIONS, *_ORDER)}
+    text = _texts(t)[name][0]
+    words = {f: function_name(f, t, lanes) for f in (*EXTREMES, *FLOAT_FUNCTIONS, *_DOUBLES)}
     words["opaque_f64"] = function_name("opaque", FLOAT64, lanes)
-    words |= {"I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes), "F": vector("float", 32, lanes)}
+    words |= {
+        "I": vector("int", t.bits, lanes),
+        "U": vector("uint", t.bits, lanes),
+        "F": vector("float", 64 if t == FLOAT64 else 32, lanes),
+    }
     words |= {"D": vector("float", 64, lanes), "L": vector("int", 64, lanes)}
-    words["halves"] = exponential_functions.halves(lanes, doubles) if name == "pow" else ""
-    words |= elementary_functions.words(t, lanes, architecture) | circular_functions.words(lanes)
+    words["halves"] = exponential_functions.halves(lanes, doubles) if name == "pow" and t != FLOAT64 else ""
+    words |= elementary_functions.words(t, lanes, architecture) | circular_functions.words(t, lanes)
     words |= {"T": vector(t.kind, t.bits, lanes), "E": scalar(t), "J": vector("int", 32, lanes)}
     test, store = memory_functions.STREAMING_STORES.get(t.bytes * lanes, ("0", "store"))
     words |= {"whole": test, "store": f"__builtin_ia32_{store}"}
