@@ -27,7 +27,6 @@ OF = {
         scheduler/features/dependence_chains: NO_LOAD
         scheduler/features/incremental_footprint: ONE
         scheduler/frontends/document/checker: _LARGEST
-        scheduler/frontends/halide/expressions: _ONE_AS_BITS
         scheduler/frontends/halide/serialized: VERSIONS
         scheduler/frontends/halide/flatbuffer: UNIT
         scheduler/frontends/onnx/constants: _LARGEST

@@ -171,7 +171,8 @@ INTEGER_EXPRESSIONS = [
     "not (a(x) < 3) and (b(x) > 5 or a(x) == b(x))", "min(a(x), b(x), 9)", "max(a(x), b(x), 9)",
     "clamp(a(x), 3, 50)", "abs(a(x))", "absd(a(x), b(x))", "a(x) if a(x) < b(x) else b(x) // 2",
     "mux(x % 5, a(x), b(x), a(x) // 3)", "sat_add(a(x), b(x))", "sat_sub(a(x), b(x))", "halving_add(a(x), b(x))",
-    "rounding_halving_add(a(x), b(x))",
+    "rounding_halving_add(a(x), b(x))", "popcount(a(x))", "count_leading_zeros(a(x))", "count_trailing_zeros(b(x))",
+    "as_float32(uint32(a(x)))", "as_int64(float64(a(x)))",
     *(f"{t}(a(x))" for t in INTEGERS), *(f"sat_{t}(a(x))" for t in INTEGERS), "float32(a(x))", "float64(a(x))",
     "bool(a(x))", "random(a(x), x)",
 ]  # fmt: skip

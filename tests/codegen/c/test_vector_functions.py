@@ -70,7 +70,8 @@ def test_floats_become_integers(to: str, compiler: str) -> None:
 
 IDIOMS = (
     "sat_add(a(x), b(x))", "sat_sub(a(x), b(x))", "halving_add(a(x), b(x))", "rounding_halving_add(a(x), b(x))",
-    "absd(a(x), b(x))", "sat_add(a(x), 5)", "min(a(x), b(x))", "max(b(x), a(x))",
+    "absd(a(x), b(x))", "sat_add(a(x), 5)", "min(a(x), b(x))", "max(b(x), a(x))", "popcount(a(x))",
+    "count_leading_zeros(a(x))", "count_trailing_zeros(a(x))",
 )  # fmt: skip
 SHIFTS = ("rounding_shift_right(a(x), 3)", "rounding_shift_right(a(x), 0)", "a(x) << 2", "a(x) >> 1")
 COUNTED = ("a(x) << b(x)", "a(x) >> b(x)")
@@ -441,3 +442,13 @@ def test_rows_beside_each_other_have_what_exp_takes(compiler: str) -> None:
     assert len(set(re.findall(r" (\w+) = ts_exp_numbers_f32x\d+\(1\)", source.code))) == 3
     a, b = (np.random.default_rng(n).random(77).astype(np.float32) for n in (1, 2))
     np.testing.assert_allclose(computed(compiler, pipeline, source, a, b), np.exp(a) + np.exp(-np.exp(b)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_bits_of_floats(lanes: int, bits: int) -> None:
+    """Of every value, NaN among them, of scalars and of vectors."""
+    column = SPECIAL.astype(f"float{bits}")
+    flipped = f"as_float{bits}(as_uint{bits}(a(x)) ^ (uint{bits}(1) << {bits - 1}))"
+    pipeline, source = pointwise(f"{flipped} * 2.0", [f"float{bits}"], lanes)
+    np.testing.assert_array_equal(computed("gcc", pipeline, source, column), column * -2)

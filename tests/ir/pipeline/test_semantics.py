@@ -127,6 +127,16 @@ class TestIntegers:
         expected = [saturate(exact(p, q), t) for p, q in zip(a, b, strict=True)]
         check(semantics.call(name, (va, vb), (t, t), t), expected, t)
 
+    def test_counts_of_bits(self, t):
+        a, _, va, _ = pairs(t)
+        texts = [f"{p % (1 << t.bits):0{t.bits}b}" for p in a]
+        for name, exact in (
+            ("popcount", lambda text: text.count("1")),
+            ("count_leading_zeros", lambda text: len(text) - len(text.lstrip("0"))),
+            ("count_trailing_zeros", lambda text: len(text) - len(text.rstrip("0"))),
+        ):
+            check(semantics.call(name, (va,), (t,), t), [exact(text) for text in texts], t)
+
     def test_rounding_shift_right(self, t):
         a, c, va, vc = pairs(t, INT16)
         expected = []

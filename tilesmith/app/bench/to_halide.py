@@ -309,6 +309,8 @@ class _Translation:
             args[2] = hl.cast(hl.UInt(e.type.bits), args[2])  # Halide wants the count unsigned
         if e.function == "lerp" and self.defined and e.type.is_integer and e.args[2].type.is_float:
             args[2] = hl.clamp(args[2], constant(0, e.args[2].type), constant(1, e.args[2].type))
+        if e.function.startswith("as_"):
+            return hl.reinterpret(halide_type(e.type), args[0])
         if e.function not in _CALLS:
             raise Untranslatable(f"no counterpart of {e.function}")
         # abs and absd change the type in Halide (of signed to unsigned); the cast keeps the document's.
@@ -530,6 +532,9 @@ _CALLS: dict[str, Callable[..., hl.Expr]] = {
     "rounding_halving_add": hl.rounding_halving_add,
     "rounding_shift_right": hl.rounding_shift_right,
     "mul_shift_right": hl.mul_shift_right,
+    "popcount": hl.popcount,
+    "count_leading_zeros": hl.count_leading_zeros,
+    "count_trailing_zeros": hl.count_trailing_zeros,
     "sqrt": hl.sqrt,
     "exp": hl.exp,
     "log": hl.log,

@@ -33,7 +33,9 @@ from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, ScalarType
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
     "lerp": "lerp", "sat_add": "add2", "sat_sub": "add2", "halving_add": "add2", "rounding_halving_add": "add3",
-    "rounding_shift_right": "add2", "mul_shift_right": "multiply",
+    "rounding_shift_right": "add2", "mul_shift_right": "multiply", "popcount": "bits", "count_leading_zeros": "bits2",
+    "count_trailing_zeros": "bits", "as_float32": "free", "as_float64": "free", "as_int32": "free", "as_int64": "free",
+    "as_uint32": "free", "as_uint64": "free",
 }  # fmt: skip
 COSTS = {
     "add2": Operations(add=2),
@@ -43,6 +45,10 @@ COSTS = {
     "select": Operations(select=1),
     "select2": Operations(select=2),
     "function": Operations(function=1),
+    # sums of fields of bits, and what sets all bits after the first (`ir.pipeline.bit_counts`)
+    "bits": Operations(add=12, multiply=1),
+    "bits2": Operations(add=22, multiply=1),
+    "free": Operations(),
 }
 KINDS = tuple(f.name for f in fields(Operations))
 _PLAIN = (Const, Var)

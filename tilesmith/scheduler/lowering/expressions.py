@@ -14,6 +14,7 @@ from tilesmith.scheduler.ir.index import Index, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, literal
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline import bit_counts
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -147,6 +148,8 @@ class Evaluator(Evaluation):
             case Call(function="clamp"):
                 v, lo, hi = (self.value(a, frame) for a in e.args)
                 return self.op(ops.Call("max", (self.op(ops.Call("min", (v, hi)), e), lo)), e)
+            case Call() if e.function in bit_counts.FUNCTIONS:
+                return self.value(bit_counts.written_out(e), frame)
             case Call():
                 return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
             case Reduce():

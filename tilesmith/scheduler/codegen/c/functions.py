@@ -38,6 +38,8 @@ def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | Non
         numbers = (o.numbers(t, r.lanes),) if f == "exp" and t == FLOAT32 and o.functions.in_vectors(f, t) else ()
         return f"{o.function(f, t, r.lanes)}({', '.join((*(o.wide(a, r.lanes) for a in args), *numbers))})"
     match f:
+        case _ if f.startswith("as_"):
+            return f"({o.of(t, r.lanes)}){o.wide(args[0], r.lanes)}"
         case "abs":
             return _abs(o, r, args[0])
         case "absd":
@@ -116,6 +118,8 @@ def _scalar(f: str, t: ScalarType, types: tuple[ScalarType, ...], args: tuple[st
     if f in FLOAT_FUNCTIONS:
         return f"{FLOAT_FUNCTIONS[f]}{suffix}({', '.join(args)})"
     match f:
+        case _ if f.startswith("as_"):
+            return f"ts_bits_{short(types[0])}_{s}({args[0]})"
         case "abs" if t.is_float:
             return f"fabs{suffix}({args[0]})"
         case "absd" if t.is_float:

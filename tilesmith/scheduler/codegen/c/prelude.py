@@ -329,6 +329,18 @@ def _integer_helpers() -> dict[str, str]:
     return helpers
 
 
+def _bits_helpers() -> dict[str, str]:
+    """The bits of a float as an integer, and the other way round."""
+    helpers: dict[str, str] = {}
+    for bits, real in ((32, "float"), (64, "double")):
+        for kind in ("i", "u"):
+            whole = f"{'u' if kind == 'u' else ''}int{bits}_t"
+            for a, x, b, y in ((f"f{bits}", real, f"{kind}{bits}", whole), (f"{kind}{bits}", whole, f"f{bits}", real)):
+                name = f"ts_bits_{a}_{b}"
+                helpers[name] = f"INLINE {y} {name}({x} a) {{ return ((union {{ {x} a; {y} b; }}){{a}}).b; }}\n"
+    return helpers
+
+
 _OTHER_HELPERS = {
     "ts_fence": """\
 /* What was written past the caches is there before anything that follows. */
@@ -403,7 +415,7 @@ INLINE uint32_t ts_mix(uint32_t h, uint32_t a) {
 """,
 }
 
-HELPERS: dict[str, str] = {**_runtime(), **_integer_helpers(), **_OTHER_HELPERS}
+HELPERS: dict[str, str] = {**_runtime(), **_integer_helpers(), **_bits_helpers(), **_OTHER_HELPERS}
 
 
 @cache

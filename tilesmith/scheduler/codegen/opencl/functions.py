@@ -22,6 +22,8 @@ def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
     if f in FLOAT_FUNCTIONS or f in _IDIOMS:
         return f"{(FLOAT_FUNCTIONS | _IDIOMS)[f]}({', '.join(o.wide(a, lanes) for a in args)})"
     match f:
+        case _ if f.startswith("as_"):
+            return f"as_{own}({o.wide(args[0], lanes)})"
         case "min" | "max":
             return _extreme(o, r, "<" if f == "min" else ">", *args)
         case "abs" | "absd" if t.is_float:

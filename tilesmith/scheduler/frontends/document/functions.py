@@ -9,6 +9,7 @@ from typing import Final
 
 from tilesmith.scheduler.frontends.document.operators import alternatives, select
 from tilesmith.scheduler.frontends.document.typing_context import Context, Value
+from tilesmith.scheduler.ir.pipeline import bit_counts
 from tilesmith.scheduler.ir.pipeline.expressions import Call, Expr
 from tilesmith.scheduler.ir.pipeline.type_promotion import constant, convert, default_type
 from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, TYPES, ScalarType
@@ -182,6 +183,17 @@ def _conversion(b: Context, name: str, node: ast.Call, args: list[Value]) -> Exp
     return None if value is None else convert(value, to, saturate)
 
 
+def _of_bits(b: Context, name: str, node: ast.Call, args: list[Value]) -> Expr | None:
+    """as_float32, ...: the bits of a number as those of another type of as many."""
+    to, value = TYPES[name.removeprefix("as_")], b.settle(node.args[0], args[0])
+    if value is None:
+        return None
+    if value.type == BOOL or value.type.bits != to.bits:
+        b.problem("type_error", f"{name}() takes the bits of a number of {to.bits} bits, not of {value.type}.", node)
+        return None
+    return Call(name, (value,), to) if value.type.is_float != to.is_float else convert(value, to)
+
+
 _OF_A_FLOAT = (
     "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "floor", "ceil", "round", "trunc",
 )  # fmt: skip
@@ -203,5 +215,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "atan2": Function(2, 2, _floats),
     **{name: Function(2, 2, _integers) for name in ("sat_add", "sat_sub", "halving_add", "rounding_halving_add")},
     **{name: Function(1, 1, _floats) for name in _OF_A_FLOAT},
+    **{name: Function(1, 1, _integers) for name in bit_counts.FUNCTIONS},
+    **{f"as_{t.name}": Function(1, 1, _of_bits) for t in TYPES.values() if t.bits >= 32},
     **{name: Function(1, 1, _conversion) for name in _CONVERSIONS},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilesmith.scheduler.frontends.document.fresh_names import fresh
@@ -11,6 +11,7 @@ from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.halide import templates
 from tilesmith.scheduler.frontends.halide.expressions import Inexpressible, Translator, scalar_type
 from tilesmith.scheduler.frontends.halide.serialized import (
+    HALIDE_BOOL,
     HALIDE_INT32,
     Definition,
     HalideFunc,
@@ -239,7 +240,10 @@ class _Drafting:
         return [[to_text(translator.expr(end)) for end in pair] for pair in w.domain if pair is not None]
 
     def _values(self, func: HalideFunc, d: Definition, translator: Translator, place: str) -> list[Expr]:
-        values = taken_out([translator.expr(v) for v in d.values], self.names[func.name], self._part_of(func))
+        values = []
+        for translator.component, value in enumerate(d.values):
+            values.append(translator.expr(value))
+        values = taken_out(values, self.names[func.name], self._part_of(func))
         if max(size(v) for v in values) > Limits().expression_nodes:
             self._fail(func.name, place, Inexpressible("an expression of too many parts", None, "make Funcs of them"))
             return [Const(0, v.type) for v in values]
@@ -268,11 +272,14 @@ class _Drafting:
         domain, loops = self._loops(d.domain, taken)
         self.result.loops[self.names[func.name]].append({ours: loop.name for ours, loop in domain})
         translator = self._translator(func.name, place, {**_as_vars(dims), **loops}, taken)
+        at = tuple(translator.expr(a) for a in d.args)
+        translator.own = tuple(Access(self.names[func.name], at, n, t) for n, t in enumerate(types))
+        d = _where_defined(d)
         values = self._values(func, d, translator, place)
         entry: dict[str, Any] = {"domain": {ours: self._ends(translator, loop) for ours, loop in domain}}
         if d.predicate is not None:
             entry["where"] = to_text(translator.expr(d.predicate), tuples=self._tuples)
-        entry["at"] = [to_text(translator.expr(a), tuples=self._tuples) for a in d.args]
+        entry["at"] = [to_text(a, tuples=self._tuples) for a in at]
         return {**entry, "value": values_to_text(values, types, self._tuples)}
 
     def _loops(self, domain: Iterable[Loop], taken: set[str]) -> tuple[list[tuple[str, Loop]], dict[str, Expr]]:
@@ -344,6 +351,21 @@ class _Drafting:
                 hint = f"call set_estimates on it, a (min, extent) for each of {dims}, or pass estimates"
                 self.result.obstacles.append(Obstacle(name, "", "an output without estimates of its size", hint=hint))
         return found
+
+
+def _where_defined(d: Definition) -> Definition:
+    """An update whose value is undefined where a condition does not hold, as one where it holds."""
+    while len(d.values) == 1 and d.values[0].op == "select":
+        condition, yes, no = d.values[0].args
+        if no.name == "undef":
+            value = yes
+        elif yes.name == "undef":
+            condition, value = Node("not", HALIDE_BOOL, (condition,)), no
+        else:
+            break
+        both = condition if d.predicate is None else Node("and", HALIDE_BOOL, (d.predicate, condition))
+        d = replace(d, values=(value,), predicate=both)
+    return d
 
 
 def _put(found: dict[str, list[list[int]]], name: str, spans: Iterable[tuple[int | None, int | None]]) -> None:

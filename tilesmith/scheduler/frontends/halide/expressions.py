@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from tilesmith.scheduler.frontends.halide.serialized import HalideType, Node
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -42,7 +43,8 @@ Read = Callable[[Node, tuple[Expr, ...], ScalarType], Expr]
 class Translator:
     """Expressions of one definition. `variables` is what its variables stand for, `params` the scalars by Halide's
     names, `inputs` the images (our name and dims); `read` makes a read of an image or Func; `fail` is told everything
-    that cannot be expressed, `remarks` collects what is expressed by something that is not quite the same."""
+    that cannot be expressed, `remarks` collects what is expressed by something that is not quite the same. `own` are
+    the values that an update finds, one of each component, and `component` counts the value that is translated."""
 
     variables: Mapping[str, Expr]
     params: Mapping[str, str]
@@ -51,6 +53,8 @@ class Translator:
     fail: Callable[[Inexpressible], None]
     remarks: dict[str, None]
     known: Callable[[Node], tuple[str, Node] | None] = lambda node: None
+    own: tuple[Expr, ...] = ()
+    component: int = 0
     _done: dict[int, Expr] = field(default_factory=dict)
 
     def expr(self, node: Node) -> Expr:
@@ -112,17 +116,19 @@ class Translator:
         source, target = node.args[0].type, scalar_type(node.type, node)
         if source.code in ("int", "uint") and target.is_integer:
             return _cast(self.expr(node.args[0]), target)
-        bits = node.args[0]
-        if (target, bits.name, bits.op) == (FLOAT32, "bitwise_or", "call") and bits.args[0].value == _ONE_AS_BITS:
-            fraction = bits.args[1]  # 23 bits below the exponent of 1.0, as hl.random_float makes them
-            if (
-                fraction.name == "shift_right"
-                and fraction.args[1].value == 9
-                and fraction.type == HalideType("uint", 32)
-            ):
-                share = Binary("*", _cast(self.expr(fraction), FLOAT32), Const(2.0**-23, FLOAT32), FLOAT32)
-                return Binary("+", Const(1.0, FLOAT32), share, FLOAT32)
-        raise Inexpressible("the bits of a float", node, "fast_ functions other than exp and log are made of these")
+        value = self.expr(node.args[0])
+        if value.type == target:
+            return value
+        if BOOL in (value.type, target) or value.type.bits != target.bits:
+            raise Inexpressible(f"the bits of {source} as {node.type}", node)
+        return Call(f"as_{target.name}", (value,), target)
+
+    def _undefined(self, type: ScalarType) -> Expr:
+        """The value of `undef`: in an update the one that is there, elsewhere 0, with a remark."""
+        if self.component < len(self.own) and self.own[self.component].type == type:
+            return self.own[self.component]
+        self.remarks["hl.undef became 0 where no update defines the value"] = None
+        return Const(False if type == BOOL else 0.0 if type.is_float else 0, type)
 
     def _call(self, node: Node) -> Expr:
         if node.kind in ("image", "halide"):
@@ -132,6 +138,10 @@ class Translator:
             if remark := _PASSED_ON[name]:
                 self.remarks[remark] = None
             return self.expr(node.args[1 if name == "require" else 0])
+        if name == "undef":
+            return self._undefined(scalar_type(node.type, node))
+        if name == "return_second" and (printed := _printed(node)) is not None:
+            raise Inexpressible("hl.print", printed, "take it out: its value is the first thing that it prints")
         type = scalar_type(node.type, node)
         args = [self.expr(a) for a in node.args]
         if remark := _REMARKS.get(name):
@@ -140,10 +150,17 @@ class Translator:
             return Call(name, tuple(args), type)
         if name in _BUILT:
             return _BUILT[name](args, type)
-        raise Inexpressible(f"{name}()", node, _HINTS.get(name))
+        raise Inexpressible(f"{name}()", node)
 
 
-_ONE_AS_BITS = 0x3F800000
+def _printed(node: Node) -> Node | None:
+    """The call that prints, of hl.print or hl.print_when, which then give a value."""
+    first = node.args[0]
+    while first.name == "if_then_else" or first.op == "select":
+        first = first.args[1]
+    return first if first.name == "halide_print" else None
+
+
 _REMARK_STRICT = "strict_float became plain arithmetic: --strict keeps all of it in the order written"
 
 
@@ -225,11 +242,6 @@ _REMARKS = {
     "fast_inverse": "hl.fast_inverse became 1 / x, which it approximates",
     "fast_inverse_sqrt": "hl.fast_inverse_sqrt became 1 / sqrt(x), which it approximates",
     "unsafe_promise_clamped": "hl.unsafe_promise_clamped became clamp",
-}
-_HINTS = {
-    "undef": "give every point a value",
-    "count_leading_zeros": "use a table of values",
-    "count_trailing_zeros": "use a table of values",
 }
 
 Built = Callable[[Sequence[Expr], ScalarType], Expr]
@@ -336,6 +348,85 @@ def _inverse(a: Sequence[Expr], t: ScalarType) -> Expr:
     return Binary("/", Const(1.0, t), a[0], t)
 
 
+def _concatenated(a: Sequence[Expr], t: ScalarType) -> Expr:
+    """The first one has the lowest bits."""
+    wide = TYPES[f"uint{t.bits}"]
+    whole = _cast(a[0], wide)
+    for k, part in enumerate(a[1:], 1):
+        whole = Binary("|", whole, Binary("<<", _cast(part, wide), Const(k * part.type.bits, wide), wide), wide)
+    return _cast(whole, t)
+
+
+def _rounding_shift_left(a: Sequence[Expr], t: ScalarType) -> Expr:
+    """A negative count is a rounding shift to the right."""
+    count = a[1]
+    if isinstance(count, Const):
+        n = int(count.value)
+        if n >= 0:
+            return Binary("<<", a[0], Const(n, t), t)
+        return Call("rounding_shift_right", (a[0], Const(-n, t)), t)
+    if count.type.kind == "uint":
+        return Binary("<<", a[0], count, t)
+    back = Call("rounding_shift_right", (a[0], Unary("-", count, count.type)), t)
+    return Select(Compare("<", count, Const(0, count.type)), back, Binary("<<", a[0], count, t), t)
+
+
+def _exponentials(x: Expr, op: BinaryOp) -> Expr:
+    """Half of e**x and e**-x, joined."""
+    t = x.type
+    up, down = Call("exp", (x,), t), Call("exp", (Unary("-", x, t),), t)
+    return Binary("*", Const(0.5, t), Binary(op, up, down, t), t)
+
+
+def _sinh(a: Sequence[Expr], t: ScalarType) -> Expr:
+    """Near 0 a polynomial: there the exponentials cancel."""
+    x = a[0]
+    square = Binary("*", x, x, t)
+    series: Expr = Const(1.0, t)
+    for k in range(17 if t == FLOAT64 else 11, 1, -2):  # x + x**3 / 3! + ..., from the last term on
+        share = Binary("*", square, Const(1 / (k * (k - 1)), t), t)
+        series = Binary("+", Const(1.0, t), Binary("*", share, series, t), t)
+    near = Compare("<", Call("abs", (x,), t), Const(1.0, t))
+    return Select(near, Binary("*", x, series, t), _exponentials(x, "-"), t)
+
+
+def _cosh(a: Sequence[Expr], t: ScalarType) -> Expr:
+    return _exponentials(a[0], "+")
+
+
+def _root(x: Expr, one: float) -> Expr:
+    t = x.type
+    return Call("sqrt", (Binary("+", Binary("*", x, x, t), Const(one, t), t),), t)
+
+
+def _asinh(a: Sequence[Expr], t: ScalarType) -> Expr:
+    """By the logarithm of a magnitude; what of it is lost near 0 is a polynomial there."""
+    x = a[0]
+    size = Call("abs", (x,), t)
+    far = Call("log", (Binary("+", size, _root(size, 1.0), t),), t)
+    signed = Select(Compare("<", x, Const(0.0, t)), Unary("-", far, t), far, t)
+    square, series = Binary("*", x, x, t), cast("Expr", Const(1.0, t))
+    for k in range(21, 0, -2):  # 1 - x**2 / 6 + 3 x**4 / 40 - ..., from the last term on
+        share = Binary("*", square, Const(-k * k / ((k + 1) * (k + 2)), t), t)
+        series = Binary("+", Const(1.0, t), Binary("*", share, series, t), t)
+    return Select(Compare("<", size, Const(0.25, t)), Binary("*", x, series, t), signed, t)
+
+
+def _acosh(a: Sequence[Expr], t: ScalarType) -> Expr:
+    return Call("log", (Binary("+", a[0], _root(a[0], -1.0), t),), t)
+
+
+def _atanh(a: Sequence[Expr], t: ScalarType) -> Expr:
+    """Near 0 a polynomial, else half of the logarithm of (1 + x) / (1 - x)."""
+    x, one = a[0], Const(1.0, t)
+    quotient = Binary("/", Binary("+", one, x, t), Binary("-", one, x, t), t)
+    far = Binary("*", Const(0.5, t), Call("log", (quotient,), t), t)
+    square, series = Binary("*", x, x, t), cast("Expr", Const(1 / 25, t))
+    for k in range(23, 0, -2):  # 1 + x**2 / 3 + x**4 / 5 + ..., from the last term on
+        series = Binary("+", Const(1 / k, t), Binary("*", square, series, t), t)
+    return Select(Compare("<", Call("abs", (x,), t), Const(0.25, t)), Binary("*", x, series, t), far, t)
+
+
 def _choice(a: Sequence[Expr], t: ScalarType) -> Expr:
     return Select(a[0], a[1], a[2], t)
 
@@ -350,6 +441,17 @@ def _clamped(a: Sequence[Expr], t: ScalarType) -> Expr:
 
 _BUILT: dict[str, Built] = {
     "abs": _magnitude("abs"),
+    "popcount": _call("popcount"),
+    "count_leading_zeros": _call("count_leading_zeros"),
+    "count_trailing_zeros": _call("count_trailing_zeros"),
+    "extract_bits": lambda a, t: _cast(Binary(">>", a[0], _small(a[1], a[0].type), a[0].type), t),
+    "concat_bits": _concatenated,
+    "rounding_shift_left": _rounding_shift_left,
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "asinh": _asinh,
+    "acosh": _acosh,
+    "atanh": _atanh,
     "absd": _magnitude("absd"),
     "bitwise_and": _bits("&", "and"),
     "bitwise_or": _bits("|", "or"),

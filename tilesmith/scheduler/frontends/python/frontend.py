@@ -349,6 +349,10 @@ lerp, mux, select, random = _function("lerp"), _function("mux"), _function("sele
 sat_add, sat_sub = _function("sat_add"), _function("sat_sub")
 halving_add, rounding_halving_add = _function("halving_add"), _function("rounding_halving_add")
 rounding_shift_right, mul_shift_right = _function("rounding_shift_right"), _function("mul_shift_right")
+popcount, count_leading_zeros = _function("popcount"), _function("count_leading_zeros")
+count_trailing_zeros = _function("count_trailing_zeros")
+as_int32, as_uint32, as_float32 = _function("as_int32"), _function("as_uint32"), _function("as_float32")
+as_int64, as_uint64, as_float64 = _function("as_int64"), _function("as_uint64"), _function("as_float64")
 sqrt, exp, log, power = _function("sqrt"), _function("exp"), _function("log"), _function("pow")
 sin, cos, tan, tanh = _function("sin"), _function("cos"), _function("tan"), _function("tanh")
 asin, acos, atan, atan2 = _function("asin"), _function("acos"), _function("atan"), _function("atan2")
@@ -369,6 +373,12 @@ __all__: Final = [
     "acos",
     "argmax",
     "argmin",
+    "as_float32",
+    "as_float64",
+    "as_int32",
+    "as_int64",
+    "as_uint32",
+    "as_uint64",
     "asin",
     "atan",
     "atan2",
@@ -377,6 +387,8 @@ __all__: Final = [
     "clamp",
     "constant",
     "cos",
+    "count_leading_zeros",
+    "count_trailing_zeros",
     "document",
     "exp",
     "float32",
@@ -396,6 +408,7 @@ __all__: Final = [
     "mul_shift_right",
     "mux",
     "pipeline",
+    "popcount",
     "power",
     "rall",
     "random",

@@ -126,6 +126,8 @@ def call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, ..
       `mul_shift_right`) and `lerp` of integers are exact over all integers: see their scalar definitions below.
     - `lerp(a, b, t)` of floats is a + (b - a) * t; an unsigned t counts from 0 to its type's largest value.
     - `round` goes to the nearest integer, ties to even.
+    - `popcount`, `count_leading_zeros`, `count_trailing_zeros` count the bits of the type; all of them are zeros of 0.
+    - `as_float32(a)` and its like are the same bits of another type.
     """
     with np.errstate(all="ignore"):
         result = _call(function, tuple(np.asarray(a) for a in args), arg_types, type_)
@@ -290,6 +292,10 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
             return result
         case "random":
             return random_float(args)
+        case "popcount" | "count_leading_zeros" | "count_trailing_zeros":
+            return _counted_bits(function, args[0], type_)
+        case _ if function.startswith("as_"):
+            return np.ascontiguousarray(args[0], arg_types[0].numpy).view(type_.numpy).reshape(args[0].shape)
         case _ if function in _IDIOMS:
             idiom = _IDIOMS[function]
             return _exactly(lambda *numbers: _saturate(idiom(*numbers), type_), type_, args)
@@ -297,6 +303,17 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
             return np.asarray(_FLOAT_FUNCTIONS[function](*args))
         case _:
             raise InternalError(f"no such function: {function}")
+
+
+def _counted_bits(function: str, a: Array, type_: ScalarType) -> Array:
+    """Bits that are set, or zeros before the first one or after the last one."""
+    bits = type_.bits
+    words = np.asarray(a).astype(f"uint{bits}").astype(np.uint64)
+    each = [np.bitwise_and(np.right_shift(words, np.uint64(k)), np.uint64(1)).astype(bool) for k in range(bits)]
+    if function == "popcount":
+        return np.asarray(np.sum(each, axis=0), type_.numpy)
+    ordered = each if function == "count_trailing_zeros" else each[::-1]
+    return np.asarray(np.where(np.any(ordered, axis=0), np.argmax(ordered, axis=0), bits), type_.numpy)
 
 
 def _lesser(a: Array, b: Array) -> Array:

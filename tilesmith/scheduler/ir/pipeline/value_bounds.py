@@ -371,6 +371,8 @@ def _call(e: Call, args: list[Interval]) -> Interval:
             return Interval(-2, 2)
         case "random":
             return Interval(0, 1)
+        case "popcount" | "count_leading_zeros" | "count_trailing_zeros":
+            return Interval(0, e.type.bits)
         case _:
             return UNBOUNDED
 

@@ -21,7 +21,10 @@ _OF_FLOATS = frozenset((
     "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "floor", "ceil", "round", "trunc",
     "pow", "atan2",
 ))  # fmt: skip
-_OF_INTEGERS = frozenset(("sat_add", "sat_sub", "halving_add", "rounding_halving_add"))
+_OF_INTEGERS = frozenset((
+    "sat_add", "sat_sub", "halving_add", "rounding_halving_add", "popcount", "count_leading_zeros",
+    "count_trailing_zeros",
+))  # fmt: skip
 _BY_FIRST = {"rounding_shift_right": 1, "mul_shift_right": 2, "lerp": 2}
 """Functions whose result has the type of so many arguments; the last one has a type of its own."""
 
@@ -127,6 +130,10 @@ class TypeClasses:
                 self._allow(INTEGERS, node)
         elif converted in TYPES:
             self._allow(frozenset({TYPES[converted]}), node)
+        elif name.startswith("as_"):
+            to = TYPES[name.removeprefix("as_")]
+            self._allow(frozenset({to}), node)
+            self._allow(frozenset(t for t in NUMBERS if t.bits == to.bits), *node.args)
         elif name in ("select", "mux"):
             self._link(node, *node.args[1:])
             self._allow(frozenset({BOOL}) if name == "select" else INTEGERS, *node.args[:1])
