@@ -33,6 +33,7 @@ OF = {
         scheduler/frontends/tensors/pointwise: _ERF
         scheduler/frontends/tensors/resize: _LARGEST
         scheduler/frontends/tensors/sizes: ONE
+        scheduler/ir/pipeline/float_bounds: LARGEST_PARAM _LARGEST _SLACK
         scheduler/ir/pipeline/printer: _OR _AND _NOT COMPARE UNARY _POWER ATOM
         scheduler/ir/pipeline/drawing: MOST_NODES _CHARACTER _DEPTH _GAP _HEIGHT _MARGIN
         scheduler/ir/pipeline/semantics: RANDOM_SEED

@@ -38,6 +38,7 @@ def test_an_observer_sees_every_pass() -> None:
     rewrite(of, undecided(of), times)
     assert list(times.ms) == [
         "rfactor",
+        "fold-constants",
         "lower-boundaries",
         "fold-updates",
         "order-reductions",

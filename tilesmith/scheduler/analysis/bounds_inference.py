@@ -31,7 +31,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
 )
-from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.float_bounds import bits_of, rounded
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import Leaf
 
@@ -45,8 +46,13 @@ def bound_symbol(image: str, which: str, dim: str) -> str:
 
 
 def param_symbol(name: str) -> str:
-    """The symbol of an integer param."""
+    """The symbol of a param."""
     return f"param.{name}"
+
+
+def number_of(p: Param, value: int | float | bool) -> int:
+    """The integer that a param's symbol stands for: the value, or the bits of a float."""
+    return bits_of(float(p.type.numpy.type(value))) if p.type.is_float else int(value)
 
 
 def interval_hull(a: Interval, b: Interval) -> Interval:
@@ -98,6 +104,10 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             return both
         case Cast() if e.type.is_integer and e.operand.type.is_integer:
             return _cast(e, env)
+        case Cast() if e.type.is_integer and e.operand.type.is_float:
+            found = rounded(e, lambda x: interval_of(x, env), lambda p: _of_symbol(param_symbol(p.name), env)[0])
+            if found is not None:
+                return found
         case Reduce(op="min" | "max", where=None) if e.type.is_integer and all(map(_runs, e.domain)):
             inner = dict(env)
             add_domain(e.domain, inner)

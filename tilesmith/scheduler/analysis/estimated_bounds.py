@@ -13,6 +13,7 @@ from tilesmith.scheduler.analysis.bounds_inference import (
     bound_symbol,
     domain_intervals,
     interval_of,
+    number_of,
     param_symbol,
     settled_box,
     told,
@@ -54,8 +55,8 @@ class Estimates:
         return self.range_of(r)[1]
 
     def with_params(self, e: Expr) -> Expr:
-        """`e` with the values of its params, as far as they are estimated."""
-        if isinstance(e, ParamRef):
+        """`e` with the values of its integer params, as far as they are estimated."""
+        if isinstance(e, ParamRef) and not e.type.is_float:
             value = self.symbols.get(param_symbol(e.name))
             return e if value is None else Const(value, e.type)
         return map_children(e, self.with_params)
@@ -148,9 +149,7 @@ def _check_reach(boxes: Mapping[str, tuple[Bounds, ...]], dims: Mapping[str, tup
 
 def symbols_of(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str, int]:
     """Values of the runtime symbols that the estimates and the params' defaults give."""
-    symbols = {
-        param_symbol(p.name): int(p.default) for p in pipeline.params if p.default is not None and not p.type.is_float
-    }
+    symbols = {param_symbol(p.name): number_of(p, p.default) for p in pipeline.params if p.default is not None}
     for image in pipeline.inputs:
         for dim, (lo, extent) in zip(image.dims, estimates.get(image.name, ()), strict=False):
             symbols[bound_symbol(image.name, "min", dim)] = lo

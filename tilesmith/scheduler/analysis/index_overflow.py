@@ -15,9 +15,9 @@ from tilesmith.scheduler.analysis.bounds_inference import Box, Interval, domain_
 from tilesmith.scheduler.ir.index import Index, Terms
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, RVar, Unary, children
+from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import INT32, INT64
-from tilesmith.scheduler.ir.pipeline.value_bounds import interval
 
 _MODULAR = ("+", "-", "*")
 
@@ -93,4 +93,4 @@ def _may_leave(e: Expr) -> bool:
     """True if `e` is arithmetic of places that may leave int32. Data whose bounds cannot be proved wraps by itself."""
     grows = isinstance(e, Unary) or (isinstance(e, Binary) and e.op in (*_MODULAR, "<<", "**"))
     grows = grows or (isinstance(e, Call) and e.function in ("abs", "absd"))
-    return grows and e.type in (INT32, INT64) and interval(e).bounded
+    return grows and e.type in (INT32, INT64) and place_interval(e).bounded

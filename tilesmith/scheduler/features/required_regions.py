@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol, required_boxes
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol, required_boxes
 from tilesmith.scheduler.ir.index import Index, sym
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.hoist_parameters import with_values
@@ -21,12 +21,12 @@ def required_regions(
     """(min, extent) per dim of every stage and input of a normal `pipeline` that the output `regions` ((min, extent)
     per dim) need.
 
-    `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs the
-    integer ones. The same intervals that the generated code computes at its entry. It has no numbers when they are
-    worked out, so these come last here, too: intervals of numbers may be narrower, as those of remainders.
+    `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs those
+    that bounds depend on. The same intervals that the generated code computes at its entry. It has no numbers when they
+    are worked out, so these come last here, too: intervals of numbers may be narrower, as those of remainders.
     """
     known = with_values(pipeline, params)
-    env: dict[str, int] = {param_symbol(p.name): int(known[p.name]) for p in pipeline.params if p.type.is_integer}
+    env = {param_symbol(p.name): number_of(p, known[p.name]) for p in pipeline.params if p.name in known}
     for image in pipeline.inputs:
         for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
             env[bound_symbol(image.name, "min", dim)] = lo

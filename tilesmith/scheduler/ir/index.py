@@ -1,49 +1,65 @@
 """Integer expressions over symbols, in canonical linear form: what bounds and addresses are made of.
 
 An `Index` is `const + sum(coefficient * atom)`; an atom is a symbol or a `min`, `max`, floor division,
-remainder or product that the linear form cannot see through. Equal expressions that differ by
+remainder, product or function that the linear form cannot see through. Equal expressions that differ by
 arithmetic only are equal objects, so differences of bounds simplify to constants where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 from threading import Lock
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 from weakref import ref
 
-AtomKind = Literal["sym", "min", "max", "div", "mod", "mul"]
+AtomKind = Literal["sym", "min", "max", "div", "mod", "mul", "call"]
+
+
+class Function(Protocol):
+    """A function of numbers to an integer, compared by value; `key` tells it from all others."""
+
+    @property
+    def key(self) -> str: ...
+
+    def __call__(self, args: Sequence[int]) -> int: ...
 
 
 class Atom:
     """`sym`: a name; `min`, `max`: two or more arguments; `div`, `mod`: floor division and its remainder
-    (both 0 where the divisor is); `mul`: a product of two. `index` is the index that is it alone. Interned: of equal
-    atoms there is one while any lives, so that they are compared and hashed by identity."""
+    (both 0 where the divisor is); `mul`: a product of two; `call`: a `function`, `called` where it or a part of it is
+    one. `index` is the index that is it alone. Interned: of equal atoms there is one while any lives, so that they are
+    compared and hashed by identity."""
 
-    __slots__ = ("__weakref__", "args", "index", "key", "kind", "symbols")
+    __slots__ = ("__weakref__", "args", "called", "function", "index", "key", "kind", "symbols")
     args: tuple[Index, ...]
+    called: bool
+    function: Function | None
     index: Index
     key: str
     kind: AtomKind
     symbols: tuple[str, ...]
 
-    def __new__(cls, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "") -> Atom:
-        reference = _ATOMS.get(name if kind == "sym" else (kind, args))
+    def __new__(
+        cls, kind: AtomKind, args: tuple[Index, ...] = (), name: str = "", function: Function | None = None
+    ) -> Atom:
+        reference = _ATOMS.get(name if kind == "sym" else (kind, args, function))
         found = None if reference is None else reference()
-        return cls._interned(name, kind, args) if found is None else found
+        return cls._interned(name, kind, args, function) if found is None else found
 
     @classmethod
-    def _interned(cls, name: str, kind: AtomKind, args: tuple[Index, ...]) -> Atom:
-        key = name if kind == "sym" else (kind, args)
+    def _interned(cls, name: str, kind: AtomKind, args: tuple[Index, ...], function: Function | None = None) -> Atom:
+        key = name if kind == "sym" else (kind, args, function)
         with _INTERNING:
             reference = _ATOMS.get(key)
             found = None if reference is None else reference()
             if found is None:
                 found = super().__new__(cls)
-                found.kind, found.args = kind, args
-                found.key = name if kind == "sym" else f"{kind}({','.join([a.key for a in args])})"
+                found.kind, found.args, found.function = kind, args, function
+                word = kind if function is None else function.key
+                found.key = name if kind == "sym" else f"{word}({','.join([a.key for a in args])})"
+                found.called = function is not None or any(a.called for x in args for a, _ in x.terms)
                 found.symbols = (name,) if kind == "sym" else _distinct([a.symbols() for a in args])
                 found.index = Index(0, ((found, 1),))
                 if len(_ATOMS) >= _ATOMS.most:
@@ -51,8 +67,8 @@ class Atom:
                 _ATOMS[key] = ref(found)
             return found
 
-    def __reduce__(self) -> tuple[type[Atom], tuple[AtomKind, tuple[Index, ...], str]]:
-        return Atom, (self.kind, self.args, self.key if self.kind == "sym" else "")
+    def __reduce__(self) -> tuple[type[Atom], tuple[AtomKind, tuple[Index, ...], str, Function | None]]:
+        return Atom, (self.kind, self.args, self.key if self.kind == "sym" else "", self.function)
 
     def __repr__(self) -> str:
         return self.key
@@ -114,6 +130,11 @@ class Index:
     def is_const(self) -> bool:
         """True if no symbol is left."""
         return not self.terms
+
+    @property
+    def called(self) -> bool:
+        """True if a part of it is a function."""
+        return any(a.called for a, _ in self.terms)
 
     @property
     def is_short(self) -> bool:
@@ -180,14 +201,23 @@ class Index:
 def _atom_where(a: Atom, known: Mapping[str, int]) -> Index:
     if a.kind == "sym":
         return const(known[a.key]) if a.key in known else a.index
+    return remade(a, [x.where(known) for x in a.args])
+
+
+def remade(a: Atom, args: Sequence[Index]) -> Index:
+    """An atom that is no symbol, of other arguments."""
+    if a.function is not None:
+        return call(a.function, args)
     build = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": multiply}[a.kind]
-    return reduce(build, [x.where(known) for x in a.args])
+    return reduce(build, args)
 
 
 def _atom_value(a: Atom, look: Callable[[str], int]) -> int:
     if a.kind == "sym":
         return look(a.key)
     args = [x.value(look) for x in a.args]
+    if a.function is not None:
+        return a.function(args)
     match a.kind:
         case "min":
             return min(args)
@@ -349,6 +379,13 @@ def multiply(a: Index, b: Index) -> Index:
     if b.is_const:
         return a.scaled(b.const)
     return _atom("mul", a, b) if a.key <= b.key else _atom("mul", b, a)
+
+
+def call(function: Function, args: Sequence[Index]) -> Index:
+    """`function` of `args`."""
+    if all(a.is_const for a in args):
+        return const(function([a.const for a in args]))
+    return Atom("call", tuple(args), function=function).index
 
 
 Change: TypeAlias = tuple[int, int] | None

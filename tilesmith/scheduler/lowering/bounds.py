@@ -16,6 +16,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Stage
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
+from tilesmith.scheduler.lowering.float_ends import calls
 from tilesmith.scheduler.lowering.interleaved_channels import expect_channels
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
@@ -33,6 +34,7 @@ class _Bounds:
         self.builder = Builder(p.vector_unit, p.line_bytes, p.core, unit.program.strict)
         self.stages = {s.name: s for s in unit.pipeline.stages}
         self.params = {p.name: self.builder.fresh(p.name) for p in unit.plan.written.params}
+        self.builder.call = calls(self.params)
         self.arguments = self._arguments()
         self.held = self._held_by_inputs()
 
@@ -51,7 +53,7 @@ class _Bounds:
             bounds=tuple(b.scopes[0].statements),
             required=tuple((i.name, boxes[i.name]) for i in unit.pipeline.inputs if i.name in boxes),
         )
-        found = replace(unit, program=program, boxes=boxes)
+        found = replace(unit, program=program, boxes=boxes, rounded=b.rounded)
         return replace(found, program=replace(program, buffers=self._images(found.estimates(b), boxes)))
 
     def _parameter(self, p: Param) -> Parameter:
@@ -104,7 +106,8 @@ class _Bounds:
         intervals, wide = (list(box), ()) if isinstance(owner, Input) else reach(owner, box)
         low, high = self.held.add(intervals)
         if low or high or wide:
-            self.builder.emit(OverflowGuard(low, high, wide))
+            plain = self.builder.plain
+            self.builder.emit(OverflowGuard(*(tuple(map(plain, ends)) for ends in (low, high, wide))))
 
     # buffers ------------------------------------------------------------
 

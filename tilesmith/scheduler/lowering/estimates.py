@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.program import Body, Let, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
@@ -15,12 +15,13 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 @dataclass(slots=True)
 class Estimates:
     """Indices as numbers: `symbols` have their estimates, what a Let defines has what that gives, `loops` and those of
-    known `ranges` are in the middle; the rest is 1."""
+    known `ranges` are in the middle; `rounded` has the functions that others stand for; the rest is 1."""
 
     symbols: dict[str, int]
     ranges: Mapping[str, tuple[Index, Index]] = field(default_factory=dict)
     lets: dict[str, Index] = field(default_factory=dict)
     loops: dict[str, tuple[Index, Index]] = field(default_factory=dict)
+    rounded: Mapping[str, Index] = field(default_factory=dict)
 
     def add(self, body: Body) -> None:
         """Takes in the definitions and the loops of a block."""
@@ -45,9 +46,10 @@ class Estimates:
         ends = self.ranges.get(name) or self.loops.get(name)
         if ends is not None:
             return sum(map(self.value, ends)) // 2
-        if name not in self.lets:
+        value = self.lets.get(name) or self.rounded.get(name)
+        if value is None:
             return 1
-        found = self.symbols[name] = self.lets[name].value(self._look)
+        found = self.symbols[name] = value.value(self._look)
         return found
 
 
@@ -66,5 +68,5 @@ def estimated_symbols(written: Pipeline, pipeline: Pipeline) -> dict[str, int]:
         for d, (lo, extent) in zip(image.dims, region, strict=True):
             env[bound_symbol(image.name, "min", d)], env[bound_symbol(image.name, "extent", d)] = lo, extent
     for p in pipeline.params:
-        env[param_symbol(p.name)] = int(p.default or 0)
+        env[param_symbol(p.name)] = number_of(p, p.default or 0)
     return env

@@ -39,7 +39,7 @@ class Evaluation(Places):
         super().__init__(builder, axis, exact, safe)
         self.sources = sources
         self.token = object()
-        self.known: dict[tuple[int, int], Known[Value]] = {}
+        self.known: dict[tuple[int, int, bool], Known[Value]] = {}
         self.only_lanes = False
 
     @contextmanager

@@ -35,6 +35,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
+from tilesmith.scheduler.lowering.float_ends import opaque
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
@@ -93,7 +94,7 @@ class Evaluator(Evaluation):
         """`e` as a scalar, or as a vector where it moves along the axis."""
         if isinstance(e, Const):
             return literal(e.value, e.type)
-        key, b = (id(e), frame.number), self.builder
+        key, b = (id(e), frame.number, self.rounding), self.builder
         found = self.known.get(key)
         if found is not None and b.is_open(found[1], found[2]):
             return found[0]
@@ -129,6 +130,10 @@ class Evaluator(Evaluation):
                 return self._power(self.value(e.left, frame), int(n), e)
             case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
                 return total
+            case Binary() if self.rounding and e.type.is_float:
+                a, b = self.value(e.left, frame), self.value(e.right, frame)
+                divisor = opaque(self.builder, b) if e.op == "/" else b
+                return opaque(self.builder, self.op(ops.Binary(e.op, a, divisor), e))
             case Binary():
                 return self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
             case Compare():
@@ -194,6 +199,13 @@ class Evaluator(Evaluation):
         return self.op(ops.Select(uniform, inside, self.value(e.if_false, frame)), e)
 
     def _access(self, e: Access, frame: Frame) -> Value:
+        outside, self.rounding = self.rounding, False
+        try:
+            return self._read(e, frame)
+        finally:
+            self.rounding = outside
+
+    def _read(self, e: Access, frame: Frame) -> Value:
         lanes = tuple([self.lane(i, frame) for i in e.indices])
         stage = self.sources.inlined.get(e.name)
         if self.streams is not None and e.name in self.streams.dims:

@@ -24,6 +24,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
 )
+from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, interval
 
@@ -78,7 +79,8 @@ class Places(ABC):
 
     With an `axis` they may differ from lane to lane; clamps along it are dropped and noted in `constraints` instead
     (each must be >= 0 where the vector code runs). With `exact` clamps stay as they are; with `safe` lanes
-    may be where nothing is, which have any value.
+    may be where nothing is, which have any value. Floats that places are made of are computed as they are written
+    (`rounding`): their bounds say where they are.
     """
 
     def __init__(self, builder: Builder, axis: Axis | None, exact: bool, safe: bool = False) -> None:
@@ -89,6 +91,7 @@ class Places(ABC):
         self.constraints: list[Index] = []
         self.known_lanes: dict[tuple[int, int], Known[Lane]] = {}
         self.intervals: dict[int, Interval] = {}
+        self.rounding = False
         self._frames: dict[object, Frame] = {}
 
     @abstractmethod
@@ -160,12 +163,14 @@ class Places(ABC):
         data = self.builder.data
         if not data or all(data.isdisjoint(part.base.symbols()) for part in parts):
             return False
-        return not interval(e, known=self.intervals).bounded
+        return not place_interval(e, self.intervals).bounded
 
     def _from_value(self, e: Expr, frame: Frame) -> Lane:
         while isinstance(e, Cast) and not e.saturate and e.type.bits >= 32 and _is_short(e.operand.type):
             e = e.operand  # lanes need not be wider than what they are made of
+        outside, self.rounding = self.rounding, True
         value = self.value(e, frame)
+        self.rounding = outside
         if value.lanes > 1:
             ends = interval(e, known=self.intervals).numeric
             most = None if ends is None or ends[0] < 0 else int(ends[1])
@@ -214,7 +219,7 @@ class Places(ABC):
             a, b = b, a
         if e.op not in ("+", "-") or not b.uniform or e.type != INT32:
             return None
-        if not interval(e, known=self.intervals).bounded:
+        if not place_interval(e, self.intervals).bounded:
             return None
         return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most)
 

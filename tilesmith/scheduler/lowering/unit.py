@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.bounds_inference import Box
+from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.printer import buffers_of
 from tilesmith.scheduler.ir.loop.program import Loop, Program
@@ -14,24 +15,28 @@ from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
+from tilesmith.scheduler.lowering.float_ends import calls
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringUnit:
     """A plan on its way to a loop program. `pipeline` is the plan's, from the pass `layout` on with its channels laid
     out; `boxes` are the regions of all images and stages that the outputs need, in the terms of the program's
-    `bounds`."""
+    `bounds`, some of which stand for functions, which `rounded` has."""
 
     plan: Plan
     platform: Platform
     pipeline: Pipeline
     program: Program
     boxes: Mapping[str, Box] = field(default_factory=dict)
+    rounded: Mapping[str, Index] = field(default_factory=dict)
 
     def builder(self) -> Builder:
         """A builder of the body, in which what comes before it is known; no fresh name is one of the program's."""
         p = self.platform
         b = Builder(p.vector_unit, p.line_bytes, p.core, self.program.strict)
+        b.call = calls(self.params())
+        b.rounded.update(self.rounded)
         b.reserve(_names(self.program))
         for s in (*self.program.derivation, *self.program.bounds):
             b.replay(s)
@@ -40,7 +45,7 @@ class LoweringUnit:
 
     def estimates(self, b: Builder) -> Estimates:
         """The estimates of what bounds define, and of the loops that `b` builds."""
-        found = Estimates(estimated_symbols(self.plan.written, self.pipeline), b.ranges)
+        found = Estimates(estimated_symbols(self.plan.written, self.pipeline), b.ranges, rounded=b.rounded)
         found.add(self.program.bounds)
         return found
 

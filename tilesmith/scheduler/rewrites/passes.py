@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundaries
-from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.constant_folding import folded as with_constants
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
 from tilesmith.scheduler.rewrites.fold_updates import folded
@@ -55,6 +56,13 @@ RFACTOR = _pass(
     lambda p, schedule: factored(p, schedule.factors, schedule.strict),
 )
 NORMALIZATION = (
+    _pass(
+        "fold-constants",
+        "integers that constant floats are rounded to",
+        "they are constants",
+        "an index that is a constant further on is analysed as such",
+        lambda p, _: _by_stage(p, lambda s: rewritten(s, with_constants, with_constants)),
+    ),
     _pass(
         "lower-boundaries",
         "inputs and stages may have boundaries",

@@ -48,7 +48,7 @@ def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | Non
             # the mean without a carry: what both have, plus half of what differs
             x, y = (o.wide(v, r.lanes) for v in args)
             return f"({x} & {y}) + (({x} ^ {y}) >> 1)"
-        case "rounding_halving_add" | "sat_add" | "sat_sub":
+        case "rounding_halving_add" | "sat_add" | "sat_sub" | "opaque":
             return _function(o, f, t, r.lanes, args)
         case "rounding_shift_right":
             return _rounding_shift(args[0], args[1]) if args[0].lanes > 1 else None
@@ -131,6 +131,8 @@ def _scalar(f: str, t: ScalarType, types: tuple[ScalarType, ...], args: tuple[st
             u = f"uint{max(t.bits, 32)}_t"
             a, b = args
             return f"({scalar(t)})({a} > {b} ? ({u}){a} - ({u}){b} : ({u}){b} - ({u}){a})"
+        case "opaque":
+            return f"ts_opaque_{s}({args[0]})"
         case "random":
             h = "0x9E3779B9u"
             for a in args:

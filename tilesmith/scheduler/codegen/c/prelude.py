@@ -404,6 +404,22 @@ INLINE __int128 ts_lerp(__int128 a, __int128 b, unsigned __int128 w, unsigned __
     return b > a ? a + step : a - step;
 }
 """,
+    **{
+        f"ts_opaque_f{bits}": f"""\
+/* The same, as compilers cannot know: it has been rounded, whatever is computed of it. */
+INLINE {t} ts_opaque_f{bits}({t} a) {{
+#if defined __SSE2__
+    __asm__("" : "+x"(a));
+#elif defined __aarch64__
+    __asm__("" : "+w"(a));
+#else
+    __asm__("" : "+m"(a));
+#endif
+    return a;
+}}
+"""
+        for bits, t in ((32, "float"), (64, "double"))
+    },
     "ts_mix": """\
 /* One step of the hash behind random(): MurmurHash3's finaliser of h ^ a. */
 INLINE uint32_t ts_mix(uint32_t h, uint32_t a) {

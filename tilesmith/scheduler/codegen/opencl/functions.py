@@ -26,6 +26,8 @@ def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
             return f"as_{own}({o.wide(args[0], lanes)})"
         case "min" | "max":
             return _extreme(o, r, "<" if f == "min" else ">", *args)
+        case "opaque":
+            return f"ts_opaque_{own}({o.wide(args[0], lanes)})"
         case "abs" | "absd" if t.is_float:
             return f"fabs({' - '.join(o.wide(a, lanes) for a in args)})"
         case "abs" | "absd":

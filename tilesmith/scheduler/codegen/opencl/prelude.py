@@ -118,6 +118,14 @@ uintN ts_mixN(uintN h, uintN a) {
 }
 """
 
+_OPAQUE = """\
+/* The same, as compilers cannot know: it has been rounded, whatever is computed of it. */
+T ts_opaque_T(T a) {
+    volatile T rounded = a;
+    return rounded;
+}
+"""
+
 _LERP = """\
 /* The integer nearest to (a (top - w) + b w) / top, top odd: no ties. The product has two words; by a `top` of 64 bits
    its quotient is the upper one, but for what the sum of both has more. */
@@ -179,6 +187,10 @@ HELPERS = {
     **_integers(),
     **_clamped_loads(),
     **{f"ts_mix{n}": _MIX.replace("N", n) for n in ("", "2", "4", "8", "16")},
+    **{
+        f"ts_opaque_{t}": re.sub(r"\bT\b", t, _OPAQUE.replace("_T(", f"_{t}("))
+        for t in (f"{kind}{n}" for kind in ("float", "double") for n in ("", "2", "4", "8", "16"))
+    },
     "ts_lerp": _LERP,
 }
 

@@ -19,9 +19,10 @@ from tilesmith.scheduler.frontends.document.parser import REDUCTIONS, Frame, fra
 from tilesmith.scheduler.frontends.document.reductions import REDUCE, bound, reduce
 from tilesmith.scheduler.frontends.document.typing_context import Context, Result, TupleValue, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Expr, InputBound, ParamRef, Var
+from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.type_promotion import convert
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
-from tilesmith.scheduler.ir.pipeline.value_bounds import interval, leaf_interval, parts_of_value
+from tilesmith.scheduler.ir.pipeline.value_bounds import leaf_interval, parts_of_value
 
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 
@@ -234,7 +235,7 @@ class Builder(Context):
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
         if not (value.type is INT32 and (isinstance(value, Const) or _of_loops(value))):
-            found = interval(value)
+            found = place_interval(value)
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):
                 self._unbounded(node, what, value)

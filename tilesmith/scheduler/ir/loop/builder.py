@@ -12,7 +12,7 @@ import numpy as np
 
 from tilesmith.platforms.base import VectorUnit
 from tilesmith.platforms.core import Core
-from tilesmith.scheduler.ir.index import Index, modulo, sym
+from tilesmith.scheduler.ir.index import Atom, Index, modulo, remade, sym
 from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
 from tilesmith.scheduler.ir.loop.program import Allocate, Define, Let, RowPointer, Scratch, Statement
 from tilesmith.scheduler.ir.loop.traversal import defined, operands_of
@@ -66,6 +66,8 @@ class Builder:
         self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
         self.values: dict[str, Index] = {}  # of indices that have a name
         self.buffers: dict[Pointer, Buffer] = {}  # that rows are of
+        self.rounded: dict[str, Index] = {}  # functions in indices, by the symbols that stand for them
+        self.call: Callable[[Builder, Atom], Value] | None = None  # the value of such a function
         self._numbers: dict[object, int] = {}
         self._counts: dict[str, int] = {}
         self._bases: dict[str, str] = {}  # of names, by hint
@@ -235,13 +237,30 @@ class Builder:
 
         def make() -> Index:
             name = self.fresh(hint)
-            self.values[name] = value
-            self.scopes[depth].statements.append(Let(name, value))
+            self.values[name] = found = self.plain(value)
+            self.scopes[depth].statements.append(Let(name, found))
             return self.declare(name, depth)
 
         found = self.remember(depth, ("let", value), make)
         assert isinstance(found, Index)
         return found
+
+    def plain(self, x: Index) -> Index:
+        """`x` with symbols in place of functions, which are computed as values."""
+        if not x.called:
+            return x
+        total = Index(x.const)
+        for a, c in x.terms:
+            part = a.index
+            if a.kind == "call":
+                assert self.call is not None
+                name = self.define(ToIndex(self.call(self, a)), INT32, hint="place").name
+                self.rounded[name] = part
+                part = sym(name)
+            elif a.called:
+                part = remade(a, [self.plain(arg) for arg in a.args])
+            total = total + part.scaled(c)
+        return total
 
     def define(
         self,

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Const, Expr, Unary, walk
-from tilesmith.scheduler.ir.pipeline.value_bounds import interval
+from typing import Never
+
+import numpy as np
+
+from tilesmith.scheduler.ir.pipeline.evaluation import Leaf, evaluate, is_operation
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, Expr, map_children, walk
 
 
 def fold(e: Expr) -> Expr:
-    """`e`, or the constant that an integer expression of constants is."""
-    if isinstance(e, Const) or not e.type.is_integer or not all(_is_constant(n) for n in walk(e)):
+    """`e`, or the constant that an integer expression of constants is, floats among them."""
+    if isinstance(e, Const) or not e.type.is_integer or not all(map(is_operation, walk(e))):
         return e
-    ends = interval(e).numeric
-    return Const(int(ends[0]), e.type) if ends is not None and ends[0] == ends[1] else e
+    with np.errstate(all="ignore"):
+        return Const(int(evaluate(e, _no_leaf)), e.type)
 
 
-def _is_constant(e: Expr) -> bool:
-    return isinstance(e, Const | Binary | Unary | Cast) or (
-        isinstance(e, Call) and e.function in ("min", "max", "clamp", "abs", "absd")
-    )
+def folded(e: Expr) -> Expr:
+    """`e`, where integers that constant floats are rounded to are constants."""
+    if not any(map(_rounds, walk(e))):
+        return e
+    return _folded(e)
+
+
+def _folded(e: Expr) -> Expr:
+    return fold(e) if _rounds(e) and isinstance(fold(e), Const) else map_children(e, _folded)
+
+
+def _rounds(e: Expr) -> bool:
+    return isinstance(e, Cast) and e.type.is_integer and e.operand.type.is_float
+
+
+def _no_leaf(leaf: Leaf) -> Never:
+    raise AssertionError(leaf)

@@ -128,6 +128,7 @@ def call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, ..
     - `round` goes to the nearest integer, ties to even.
     - `popcount`, `count_leading_zeros`, `count_trailing_zeros` count the bits of the type; all of them are zeros of 0.
     - `as_float32(a)` and its like are the same bits of another type.
+    - `opaque(a)` is `a`, rounded to its type: not in documents, but in loop programs.
     """
     with np.errstate(all="ignore"):
         result = _call(function, tuple(np.asarray(a) for a in args), arg_types, type_)
@@ -275,6 +276,8 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
         case "clamp":
             value, low, high = args
             return _greater(_lesser(value, high), low)
+        case "opaque":
+            return args[0]
         case "abs" if type_.is_float:
             return np.abs(args[0])
         case "abs":

@@ -28,7 +28,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Var,
     children,
 )
-from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
 
 RUNTIME: Final = "runtime"
 End: TypeAlias = int | float | Literal["runtime"] | None
@@ -70,10 +70,12 @@ def of_type(type: ScalarType) -> Interval:
 
 
 def leaf_interval(leaf: Leaf) -> Interval:
-    """The default for leaves: loops and input bounds are known at run time, params between their declared ends,
-    data by its type only."""
+    """The default for leaves: loops, input bounds and params of int32 are known at run time, params between their
+    declared ends, data by its type only."""
     if isinstance(leaf, ParamRef) and leaf.min is not None and leaf.max is not None:
         return Interval(leaf.min, leaf.max)
+    if isinstance(leaf, ParamRef) and leaf.type == INT32:
+        return Interval(RUNTIME if leaf.min is None else leaf.min, RUNTIME if leaf.max is None else leaf.max)
     return AT_RUN_TIME if isinstance(leaf, Var | InputBound) else of_type(leaf.type)
 
 

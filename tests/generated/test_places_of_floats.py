@@ -1,0 +1,71 @@
+"""Indices that floats are rounded to: exactly what they read is required, and read in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from support.native import Region
+from support.places import Params, assert_computes, assert_exact, document, inferred
+
+from tilesmith.scheduler.errors import DocumentError
+
+F32 = "float32"
+RATIO = "float32(big.extent.{0}) / float32(small.extent.{0})"
+HALF_PIXELS = "int32(floor((float32({0}) + 0.5) * (float32(big.extent.{0}) / float32(n)) - 0.5))"
+REGION: Region = ((0, 64), (0, 48))
+PART: Region = ((-9, 33), (5, 7))
+
+SCALE = {"name": "s", "type": F32, "default": 2.0}
+RANGED = {**SCALE, "min": 1.5, "max": 8.0}
+COUNT = {"name": "n", "type": "int32", "default": 64, "min": 1, "max": 4096}
+INDICES: dict[str, tuple[str, str, Mapping[str, object] | None, Params]] = {
+    "constants": ("x + int32(ceil(2.0))", "y + int32(round(float64(2.5) * float64(3.0)))", None, {}),
+    "a quotient": ("int32(floor(float32(x) / 4.0))", "int32(floor(float32(y) * 0.25))", None, {}),
+    "a divisor with a range": ("int32(floor(float32(x) / s))", "int32(ceil(float32(y) / s))", RANGED, {"s": 2.7}),
+    "any factor": ("int32(floor((float32(x) - 20.3) * s))", "int32(float32(y) - s)", SCALE, {"s": -2.3}),
+    "any divisor": ("int32(round(abs(float32(x) - 20.0) / s))", "y", SCALE, {"s": -3.3}),
+    "clamps": ("int32(clamp(float32(x) * 2.0 - 7.5, 0.0, s))", "int32(max(float32(y) * 0.7, s))", SCALE, {"s": 30.3}),
+    "two variables": ("int32(float32(y) * 0.7 - float32(x) * 0.3)", "int32(sqrt(max(float32(y), 0.0)))", None, {}),
+    "integers of params": ("x + p", "y * p", {"name": "p", "type": "int32", "default": 1}, {"p": -3}),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_what_is_read_is_required(name: str) -> None:
+    at_x, at_y, param, values = INDICES[name]
+    of = document({"out": f"image({at_x}, {at_y})"}, {"image": F32}, [param] if param else [])
+    for region in (REGION, PART):
+        assert_exact(of, region, values, {})
+
+
+def test_a_factor_that_two_images_say() -> None:
+    at = ", ".join(f"{d} // int32(ceil({RATIO.format(d)}))" for d in "xy")
+    of = document({"twice": "small(x, y) * 2.0", "out": f"big(x, y) + twice({at})"}, {"big": F32, "small": F32})
+    images: dict[str, Region] = {"big": REGION, "small": ((0, 8), (0, 6))}
+    assert_exact(of, REGION, {}, images)
+    assert_computes(of, REGION, {}, images)
+
+
+@pytest.mark.parametrize("n", [9, 100])
+def test_a_resize_by_what_is_known_at_run_time(n: int) -> None:
+    """Were places rounded otherwise in relaxed code, one of them would be outside of the image, or another pixel."""
+    left, right = (f"clamp({HALF_PIXELS.format('x')} + {k}, 0, big.extent.x - 1)" for k in (0, 1))
+    of = document({"row": f"big({left}, y) + big({right}, y)", "out": "row(x, y + 1)"}, {"big": "int32"}, [COUNT])
+    region, images = ((0, n), (0, 48)), {"big": ((0, 121), (1, 48))}
+    assert inferred(of, region, {"n": n}, images)["big"][0] == ((6, 109) if n == 9 else (0, 121))
+    assert_exact(of, region, {"n": n}, images)
+    assert_computes(of, region, {"n": n}, images)
+
+
+@pytest.mark.parametrize("name", ["a divisor with a range", "any factor"])
+def test_code_reads_no_more(name: str) -> None:
+    at_x, at_y, param, values = INDICES[name]
+    stages = {"pair": "image(x, y) + image(x + 1, y)", "out": f"pair({at_x}, {at_y}) + pair(x, y)"}
+    assert_computes(document(stages, {"image": "int32"}, [param] if param else []), PART, values, {})
+
+
+@pytest.mark.parametrize("index", ["int32(exp(float32(x)))", "int32(float32(x) / (float32(x) - 3.5))", "int32(v(x))"])
+def test_what_has_no_bounds_is_refused(index: str) -> None:
+    with pytest.raises(DocumentError, match="unbounded_index"):
+        document({"v": {"dims": ["x"], "value": "image(x, 0) * 2.0"}, "out": f"image({index}, y)"}, {"image": F32})
