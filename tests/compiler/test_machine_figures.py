@@ -82,6 +82,7 @@ OF = {
         scheduler/lowering/reductions: UNROLLED_TRIPS MOST_WRITTEN UNROLLED_SCALAR_TRIPS WRITTEN_TERMS
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
+        scheduler/lowering/transposed_scans: SHUFFLED_BYTES
         scheduler/lowering/updates: SHARED_POINTS
     """,
     "models: how sharply a layer condition is met, and from when on work is enough or a dim is long": """
@@ -128,6 +129,7 @@ OF = {
         scheduler/rewrites/expression_rules/verification: SAFETY
         scheduler/rewrites/fold_updates: SHORT_REDUCTION FEW_STEPS LARGEST_VALUE MOST_PARTS
         scheduler/rewrites/fuse_outputs: MOST MOST_PARTS
+        scheduler/rewrites/initial_values: LARGEST_VALUE
         scheduler/rewrites/inline_stage: MOST_DIMS
         scheduler/rewrites/propagate_boundaries: FAR
         scheduler/rewrites/rfactor: MOST_PARTS

@@ -579,14 +579,14 @@ def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -
     members = members_of(facts, "out", ("root", "out"))
     reads = effective(members, frozenset({"root"}))
     axes = {"x": axis("x", 64, [64]), "y": axis("y", 8, [8])}
-    running = Running({"out": Run("x", 1, before=8)})
+    running = Running({"out": Run("x", 8, before=8)})
     counts = worked_counts(members, reads, Nest("out", ("x.inner", "y.inner"), axes), {}, 1, running).at((0,))
     (of_out,) = (s.work for s in counts.stages if s.work is not None)
-    assert of_out.before is not None
-    assert of_out.before.lanes == 8
-    assert dict(of_out.before.operations)["f32"].divide == 1
-    assert dict(of_out.operations)["f32"].divide == 0
-    assert [t.times for t in of_out.loads] == [pytest.approx(63 / 64)]
+    assert of_out.lanes == 8
+    assert dict(of_out.operations)["f32"].divide == 1
+    (scan,) = of_out.passes
+    assert dict(scan.operations)["f32"].divide == 0
+    assert (scan.lanes, scan.steps, scan.chain) == (1, 63 * 8, 4)
 
 
 def test_places_that_data_says_are_lines_of_the_platform() -> None:

@@ -43,6 +43,7 @@ def test_an_observer_sees_every_pass() -> None:
         "fold-updates",
         "order-reductions",
         "specialize-scans",
+        "forward-initial-values",
         "eliminate-symmetric-pairs",
         "hoist-parameters",
         "propagate-boundaries",

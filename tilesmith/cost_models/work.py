@@ -47,6 +47,23 @@ class Before(NamedTuple):
     stores: tuple[Transfer, ...]
 
 
+class Pass(NamedTuple):
+    """An update that runs over its stage as a whole, after its values and the updates before it: so many `steps` of
+    `lanes` iterations, which have the `operations` of one each. It loads `loads` elements of `size` bytes and stores
+    one; vectors `across` rows are transposed. A step waits for the one before it so many cycles, `chain`. Of the stage
+    it loads and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
+
+    lanes: int
+    operations: tuple[tuple[str, Operations], ...]
+    loads: float
+    size: int
+    across: bool
+    chain: float
+    steps: Amount
+    bytes: Amount
+    working: Amount
+
+
 class Column(NamedTuple):
     """Rows of an image, so many bytes `apart`, of each of which the innermost loop of a stage touches an element before
     it touches their next ones; `touched`: elements in all."""
@@ -78,7 +95,8 @@ class Work(NamedTuple):
     by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
     cycles of `chain` from its loads to its value, all else aside. Where updates run by other lanes than what comes
-    `before` them, this is apart from the other operations, loads and stores.
+    `before` them, this is apart from the other operations, loads and stores. Or all of these are of its values,
+    and `passes` are its updates.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -109,6 +127,7 @@ class Work(NamedTuple):
     columns: tuple[Column, ...] = ()
     chain: Chain = Chain(0.0, 0.0)
     before: Before | None = None
+    passes: tuple[Pass, ...] = ()
 
 
 class GroupWork(NamedTuple):

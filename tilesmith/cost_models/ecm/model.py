@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isinf
 from typing import NamedTuple
 
@@ -28,9 +29,9 @@ from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, larg
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.ecm.columns import reached, translation
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
-from tilesmith.cost_models.ecm.steps import Step, step
+from tilesmith.cost_models.ecm.steps import Step, pass_cycles, step
 from tilesmith.cost_models.interface import Breakdown, StageCost, Term
-from tilesmith.cost_models.work import GroupWork, Work
+from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
 
 USABLE = 0.7
@@ -126,8 +127,28 @@ def _terms(
         added = _beside(_beside(own, inside, p.cache_hidden_share * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
         *levels, memory, waits = moved
-        found.append((alone, *(time * scale for time in levels), memory * scale + waits))
+        times_of_passes = [_pass_times(p, caches, m, share) for p in w.passes]
+        parts = (alone, *(time * scale for time in levels), memory * scale + waits)
+        found.append(tuple(sum(amounts, 0.0) for amounts in zip(parts, *times_of_passes, strict=True)))
     return found
+
+
+def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount) -> tuple[Amount, ...]:
+    """The time of an update that passes over its stage, in the core, and what each level adds to it: what it loads it
+    stores in the same place."""
+    core = p.steps * (pass_cycles(p, m) * m.cycle) * share
+    stays = [_fits(p.working, cache.size) for cache in caches]
+    beyond = [p.bytes * (1.0 - stay) for stay in stays]
+    levels = [
+        largest(served * (load + store) * share, 2 * served * together)
+        for (load, store, together, _), served in zip(m.outer, (a - b for a, b in pairwise(beyond)), strict=True)
+    ]
+    one, all_threads, _ = m.memory
+    memory = largest(2 * beyond[-1] * one * share, 2 * beyond[-1] * all_threads)
+    of = m.parameters
+    added = _beside(_beside(core, sum(levels, 0.0), of.cache_hidden_share), memory, of.memory_hidden_share) - core
+    scale = added / largest(sum(levels, 0.0) + memory, 1e-30)
+    return (core, *(time * scale for time in levels), memory * scale)
 
 
 class _Lines(NamedTuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import log2
 
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import Before, Transfer, Work
+from tilesmith.cost_models.work import Before, Pass, Transfer, Work
 from tilesmith.platforms.ecm import TypeCycles
 
 CLAMPED_LOAD = 10
@@ -50,6 +51,24 @@ def step(work: Work, m: Machine) -> Step:
         return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
     near = CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
     return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
+
+
+def pass_cycles(p: Pass, m: Machine) -> float:
+    """Cycles of a step of an update that passes over its stage. A block of rows is transposed by as many permutations
+    a vector as lanes have bits, on its way in and out."""
+    of = m.parameters
+    if p.lanes == 1:
+        count = sum(_count(o) for _, o in p.operations) + p.loads + 1
+        return max(of.scalar_cycles * count, p.chain)
+    vectors = max(1.0, p.lanes * p.size / m.vector_bytes)
+    arithmetic = 0.0
+    for name, operations in p.operations:
+        each = max(1.0, p.lanes * BYTES[name] / m.vector_bytes)
+        arithmetic += each * _cycles(operations, of.of_type(name), name.startswith("f"))
+    if p.across:
+        arithmetic += 2 * vectors * log2(p.lanes) * of.shuffle_cycles
+        return max(arithmetic, vectors * (of.load_cycles + of.store_cycles), p.chain)
+    return max(arithmetic, vectors * (p.loads * of.load_cycles + of.store_cycles))
 
 
 def _after(work: Work, before: Before, m: Machine) -> Step:

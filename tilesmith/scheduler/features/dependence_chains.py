@@ -29,7 +29,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Var,
     children,
 )
-from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 
 CALL = 12.5
 FUNCTIONS: Mapping[str, float] = {
@@ -57,6 +57,27 @@ def chain(stage: Stage, latencies: Latencies) -> Ends:
         chains = _Chains(latencies)
         found = known[latencies] = _last([chains.of(v) for v in stage.values])
     return found
+
+
+def carried(stage: Stage, update: Update, latencies: Latencies, strict: bool) -> float:
+    """Cycles from what another iteration of `update` has written to the value of this one, the longest way; 0 where it
+    reads nothing but its own place. Products are fused with sums, unless `strict`."""
+    chains = _Chains(latencies)
+    own = {Access(stage.name, update.at, k, v.type) for k, v in enumerate(update.values)}
+
+    def way(e: Expr) -> float | None:
+        if isinstance(e, Access):
+            return 0.0 if e.name == stage.name and e not in own else None
+        parts = [(p, found) for p in children(e) if (found := way(p)) is not None]
+        if not parts:
+            return None
+        fused = e.type.is_float and not strict
+        if fused and _is_sum(e):
+            product = latencies.float_sum
+            parts = [(p, w - product if isinstance(p, Binary) and p.op == "*" else w) for p, w in parts]
+        return max(w for _, w in parts) + chains.of_operation(e)
+
+    return max((w for w in map(way, update.values) if w is not None), default=0.0)
 
 
 @once
@@ -94,6 +115,10 @@ class _Chains:
 
     def _simple(self, e: Expr) -> float:
         return self.latencies.float_sum if e.type.is_float else self.latencies.integer_sum
+
+    def of_operation(self, e: Expr) -> float:
+        """Cycles of one operation."""
+        return self._latency(e)
 
     def _latency(self, e: Expr) -> float:
         simple, of = self._simple(e), self.latencies

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
+
 
 class Run(NamedTuple):
     """The execution mode of one stage: along `row`, one of its dims or None, `lanes` points at a time; 1 is scalar
     code. `registers`: it is computed in the row of its readers, and kept in registers. Of a stage with updates these
-    are of its updates; `before` are the lanes of its values before them."""
+    are of its updates, whose loops are `updates`; `before` are the lanes of its values before them."""
 
     row: str | None
     lanes: int
     registers: bool = False
     before: int = 1
+    updates: tuple[UpdateLoops, ...] = ()
 
 
 class Running(NamedTuple):

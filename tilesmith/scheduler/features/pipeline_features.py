@@ -18,6 +18,7 @@ from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
 from tilesmith.scheduler.analysis.estimated_bounds import Estimates, Region, estimates
 from tilesmith.scheduler.analysis.reuse import overlap_in
+from tilesmith.scheduler.analysis.row_scans import RowScan, row_scan
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.features.operation_counts import (
     Typed,
@@ -79,12 +80,15 @@ class Read(NamedTuple):
 class UpdateFacts:
     """One update at the estimates: the iterations of each of its loops (its domain's variables, then the dims that it
     runs through), and the operations of one iteration, `typed` by element type. `looked_up`: where it writes depends on
-    data."""
+    data. `scan`: how it goes along rows of memory, if by a variable of its domain. `reads`: elements that an iteration
+    loads, of the stage itself or of others."""
 
     loops: tuple[tuple[str, int], ...]
     operations: Operations
     typed: Typed = ()
     looked_up: bool = False
+    scan: RowScan | None = None
+    reads: int = 0
 
     @property
     def iterations(self) -> int:
@@ -119,6 +123,9 @@ class StageFacts:
     """Elements from one place to the next along each dim, if the stage lies dense in memory."""
     root_points: int = field(init=False, repr=False, compare=False)
     """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
+    passes: bool = field(init=False, repr=False, compare=False)
+    """Whether there are updates, and each is a pass over the stage: it visits every point once at most, at places that
+    do not depend on data."""
     read_of: Mapping[str, Read] = field(init=False, repr=False, compare=False)
     """The stage's reads by producer."""
     loads: float = field(init=False, repr=False, compare=False)
@@ -134,6 +141,8 @@ class StageFacts:
         strides = accumulate(map(self.extent, self.storage), mul, initial=1)
         object.__setattr__(self, "apart", dict(zip(self.storage, strides, strict=False)))
         object.__setattr__(self, "root_points", prod(self.extents))
+        once = all(u.iterations <= self.root_points and not u.looked_up for u in self.updates)
+        object.__setattr__(self, "passes", bool(self.updates) and once)
         object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
         object.__setattr__(self, "loads", sum(moving))
         object.__setattr__(self, "row", self._row())
@@ -261,7 +270,11 @@ def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estima
     loops = [(r.name, at.trips(r)) for r in update.domain]
     loops += [(d, extents[d]) for d in free_dims(stage, update)]
     typed = update_operations(update, at.trips)
-    return UpdateFacts(tuple(loops), total(typed), typed, any(map(_has_data, update.at)))
+    parts = (*update.values, *(() if update.where is None else (update.where,)))
+    reads = len({e for part in parts for e in walk(part) if isinstance(e, Access)})
+    return UpdateFacts(
+        tuple(loops), total(typed), typed, any(map(_has_data, update.at)), row_scan(stage, update), reads
+    )
 
 
 def _has_data(index: Expr) -> bool:

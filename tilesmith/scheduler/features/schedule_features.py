@@ -81,11 +81,14 @@ def _of_placement(stage: StageFacts, p: Placement) -> Run:
 def _run(
     stage: StageFacts, vector: Vector | None, row: str | None, updates: tuple[UpdateLoops, ...], registers: bool = False
 ) -> Run:
-    """The execution mode of a stage; of one with updates that of the update with the most iterations."""
+    """The execution mode of a stage; of one with updates that of the update with the most iterations, unless each of
+    them is a pass of its own."""
     if stage.updates:
         most = max(range(len(stage.updates)), key=lambda n: stage.updates[n].iterations)
         own = updates[most].vector if updates else None
         dim, before = own and own.dim, 1 if vector is None else vector.lanes
+        if stage.passes:
+            return Run(row if vector is None else vector.dim, before, before=before, updates=updates)
         return Run(dim if dim in stage.dims else row, 1 if own is None else own.lanes, before=before)
     if vector is None:
         return Run(row, 1, registers)

@@ -9,12 +9,13 @@ from typing import NamedTuple, TypeAlias
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
-from tilesmith.cost_models.work import Before, Chain, GroupWork, Transfer, Way, Work
+from tilesmith.cost_models.work import Before, Chain, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.dependence import default_order
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
 from tilesmith.scheduler.features.column_walks import columns
-from tilesmith.scheduler.features.dependence_chains import chain
+from tilesmith.scheduler.features.dependence_chains import carried, chain
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import Counter, Levels, in_registers
@@ -23,6 +24,7 @@ from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 
 
 class _Code(NamedTuple):
@@ -194,7 +196,35 @@ class WorkCounter:
             columns=across,
             chain=self._chain(name),
             before=before,
+            passes=self._passes(name, run) if facts.passes else (),
         )
+
+    def _passes(self, name: str, run: Run) -> tuple[Pass, ...]:
+        """The updates of a stage that each pass over it, tile by tile: what a tile has of the stage is touched before
+        the next pass comes to it."""
+        facts = self.counter.members.facts
+        stage, definition = facts.stages[name], facts.definitions[name]
+        own = self.traffic.output if name == self.counter.members.output else self.traffic.array(name, None)
+        working, computed = own.one(self._level(name)), self._computed_again(name)
+        found = []
+        for n, (update, known) in enumerate(zip(definition.updates, stage.updates, strict=True)):
+            loops = run.updates[n] if run.updates else UpdateLoops(default_order(definition, update))
+            vector = loops.vector
+            lanes = 1 if vector is None else vector.lanes
+            across = known.scan is not None and vector is not None and vector.dim in known.scan.across
+            waits = bool(loops.loops) and (vector is None or vector.dim != loops.loops[0])
+            latency = carried(definition, update, facts.core.latency_cycles, False) if waits else 0.0
+            times = known.iterations * computed
+            size = stage.bytes_per_point
+            found.append(
+                Pass(lanes, known.typed, known.reads, size, across, latency, times / lanes, times * size, working)
+            )
+        return tuple(found)
+
+    def _computed_again(self, name: str) -> Amount:
+        """How often each point of a stage is computed."""
+        points = self.counter.stage(name, False, False).points
+        return points / float(self.counter.members.facts.stages[name].root_points)
 
     def _chain(self, name: str) -> Chain:
         """Cycles of the chains of operations of a point of a stage, by way of what is inline in it."""
@@ -259,6 +289,8 @@ class WorkCounter:
             return frozenset()
         follows, stages = self.counter.members.follows, self.counter.members.facts.stages
         along = follows[name][run.row].var
+        if run.row not in stages[name].pure:  # it moves with no loop of the group
+            return frozenset()
         looked_up = {r.producer for n in (name, *inlined) for r in stages[n].reads if r.looked_up}
         still = (p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
         return frozenset(still) - looked_up
@@ -277,6 +309,9 @@ class WorkCounter:
         stores = () if run.registers else l1_transfers.stores(facts, run)
         if not facts.updates:
             return _Code(typed, loads, stores)
+        if facts.passes:
+            values = together([(1, facts.typed_before), *executed]) if executed else facts.typed_before
+            return _Code(values, loads, stores)
         ways: list[tuple[Way, float]]
         ways = [("gathered" if u.looked_up else "aligned", u.iterations / facts.root_points) for u in facts.updates]
         updated = tuple(Transfer(way, facts.bytes_per_point, times) for way, times in ways)

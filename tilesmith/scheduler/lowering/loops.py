@@ -61,7 +61,12 @@ class _Loops:
             buffers = tuple(arguments)
         else:
             components = range(len(stage.types))
-            buffers = tuple(self._root_buffer(stage, n, boxes[stage.name], group.vector) for n in components)
+            places = arguments if whole and arguments and stage.dims else [None for _ in components]
+            box = boxes[stage.name]
+            buffers = tuple(
+                self._root_buffer(stage, n, box, group.vector, place)
+                for n, place in zip(components, places, strict=True)
+            )
         for n, buffer in enumerate(buffers):
             self.buffers[stage.name, n] = buffer
         inside = {p.stage for p in group.placements}
@@ -86,25 +91,33 @@ class _Loops:
     def _read_by_others(self, name: str) -> bool:
         return any(r.producer == name for s in self.unit.pipeline.stages if s.name != name for r in reads(s))
 
-    def _root_buffer(self, stage: Stage, component: int, box: Box, vector: Vector | None) -> Buffer:
+    def _root_buffer(
+        self, stage: Stage, component: int, box: Box, vector: Vector | None, place: Buffer | None
+    ) -> Buffer:
+        """The buffer of a stage at root, in the memory of the image `place` where that has its points."""
         b = self.builder
         unit = stage.dims.index(stage.storage[0]) if stage.dims else 0
         buffer = Buffer(stage.name, component, stage.types[component], stage.dims, unit, "call")
         if box:
             expect_channels(buffer, stage.storage, self.estimates.range(box[unit])[1])
-        give_room(b, buffer, vector, self.lanes, stage.name in self.aligned)
+        if place is None:
+            give_room(b, buffer, vector, self.lanes, stage.name in self.aligned)
         buffer.pointer = Pointer(b.fresh(stage.name))
         extents = []
         for n, (d, (lo, hi)) in enumerate(zip(stage.dims, box, strict=True)):
             size = maximum(hi - lo + 1, const(1))
-            extents.append(b.let(with_room(buffer, size, vector) if n == unit else size, f"{stage.name}_{d}_size"))
+            extents.append(
+                b.let(
+                    with_room(buffer, size, vector) if n == unit and place is None else size, f"{stage.name}_{d}_size"
+                )
+            )
             buffer.origin.append(lo - buffer.margin if n == unit else lo)
             buffer.stride.append(const(1) if n == unit else sym(b.fresh(f"{stage.name}_stride")))
             buffer.ring.append(None)
         buffer.extent = list(extents)
         order = tuple(stage.dims.index(d) for d in stage.storage)
         memory = Extents(buffer, order, tuple(extents[d] for d in order))
-        b.emit(Allocate(memory))
+        b.emit(Allocate(memory, place))
         self.declared.append((stage.name, memory, False))
         return buffer
 

@@ -18,6 +18,7 @@ from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.transposed_scans import is_row_scan, run_transposed
 
 SHARED_POINTS = 4
 """Points of an update that are computed side by side, at most."""
@@ -55,7 +56,11 @@ def run_updates(
             once=True,
             estimate=estimate,
         )
-        run(b, sources, nest)
+        vector = loops.vector
+        if vector is not None and is_row_scan(stage, loops.loops, vector.dim, update):
+            run_transposed(b, sources, nest, stage, buffers, update)
+        else:
+            run(b, sources, nest)
 
 
 def _side_by_side(

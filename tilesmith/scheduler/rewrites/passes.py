@@ -18,6 +18,7 @@ from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, 
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
+from tilesmith.scheduler.rewrites.initial_values import with_initial_values
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
 from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
 from tilesmith.scheduler.rewrites.rfactor import factored
@@ -40,6 +41,11 @@ def _fold(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 def _order(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     fastest = fastest_dims(pipeline)
     return _by_stage(pipeline, lambda s: ordered(s, fastest, schedule.strict))
+
+
+def _forward(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
+    kept = frozenset([i.name for i in pipeline.inputs] + [s.name for s in pipeline.stages if s.updates])
+    return _by_stage(pipeline, lambda s: with_initial_values(s, kept))
 
 
 def _by_stage(pipeline: Pipeline, rewrite: Callable[[Stage], Stage]) -> Pipeline:
@@ -90,6 +96,13 @@ NORMALIZATION = (
         "a stage a level, where every reader says which",
         "who reads it says which level: each may be inlined, slid, or kept in registers",
         lambda p, schedule: specialised(p, schedule.strict),
+    ),
+    _pass(
+        "forward-initial-values",
+        "scans whose first update reads what its points held before; no boundaries",
+        "it reads what that is made of, where each point is written before another reads it",
+        "the values of what is written need not be there first",
+        _forward,
     ),
     _pass(
         "eliminate-symmetric-pairs",

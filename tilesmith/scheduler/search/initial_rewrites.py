@@ -10,6 +10,7 @@ from tilesmith.scheduler.search.trace import Decision
 
 _TOLD = {
     "fold-updates": ("updates that an expression can say are part of the value: {}", "analysis.folding"),
+    "forward-initial-values": ("scans begin with what their values are made of: {}", "analysis.scans"),
     "order-reductions": ("the loops of long reductions run along memory: {}", "analysis.reduction_order"),
     "eliminate-symmetric-pairs": (
         "half of what is the same from either end is computed, and read from both: {}",

@@ -47,6 +47,9 @@ class Axes:
         self.overlaps, self.least = overlaps, least
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
+        scans = [(u.scan, u.trips) for u in output.updates if u.scan is not None]
+        self.across = {scan.vectors_across(trips, lanes): lanes for scan, trips in scans}
+        """Lanes of the vectors across rows that updates run in, by the dim."""
         self.limit = max(2, int(candidates ** (1 / len(tiled))))
         self.cache: dict[str, dict[str, Axis]] = {}
 
@@ -62,7 +65,9 @@ class Axes:
                 else:
                     least = max(self.overlaps[dim], self.narrowest(dim, innermost))
                     listed = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
-                    sizes = sorted({*listed, *self.also(extent)}, reverse=True)
+                    whole, lanes = set(self.also(extent)), self.across.get(dim, 1)
+                    whole = {min(-(-n // lanes) * lanes, extent) for n in whole}
+                    sizes = sorted({*listed, *whole}, reverse=True)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
         return found
@@ -74,8 +79,8 @@ class Axes:
 
     def multiple_of(self, dim: str, innermost: str) -> int:
         """The number that tile sizes are multiples of: lines and vectors in the innermost dim where it lies along
-        memory, else 1."""
-        return self.multiple if self.along_memory(dim, innermost) else 1
+        memory, lanes in one across which updates have vectors, else 1."""
+        return self.multiple if self.along_memory(dim, innermost) else self.across.get(dim, 1)
 
     def narrowest(self, dim: str, innermost: str) -> int:
         """The smallest tile but the whole extent."""

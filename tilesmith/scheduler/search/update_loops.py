@@ -43,6 +43,11 @@ def _loops(
 ) -> UpdateLoops:
     vector = _vector_loop(definition, update, found, lanes, strict)
     order = _order(definition, update, stage, found, vector, strict)
+    if vector is None and found.scan is not None:
+        scan, across = found.scan.loop, found.scan.vectors_across(found.trips, lanes)
+        wanted = (scan, *((across,) if across else ()), *(n for n in order if n not in (scan, across)))
+        if may_reorder(definition, update, wanted, strict):
+            order, vector = wanted, across
     parallel = None
     if threads > 1:
         order, parallel = _threaded(definition, update, found, order, vector, threads, strict)

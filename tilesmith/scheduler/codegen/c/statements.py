@@ -186,7 +186,7 @@ class Statements:
             case Bind():
                 return self._bind(s)
             case Allocate():
-                return self._allocate(s.memory)
+                return self._allocate(s.memory) if s.place is None else self._placed(s.memory, s.place)
             case Free():
                 return [f"ts_give(slots, {s.buffer.pointer});"]
             case CopyOut():
@@ -460,8 +460,26 @@ class Statements:
             *self._taken(f"{t} *restrict const", b.pointer, f"ts_block({elements}, sizeof({t}))"),
         ]
 
+    def _placed(self, memory: Extents, place: Buffer) -> list[str]:
+        """A buffer in the memory of an image, where this has the same points."""
+        b, bare, text = memory.buffer, self.symbols.bare, self.symbols.text
+        t, n = element(b.type), len(memory.order)
+        sizes = [memory.extents[memory.order.index(d)] for d in range(n)]
+        pairs = [*zip(b.origin, place.origin, strict=True), *zip(sizes, place.extent, strict=True)]
+        same = [f"{bare(x)} == {bare(y)}" for x, y in pairs if x != y]
+        placed = f"{b.pointer}_placed"
+        lines = ["", f"const int {placed} = {' && '.join(same) or '1'};"]
+        own, elements = strides(self.symbols, memory)
+        for line, d in zip(own, memory.order[1:], strict=True):
+            name, value = line.split(" = ", 1)
+            lines.append(f"{name} = {placed} ? {text(place.stride[d])} : {value}")
+        self.blocks += 1
+        block = f"ts_take(slots, ts_block({elements}, sizeof({t})))"
+        lines.append(f"{t} *restrict const {b.pointer} = {placed} ? {place.pointer} : {block};")
+        return [*lines, f"if (!{b.pointer}) goto finish;"]
+
     def _copy_out(self, s: CopyOut) -> list[str]:
-        """The output's region from a buffer that may be larger."""
+        """The output's region from a buffer that may be larger, unless it is in its place."""
         text, bare = self.symbols.text, self.symbols.bare
         out, source = s.output, s.source
         n = len(out.dims)
@@ -473,7 +491,7 @@ class Statements:
             pieces.append(f"({text(out.origin[d])} - {text(source.origin[d])}) * {text(source.stride[d])}")
         c = out.pointer.removesuffix("_data")
         return [
-            "{",
+            f"if ({source.pointer} != {out.pointer}) {{",
             f"    const int64_t to[] = {{{', '.join(bare(x) for x in out.stride)}}};",
             f"    const int64_t from[] = {{{', '.join(bare(x) for x in source.stride)}}};",
             f"    const int64_t extent[] = {{{', '.join(f'{c}->extent[{d}]' for d in range(n))}}};",

@@ -175,6 +175,8 @@ class _Machine:
             case Allocate():
                 self.lay_out(s.memory)
                 self.allocate(s.memory)
+                if s.place is not None and self.same_points(s.memory, s.place):
+                    self.put(s.memory.buffer, s.place)
             case Free():
                 del self.pointers[s.buffer.pointer]
             case CopyOut():
@@ -240,6 +242,17 @@ class _Machine:
         size = (int(np.prod([self.at(x) for x in m.extents], dtype=np.int64)) if m.extents else 1) + m.buffer.room
         rubbish = 85 if m.buffer.type.kind != "float" else np.nan  # what nothing has written yet
         self.pointers[m.buffer.pointer] = (Block(m.buffer.stage, np.full(size, rubbish, _stored(m.buffer))), 0)
+
+    def same_points(self, m: Extents, place: Buffer) -> bool:
+        """Whether an image has just the points of a buffer."""
+        own = (*m.buffer.origin, *(m.extents[m.order.index(d)] for d in range(len(m.order))))
+        return [self.at(x) for x in own] == [self.at(x) for x in (*place.origin, *place.extent)]
+
+    def put(self, buffer: Buffer, place: Buffer) -> None:
+        """The memory of a buffer is that of an image."""
+        for stride, theirs in zip(buffer.stride, place.stride, strict=True):
+            self.symbols.update(dict.fromkeys(stride.symbols(), self.at(theirs)))
+        self.pointers[buffer.pointer] = self.pointers[place.pointer]
 
     def access(self, row: Pointer, at: Array) -> tuple[Block, Array]:
         """The block and the elements of it that are `at` places of a row. Raises MemoryFault."""

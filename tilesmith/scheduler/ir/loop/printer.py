@@ -78,7 +78,7 @@ def _buffers(s: Statement) -> Iterable[Buffer]:
         case Scratch():
             return (m.buffer for m in s.buffers)
         case Allocate():
-            return (s.memory.buffer,)
+            return (s.memory.buffer,) if s.place is None else (s.memory.buffer, s.place)
         case CopyOut():
             return (s.output, s.source)
         case Compute() | FusedRow():

@@ -289,9 +289,11 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """A buffer of the whole call, of a stage that is computed at root; it defines its strides."""
+    """A buffer of the whole call, of a stage that is computed at root; it defines its strides. Where the image `place`
+    has just its points, that may be its memory, and nothing is copied there."""
 
     memory: Extents
+    place: Buffer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ FORMATS: dict[type, str] = {
     program.Extents: "{buffer} order({order}) extents({extents})",
     program.Scratch: "scratch {name}({buffers})",
     program.Bind: "bind {scratch}",
-    program.Allocate: "allocate {memory}",
+    program.Allocate: "allocate {memory} [[place {place}]]",
     program.Free: "free {buffer}",
     program.CopyOut: "copy_out {output} from {source}",
     # computations that are not expanded yet

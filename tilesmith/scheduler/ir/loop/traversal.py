@@ -316,6 +316,8 @@ _HOLDERS = (*_PLAIN, Lane, LaneOffset, Buffer, Extents, ClampedIndex, DimRange, 
 def _operand_reader(kind: type) -> Callable[[Any], Sequence[Named]]:
     if kind is CopyOut:
         return _operands_of_copy
+    if kind is Allocate:
+        return _operands_of_allocation
     hints = _holding(kind)
     get = _getter(hints)
     return get if _PLAIN.issuperset(hints.values()) else lambda x: operands(get(x))
@@ -326,6 +328,11 @@ def _holding(kind: type) -> dict[str, object]:
     hints = get_type_hints(kind).items()
     held = [(name, hint) for name, hint in hints if name not in (*_REGIONS, *_DEFINED) and _holds(hint)]
     return dict((f"{name}.pointer", Pointer) if hint is Buffer else (name, hint) for name, hint in held)
+
+
+def _operands_of_allocation(s: Allocate) -> list[Named]:
+    place = () if s.place is None else (s.place, *s.place.origin, *s.place.stride, *s.place.extent)
+    return operands((s.memory, place))
 
 
 def _operands_of_copy(s: CopyOut) -> list[Named]:

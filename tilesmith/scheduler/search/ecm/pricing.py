@@ -109,7 +109,7 @@ class Pricing:
         tiled, overlaps = tiled_dims(output), largest_overlaps(members)
         reads = {name: self.facts.stages[name].reads for name in members.names}
         # short rows of lines that are used up while they stay
-        least = 1 if has_columns(members, reads) else PARAMS.narrowest_tile_elements
+        least = 1 if output.passes or has_columns(members, reads) else PARAMS.narrowest_tile_elements
         also = partial(_strips_of, self.platform.threads)
         axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, also, least)
         counting = self._counting(segment, members)

@@ -78,9 +78,12 @@ def few_iterations(output: StageFacts) -> tuple[str, ...]:
     """Dims of the output that are unrolled: channels and the like, of at most 16 iterations together.
 
     Those inside of the row that vectors run along, and never all outside of it: of these the largest stays a loop. Nor
-    dims that an update does not keep in place.
+    dims that an update does not keep in place; and none where updates pass over the output: these find more of it in a
+    cache where each of such points has tiles of its own.
     """
     found = list(beside(output))
+    if output.passes:
+        return tuple(found)
     others = [d for d in output.storage if d != output.row and d in output.pure and d not in found]
     small = [d for d in others if output.extent(d) <= SMALL_EXTENT]
     if small and len(small) == len(others):

@@ -1,0 +1,97 @@
+"""Scans along rows and across them, compiled: against the interpreter, at sizes around those of blocks of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import build, call
+from support.threads import threads
+
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+
+FLOATS = {"name": "input", "type": "float32", "dims": ["x", "y"]}
+BYTES = {"name": "input", "type": "uint8", "dims": ["x", "y"]}
+ALONG_X = {"domain": {"r": [1, "input.extent.x - 1"]}, "at": ["r", "y"]}
+BACK_X = {"domain": {"r": [1, "input.extent.x - 1"]}, "at": ["input.extent.x - 1 - r", "y"]}
+ALONG_Y = {"domain": {"r": [1, "input.extent.y - 1"]}, "at": ["x", "r"]}
+BACK_Y = {"domain": {"r": [1, "input.extent.y - 1"]}, "at": ["x", "input.extent.y - 1 - r"]}
+
+
+def scans(image: dict[str, object], value: object, *updates: tuple[dict[str, object], object]) -> Pipeline:
+    stage = {"name": "f", "dims": ["x", "y"], "value": value, "updates": [{**at, "value": v} for at, v in updates]}
+    estimates = {name: [[0, 640], [0, 480]] for name in ("f", "input")}
+    document = {"format": 1, "name": "scans", "inputs": [image], "stages": [stage], "outputs": ["f"]}
+    return load(document | {"estimates": estimates})
+
+
+BOTH_X = (
+    (ALONG_X, "f(r - 1, y) * 0.75 + f(r, y) * 0.25"),
+    (BACK_X, "f(input.extent.x - r, y) * 0.75 + f(input.extent.x - 1 - r, y) * 0.25"),
+)
+BOTH_Y = (
+    (ALONG_Y, "f(x, r - 1) * 0.75 + f(x, r) * 0.25"),
+    (BACK_Y, "f(x, input.extent.y - r) * 0.75 + f(x, input.extent.y - 1 - r) * 0.25"),
+)
+SUMS = ((ALONG_X, "f(r - 1, y) + f(r, y)"), (ALONG_Y, "f(x, r - 1) + f(x, r)"))
+SECOND = {"domain": {"r": [2, "input.extent.x - 2"]}, "at": ["r", "y"]}
+CASES = {
+    "both ways along rows": scans(FLOATS, "input(x, y)", *BOTH_X),
+    "both ways across rows": scans(FLOATS, "input(x, y)", *BOTH_Y),
+    "four passes": scans(FLOATS, "input(x, y)", *BOTH_X, *BOTH_Y),
+    "sums of areas": scans(BYTES, "int32(input(x, y))", *SUMS),
+    "sums of areas of squares": scans(BYTES, "uint64(input(x, y)) * uint64(input(x, y))", *SUMS),
+    "running extremes, a tuple": scans(
+        BYTES,
+        ["int16(input(x, y))", "int16(input(x, y))"],
+        (ALONG_X, ["min(f(r - 1, y)[0], f(r, y)[0])", "max(f(r - 1, y)[1], f(r, y)[1])"]),
+    ),
+    "where the input says": scans(
+        BYTES, "int32(input(x, y))", ({**ALONG_X, "where": "input(r, y) > 99"}, "f(r, y) - f(r - 1, y) * 3 + r")
+    ),
+    "two steps back, and the input's": scans(
+        FLOATS,
+        "input(x, y)",
+        (SECOND, "f(r, y) * 0.5 + input(r - 2, y) * 0.25 + f(r - 1, y) * 0.75 - f(r - 2, y) * 0.5 + input(r, y) * y"),
+    ),
+    "distances": scans(
+        BYTES,
+        "0 if input(x, y) > 128 else 100000",
+        (ALONG_Y, "min(f(x, r), f(x, r - 1) + 1)"),
+        (BACK_Y, "min(f(x, input.extent.y - 1 - r), f(x, input.extent.y - r) + 1)"),
+        (ALONG_X, "min(f(r, y), f(r - 1, y) + 1)"),
+        (BACK_X, "min(f(input.extent.x - 1 - r, y), f(input.extent.x - r, y) + 1)"),
+    ),
+    "errors that are passed on": scans(
+        FLOATS, "input(x, y)", (ALONG_X, "f(r, y) + (f(r - 1, y) - (255.0 if f(r - 1, y) > 127.0 else 0.0))")
+    ),
+    "a step ahead": scans(
+        BYTES,
+        "int32(input(x, y))",
+        (
+            {"domain": {"r": [1, "input.extent.x - 2"]}, "at": ["r", "y"]},
+            "f(r - 1, y) // 2 + f(r + 1, y) * 2 - input(r + 1, y)",
+        ),
+    ),
+}
+SIZES = ((4, 3), (5, 40), (17, 16), (70, 37), (130, 65))
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_scans_compute_what_the_pipeline_says(case: str) -> None:
+    of = CASES[case]
+    made = compile_pipeline(of, machine(vector_bytes=16), Options(strict=True))
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    rng = np.random.default_rng(7)
+    for width, height in SIZES:
+        image = Image(rng.integers(0, 256, (height, width)).astype(of.inputs[0].type.name), (0, 0))
+        for region in (((0, width), (0, height)), ((0, max(1, width - 1)), (height // 2, 1))):
+            expected = interpret(of, {"input": image}, {}, {"f": region})["f"]
+            with threads(2):
+                status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
+            assert status == 0
+            for a, b in zip(got["f"], expected, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"{width} x {height}, {region}")

@@ -1,0 +1,39 @@
+"""Scans along rows: updates whose loop along memory runs in order, since a point follows from those before it in its
+row. Dims that the update keeps in place tell rows apart, whose scans are independent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilesmith.scheduler.analysis.dependence import free_dims
+from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+
+
+@dataclass(frozen=True, slots=True)
+class RowScan:
+    """The variable of the domain, `loop`, that alone moves along rows of memory, and the dims across rows that the
+    update keeps in place, as they lie in memory."""
+
+    loop: str
+    across: tuple[str, ...]
+
+    def vectors_across(self, extent: Callable[[str], int], lanes: int) -> str | None:
+        """The dim across rows that vectors run in: the first of at least so many points. None where rows are too few,
+        or too short for a block of them."""
+        if lanes < 2 or extent(self.loop) < lanes:
+            return None
+        return next((d for d in self.across if extent(d) >= lanes), None)
+
+
+def row_scan(stage: Stage, update: Update) -> RowScan | None:
+    """The loop of `update` along rows of memory, where it is one of its domain; None where it is a dim, or several."""
+    if not stage.storage:
+        return None
+    fastest, free = stage.storage[0], free_dims(stage, update)
+    names = {n.name for n in walk(update.at[stage.dims.index(fastest)]) if isinstance(n, Var)}
+    if len(names) != 1 or not names <= {v.name for v in update.domain}:
+        return None
+    (loop,) = names
+    return RowScan(loop, tuple(d for d in stage.storage[1:] if d in free))
