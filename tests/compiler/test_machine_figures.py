@@ -95,6 +95,7 @@ OF = {
         cost_models/ecm/model: KEPT
         scheduler/analysis/dead_points: MOST_OFFSETS
         scheduler/analysis/estimated_bounds: WIDEST
+        scheduler/analysis/size_warnings: _NAMED
         scheduler/analysis/linear_combinations: _LARGEST
         scheduler/analysis/rank_one: _PLAIN
         scheduler/analysis/register_windows: MOST_ELEMENTS MOST_PLACES DEEPEST

@@ -15,7 +15,7 @@ import typer
 
 from tilesmith.app.cli import candidates, decisions
 from tilesmith.app.cli import strategy as strategies
-from tilesmith.app.cli.report import BadDocument, UsageError, print_error, print_json, progress
+from tilesmith.app.cli.report import BadDocument, UsageError, print_error, print_json, print_warning, progress
 from tilesmith.app.cli.result import Result
 from tilesmith.app.cli.sources import load_pipeline, load_platform, load_schedule, suggestion
 
@@ -183,6 +183,8 @@ def schedule(
     from tilesmith.scheduler.codegen.loopnest import to_text
 
     result = answer(request)
+    for warning in _warnings(result):
+        print_warning(warning)
     if as_strategy:
         typer.echo(strategies.as_strategy(result.plan, result.platform).rstrip())
         return
@@ -234,10 +236,17 @@ def validate(doc: str, as_json: bool) -> None:
         print_json({"valid": False, "problems": [_problem(p) for p in error.problems]})
         print_error(error)
         raise typer.Exit(2) from None
+    from tilesmith.scheduler.analysis.size_warnings import input_warnings
+    from tilesmith.scheduler.rewrites.passes import normalise
+
     counts = {"inputs": len(pipeline.inputs), "params": len(pipeline.params), "stages": len(pipeline.stages)}
+    warnings = list(input_warnings(normalise(pipeline)))
     if as_json:
-        print_json({"valid": True, "pipeline": pipeline.name, **counts, "outputs": list(pipeline.outputs)})
+        told = {"outputs": list(pipeline.outputs), "warnings": warnings}
+        print_json({"valid": True, "pipeline": pipeline.name, **counts, **told})
         return
+    for warning in warnings:
+        print_warning(warning)
     listed = ", ".join(f"{n} {what if n != 1 else what[:-1]}" for what, n in counts.items())
     typer.echo(f"{pipeline.name} is valid: {listed}; output {', '.join(pipeline.outputs)}")
 
@@ -261,7 +270,16 @@ def description(result: Result) -> dict[str, Any]:
         "buffers": [{"name": name, "bytes": count} for name, count in result.source.buffers],
         **_steps(result),
         "misfits": [m.to_document() for m in _misfits(result)],
+        "warnings": list(_warnings(result)),
     }
+
+
+def _warnings(result: Result) -> tuple[str, ...]:
+    """What the estimates do not go together with."""
+    from tilesmith.scheduler.analysis.size_warnings import buffer_warnings, input_warnings
+
+    normal = result.plan.pipeline
+    return (*input_warnings(normal), *buffer_warnings(normal, result.source.buffers))
 
 
 def _misfits(result: Result) -> tuple[Misfit, ...]:

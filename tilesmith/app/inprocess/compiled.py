@@ -18,6 +18,7 @@ from tilesmith.app.runtime import estimates
 from tilesmith.app.runtime.build import cannot_run_here, slow_flags
 from tilesmith.app.runtime.build_cache import kept_build
 from tilesmith.app.runtime.errors import RunError
+from tilesmith.app.runtime.shortage import no_memory
 from tilesmith.cost_models.interface import Breakdown
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.codegen.artifact import CSource
@@ -254,7 +255,7 @@ class CompiledPipeline:
     def _refusal(self, answer: int, block: Block, layout: Layout) -> Exception:
         """The error for an answer of the C other than 0."""
         if answer == _MEMORY:
-            return RunError("out_of_memory", "the compiled code got no memory for its buffers")
+            return no_memory(self.pipeline, self.source.buffers, layout.regions, {}, layout.images)
         if answer != _REGION:
             return self._beyond(layout.regions)
         for number, (wanted, _) in enumerate(self._inputs):

@@ -46,7 +46,8 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9_]{1,200}\.h")
 @dataclass(frozen=True, slots=True)
 class BuiltLibrary:
     """A compiled schedule and what is needed to run it. `seconds` is what compiling took, once; `cached`
-    says that it was taken from the cache; `log` is what the compiler printed. `starts_kernels`: it runs on a device."""
+    says that it was taken from the cache; `log` is what the compiler printed. `starts_kernels`: it runs on a device.
+    `buffers` are those of the C, with their bytes at the estimates."""
 
     path: Path
     key: str
@@ -59,6 +60,7 @@ class BuiltLibrary:
     run_prefix: tuple[str, ...]
     cached: bool
     starts_kernels: bool = False
+    buffers: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def build(
         run_prefix=_run_prefix(platform),
         cached=cached,
         starts_kernels=platform.kind == "opencl",
+        buffers=source.buffers,
     )
 
 

@@ -25,6 +25,7 @@ from tilesmith.app.runtime.build import BuiltLibrary
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.regions import largest_regions
 from tilesmith.app.runtime.sandbox import Confinement, Finished, Limits, execute
+from tilesmith.app.runtime.shortage import no_memory
 from tilesmith.scheduler.ir.pipeline.arguments import (
     ArgumentError,
     Image,
@@ -128,7 +129,7 @@ class Loaded:
         with _storage_errors():
             answer = job.call(library, (*self.lines, f"run {repeat}", *store), threads, limits)
             if answer["code"] != 0:
-                raise _refusal(answer, job)
+                raise _refusal(answer, job, library)
             outputs = job.outputs() if keep else {}
         times = tuple(ns / 1e6 for ns in answer["times_ns"])
         return RunResult(outputs, job.regions, times, threads, answer["peak_rss_bytes"], answer["start_rss_bytes"])
@@ -350,7 +351,7 @@ def _death(number: int, said: str) -> RunError:
     return RunError("run_failure", f"the compiled code crashed: {names.get(number, f'signal {number}')}", said)
 
 
-def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError | ArgumentError:
+def _refusal(answer: dict[str, Any], job: _Job, library: BuiltLibrary) -> RunError | RegionError | ArgumentError:
     """The error for a code of the generated C other than 0."""
     if answer["code"] == 2:  # sizes and params have been checked before
         names = apart(job.pipeline, job.regions)
@@ -361,7 +362,9 @@ def _refusal(answer: dict[str, Any], job: _Job) -> RunError | RegionError | Argu
             )
         return ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
     if answer["code"] == 3:
-        return RunError("out_of_memory", "the compiled code got no memory for its buffers")
+        images = {i.name: job.input_region(i.name) for i in job.pipeline.inputs}
+        params = {name: value.item() for name, value in job.params.items()}
+        return no_memory(job.pipeline, library.buffers, job.regions, params, images)
     if answer["code"] in _DEVICE_FAILURES:
         return RunError("run_failure", _DEVICE_FAILURES[answer["code"]], answer["said"])
     if answer["code"] != 1:

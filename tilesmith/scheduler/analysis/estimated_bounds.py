@@ -114,7 +114,7 @@ def _boxes(
         for a in found:
             if a.producer != stage.name:
                 here = need.setdefault(a.producer, [None] * len(dims[a.producer]))
-                for d, bounds in enumerate(_footprint(a, env)):
+                for d, bounds in enumerate(footprint_of(a, env)):
                     here[d] = _hull(here[d], bounds)
                     unknown = unknown or bounds is None
     return {name: _settled(box, known.get(name)) for name, box in need.items()}, unknown
@@ -171,7 +171,8 @@ def _hull(a: Bounds | None, b: Bounds | None) -> Bounds | None:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
-def _footprint(a: StageAccess, env: Mapping[str, Interval]) -> Iterator[Bounds | None]:
+def footprint_of(a: StageAccess, env: Mapping[str, Interval]) -> Iterator[Bounds | None]:
+    """(first, last) per dim of what an access reads, None where nothing known bounds it; `env` has numbers."""
     for d, span in enumerate(a.spans):
         bounds = None
         if not span.known or span.clamps:
