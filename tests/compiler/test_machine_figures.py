@@ -58,6 +58,7 @@ OF = {
         scheduler/codegen/c/neon: _REGISTERS
         scheduler/codegen/c/permutations: _SHORTEST _LONGEST
         scheduler/loop_passes/gather_pairing: FOUR_LANES
+        scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
     "the length of chains and the number of operations in the C, which are the same on every machine": """
         cost_models/ecm/steps: CLAMPED_LOAD
@@ -77,7 +78,7 @@ OF = {
         scheduler/loop_passes/index_names: _LINE _NAME
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
-        scheduler/lowering/interleaved_channels: MOST_LOADS
+        scheduler/lowering/interleaved_channels: MOST_LOADS FURTHEST_PIXELS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
         scheduler/lowering/reductions: UNROLLED_TRIPS MOST_WRITTEN UNROLLED_SCALAR_TRIPS WRITTEN_TERMS
         scheduler/lowering/row_room: VECTORS_OF_ROOM

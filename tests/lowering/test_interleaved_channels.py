@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -121,5 +122,39 @@ def test_rows_of_several_stages_take_pixels_as_vectors(boundary: str, vector_byt
         inputs = {"a": Image(memory.transpose(2, 0, 1)[:inside], (0, 0, 0))}
         regions = {"out": ((0, width), (0, 5), (0, 3))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+
+
+@pytest.mark.parametrize("vector_bytes", [32, 64])
+@pytest.mark.parametrize("type_", ["uint8", "float32"])
+@pytest.mark.parametrize(
+    ("place", "span"),
+    [
+        ("40 - x", lambda n: (41 - n, n)),
+        ("x // 2", lambda n: (0, n // 2 + 1)),
+        ("2 * x + 1", lambda n: (1, 2 * n - 1)),
+    ],
+)
+def test_pixels_near_each_other_are_picked_from_vectors(
+    place: str, span: Callable[[int], tuple[int, int]], type_: str, vector_bytes: int
+) -> None:
+    """Of an image that has no pixel beyond those."""
+    image = {"name": "a", "type": type_, "dims": ["x", "y", "c"], "storage": ["c", "x", "y"]}
+    stage = {"name": "out", "dims": ["x", "y", "c"], "storage": ["c", "x", "y"], "value": f"a({place}, y, 2 - c)"}
+    sizes = {"out": [[0, 640], [0, 480], [0, 3]]}
+    pipeline = load(
+        {"format": 1, "name": "near", "inputs": [image], "stages": [stage], "outputs": ["out"], "estimates": sizes}
+    )
+    platform = machine(vector_bytes=vector_bytes)
+    schedule = autoschedule(pipeline, platform, SearchOptions("default")).schedule
+    source = source_of(pipeline, schedule, platform)
+    assert not BY_LANES.search(source.code)
+    library = build(source, vector_bytes=vector_bytes)
+    for width in (5, 130):
+        first, extent = span(width)
+        memory = np.random.default_rng(width).integers(0, 256, (3, extent, 3)).astype(type_)
+        inputs = {"a": Image(memory.transpose(2, 0, 1), (first, 0, 0))}
+        status, got = call(library, source, pipeline, inputs, {}, regions := {"out": ((0, width), (0, 3), (0, 3))})
         assert status == 0
         np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])

@@ -21,6 +21,10 @@ from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 MOST_LOADS = 8
 """Vectors that elements some way apart are picked from, at most."""
+PERMUTED_BYTES, LONGEST_BYTES = 4, 64
+"""Elements of so many bytes or more are picked from any two of the longest registers by one instruction, of as many."""
+FURTHEST_PIXELS = 2
+"""Pixels for each lane of a vector that they are picked from, at most."""
 Pick = tuple[int, int]
 """A vector's number, and a lane of it."""
 
@@ -32,7 +36,7 @@ def expect_channels(buffer: Buffer, storage: Sequence[str], channels: int) -> No
 
 
 def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
-    """The channel of neighbouring pixels that `lanes` are, where the buffer is expected to have them side by side: a
+    """The channel of pixels near each other that `lanes` are, where the buffer is expected to have them side by side: a
     number of those that there are, or what a loop moves."""
     if not buffer.channels or b.given is None:
         return None
@@ -40,10 +44,16 @@ def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | N
     moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
     if moving != [buffer.pixels] or (channel.is_const and not 0 <= channel.const < buffer.channels):
         return None
-    if pixels is None or pixels != tuple(range(pixels[0], pixels[0] + len(pixels))):
+    if pixels is None or (max(pixels) - min(pixels) >= FURTHEST_PIXELS * len(pixels)):
         return None
     folded = buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None
     return None if folded else channel
+
+
+def are_neighbours(lane: Lane) -> bool:
+    """True of places each of which is the next of the one before."""
+    pattern = lane.pattern
+    return pattern is not None and pattern == tuple(range(pattern[0], pattern[0] + len(pattern)))
 
 
 def _expected(buffer: Buffer, channel: Index) -> Index:
@@ -70,20 +80,88 @@ def load(
     """A channel of the pixels at `lane` of the row that `row` points to: of all channels the same vectors are loaded,
     of one that a loop moves those that cover it. None where that would be too many."""
     assert lane.pattern is not None
-    n, width, mask = buffer.channels, len(lane.pattern), 8 if type_.kind == "bool" else 0
-    start = (lane.base + lane.pattern[0]).scaled(n)
+    n, width, least, most = buffer.channels, len(lane.pattern), min(lane.pattern), max(lane.pattern)
+    start = (lane.base + least).scaled(n)
     if not channel.is_const:
-        places = tuple(range(0, n * width, n))
+        places = tuple((p - least) * n for p in lane.pattern)
         found = apart(b, buffer, row, start + channel, places, type_, False, at_least)
         if found is not None:
             _note(b, buffer)
         return found
+    lanes = min(width, 1 << ((most - least + 1).bit_length() - 1))
+    if lanes < 2:
+        return None
     _note(b, buffer)
-    parts = [
-        b.define(Load(row, start + k * width), type_, width, hint=buffer.stage, mask_bits=mask, at_least=at_least)
-        for k in range(n)
-    ]
-    return picked(b, parts, [divmod(j * n + channel.const, width) for j in range(width)])
+    # whole vectors of pixels: the first, and the one that ends with the last pixel
+    starts = list(dict.fromkeys((0, most - least + 1 - lanes)))
+    parts = [_neighbours(b, buffer, row, start + k * n, channel.const, type_, lanes, at_least) for k in starts]
+    picks = [(k, p - least - starts[k]) for p in lane.pattern for k in [bisect_right(starts, p - least) - 1]]
+    if len(parts) == 1 and [p for _, p in picks] == list(range(lanes)):
+        return parts[0]
+    return picked(b, parts, picks)
+
+
+def _neighbours(
+    b: Builder, buffer: Buffer, row: Pointer, start: Index, channel: int, type_: ScalarType, width: int, at_least: int
+) -> Value:
+    """A channel of the `width` pixels from element `start` of the row on."""
+    n, group = buffer.channels, _group(b, buffer.channels, type_, width)
+    mask = 8 if type_.kind == "bool" else 0
+    if not group:
+        parts = [
+            b.define(Load(row, start + k * width), type_, width, hint=buffer.stage, mask_bits=mask, at_least=at_least)
+            for k in range(n)
+        ]
+        return picked(b, parts, [divmod(j * n + channel, width) for j in range(width)])
+    parts = []
+    for k in range(n):
+        found = [
+            b.define(Load(row, start + (k + first * n) * group), type_, group, hint=buffer.stage, at_least=at_least)
+            for first in range(width // group)
+        ]
+        parts.append(_joined(b, found))
+    pixels = _pixels_at(channel, n, group)
+    places = [divmod(pixels[at] * n + channel, group)[0] for at in range(group)]
+    mixed = _blended(b, parts, places)
+    return shuffled(b, mixed, mixed, [at // group * group + (at % group * n + channel) % group for at in range(width)])
+
+
+def _group(b: Builder, channels: int, type_: ScalarType, width: int) -> int:
+    """The elements of the part of a register in which any permutation is one instruction, where channels are told apart
+    by their places in these: in a group of vectors that begin so many elements apart, each holds other places of a
+    channel, if their number is odd. Blending the vectors and a permutation in each part is less than permutations of
+    two registers, where these are no instruction: of short elements, and of registers shorter than the longest. 0 where
+    it is not so."""
+    part, register = b.vectors.narrowest_bytes, b.vectors.register_bytes
+    group = part // type_.bytes
+    short = type_.bytes < PERMUTED_BYTES or register < LONGEST_BYTES
+    whole = width % max(group, 1) == 0 and width >= 2 * group and register > part
+    return group if channels % 2 and group > channels and short and whole and type_.kind != "bool" else 0
+
+
+def _pixels_at(channel: int, channels: int, group: int) -> list[int]:
+    """For each place of a group the pixel whose channel is at that place of one of its vectors."""
+    found = [0] * group
+    for pixel in range(group):
+        found[(pixel * channels + channel) % group] = pixel
+    return found
+
+
+def _joined(b: Builder, parts: Sequence[Value]) -> Value:
+    """Vectors of as many lanes, a power of two of them, as one."""
+    while len(parts) > 1:
+        both = range(2 * parts[0].lanes)
+        parts = [_shuffled(b, Shuffle(x, y, tuple(both)), False) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _blended(b: Builder, vectors: Sequence[Value], places: Sequence[int]) -> Value:
+    """Vectors as one: of each group of lanes the lane `n` is that of the vector `places[n]`."""
+    found, lanes = vectors[0], vectors[0].lanes
+    for k, vector in enumerate(vectors[1:], 1):
+        picks = [at + (lanes if places[at % len(places)] == k else 0) for at in range(lanes)]
+        found = _shuffled(b, Shuffle(found, vector, tuple(picks)), False)
+    return found
 
 
 def apart(
@@ -111,9 +189,17 @@ def store(b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channels: Sequen
     _note(b, buffer)
     n, width = buffer.channels, len(lane.pattern)
     start = (lane.base + lane.pattern[0]).scaled(n)
+    group = _group(b, n, buffer.type, width)
+    vectors, flats = list(channels), [divmod(at, n)[::-1] for at in range(n * width)]
+    if group:
+        turned = []
+        for c, value in enumerate(channels):
+            pixels = _pixels_at(c, n, group)
+            turned.append(shuffled(b, value, value, [at // group * group + pixels[at % group] for at in range(width)]))
+        vectors = [_blended(b, turned, [(k * group + at) % n for at in range(group)]) for k in range(n)]
+        flats = [(at // group % n, at // group // n * group + at % group) for at in range(n * width)]
     for k in range(n):
-        flats = [divmod(k * width + i, n) for i in range(width)]
-        value = picked(b, channels, [(channel, pixel) for pixel, channel in flats])
+        value = picked(b, vectors, flats[k * width : (k + 1) * width])
         b.emit(Store(buffer, row, start + k * width, value))
 
 

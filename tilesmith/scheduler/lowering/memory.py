@@ -346,7 +346,7 @@ def store_channels(
     pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
     for buffer, lanes, value in stores:
         channel = None if within is not None else interleaved_channels.channel_of(b, buffer, lanes)
-        if channel is None or not channel.is_const:
+        if channel is None or not channel.is_const or not interleaved_channels.are_neighbours(lanes[buffer.pixels]):
             store(b, buffer, lanes, value, within)
             continue
         if value.lanes == 1:  # what all pixels have is a channel of theirs, too
