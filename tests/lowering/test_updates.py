@@ -137,7 +137,7 @@ def test_short_dims_inside_of_vectors_are_done_side_by_side() -> None:
             "name": "out",
             "dims": ["x", "c"],
             "value": "0.0",
-            "updates": [update("out(x, c) + f(x, r) * float32(c)", ["x", "c"], r=[0, "f.extent.c"])],
+            "updates": [update("out(x, c) * 0.5 + f(x, r) * float32(c)", ["x", "c"], r=[0, "f.extent.c"])],
         },
         extents=(64, 3),
     )

@@ -115,11 +115,21 @@ def test_bits_are_folded_if_they_are_few(value: str) -> None:
     assert not is_plain(assert_same(pipeline_of("int32(input(x))", update(value, r=[0, 20]))))
 
 
-def test_long_and_unknown_domains_stay() -> None:
+def test_long_and_unknown_domains_stay_where_points_share_no_terms() -> None:
     for domain in ([0, 65], [0, "n"], ["n", 4], [0, "input.extent.x"]):
-        f = assert_same(pipeline_of("0", update("f(x) + input(x + r)", r=domain)))
-        assert len(f.updates) == 1
-        assert is_plain(assert_same(pipeline_of("0", update("f(x) + input(x + r)", r=[0, 64]))))
+        for alone in ("f(x) + input(x) * r", "f(x) + input(x) * (r + 1)"):
+            assert len(assert_same(pipeline_of("0", update(alone, r=domain))).updates) == 1
+        for shared in ("f(x) + input(x + r)", "f(x) + input(r)", "f(x) + input(x) * input(r)"):
+            assert is_plain(assert_same(pipeline_of("0", update(shared, r=domain))))
+    for value in ("f(x) + input(x + r)", "f(x) + input(x) * r"):
+        assert is_plain(assert_same(pipeline_of("0", update(value, r=[0, 64]))))
+
+
+def test_a_product_of_matrices_is_the_same_as_an_update_and_as_a_sum() -> None:
+    product = "float32(input(r)) * reals(x) * reals(y + r)"
+    updated = pipeline_of("0.0", update(f"f(x, y) + {product}", at="x y", r=[0, 100]), dims="xy")
+    summed = pipeline_of(f"sum({product} for r in range(100))", dims="xy")
+    assert normalise(updated) == normalise(summed)
 
 
 def test_a_point_by_itself() -> None:

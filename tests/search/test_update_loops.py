@@ -80,9 +80,10 @@ def test_a_stage_without_pure_dims_has_threads_of_its_own() -> None:
 
 @pytest.mark.parametrize("looked_up", [True, False])
 def test_a_place_that_is_looked_up_is_shared_by_the_few_that_read_there(looked_up: bool) -> None:
-    """Else a short sum is innermost, in a register."""
+    """Else a short recurrence is innermost, in a register."""
     across = clamp(E(Cast(F("input")(x, y, r).e, INT32)), 0, 9) if looked_up else r
-    term = update((x, y, z), F("out")(x, y, z) + F("input")(x + across, y, z), variable("r", 0, clamp(WIDTH, 0, 60)))
+    own = F("out")(x, y, z) if looked_up else F("out")(x, y, z) * 0.5
+    term = update((x, y, z), own + F("input")(x + across, y, z), variable("r", 0, clamp(WIDTH, 0, 60)))
     out = stage("out", "xyz", E(Const(0.0, FLOAT32)), (term,))
     (group,) = _schedule(pipeline("sampled", [out], {"out": (512, 512, 3)}, {"input": "xyz"})).groups
     assert group.updates == (UpdateLoops(("z", "r", "x", "y") if looked_up else ("r", "z", "x", "y"), Vector("x", 16)),)

@@ -183,6 +183,17 @@ def matmul() -> Case:
     return Case([out], {a: picture(np.float32, 18, 33), b: picture(np.float32, 33, 21)}, [[(0, 21), (0, 18)]])
 
 
+def fading_matmul() -> Case:
+    """A product of matrices whose earlier terms count for less: an update that is no sum."""
+    a, b = hl.ImageParam(hl.Float(32), 2, "a"), hl.ImageParam(hl.Float(32), 2, "b")
+    k = hl.RDom([(0, a.width())], "k")
+    product, out = hl.Func("prod"), hl.Func("out")
+    product[x, y] = hl.f32(0)
+    product[x, y] = product[x, y] * 0.5 + a[k.x, y] * b[x, k.x]
+    out[x, y] = hl.max(product[x, y], 0.0)
+    return Case([out], {a: picture(np.float32, 18, 33), b: picture(np.float32, 33, 21)}, [[(0, 21), (0, 18)]])
+
+
 def inline_reductions() -> Case:
     """hl.sum and its like inside of expressions, with a predicate, one in another."""
     image = hl.ImageParam(hl.UInt(8), 2, "input")
@@ -219,7 +230,7 @@ def noise() -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
-        blur, unsharp, equalise, bilateral_grid, best_match, recursive_filter, matmul, inline_reductions,
-        approximations, noise,
+        blur, unsharp, equalise, bilateral_grid, best_match, recursive_filter, matmul, fading_matmul,
+        inline_reductions, approximations, noise,
     )
 }  # fmt: skip

@@ -108,7 +108,7 @@ def test_factored_reductions(name: str, factor: Factor) -> None:
 
 def test_updates_in_tiles_vectors_and_threads() -> None:
     """A product of matrices by tiles, its update in another order and in vectors; a member inside of the tile."""
-    case = CASES["matmul"]()
+    case = CASES["fading_matmul"]()
     imported = from_halide(case.outputs)
     tiles = (Tile("x", 8), Tile("y", 4))
     loops = (inner("x"), inner("y"), outer("x"), outer("y"))
@@ -116,7 +116,7 @@ def test_updates_in_tiles_vectors_and_threads() -> None:
                         updates=(UpdateLoops(("x", "y", "kx"), Vector("x", 8)),))  # fmt: skip
     group = Group("out", loops, tiles, outer("y"), Vector("x", 8), (), (product,))
     applied(case, imported, Schedule(imported.pipeline.name, "hand", (group,)))
-    case = CASES["matmul"]()
+    case = CASES["fading_matmul"]()
     imported = from_halide(case.outputs)
     first = Group("prod", loops, tiles, outer("y"), Vector("x", 8), (), (),
                   (UpdateLoops(("x", "kx", "y"), Vector("x", 8)),))  # fmt: skip

@@ -31,7 +31,8 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
 SHORT_REDUCTION = 64
-"""Associative updates of at most so many terms become reductions: they are written out in registers."""
+"""Associative updates of at most so many terms become reductions, whatever they read: they are written out in
+registers."""
 FEW_STEPS = 16
 """Other updates of a point by itself are folded if they are at most so many, one in the other, ..."""
 LARGEST_VALUE = 500
@@ -50,7 +51,8 @@ def folded(stage: Stage, strict: bool = False) -> Stage:
     products of floats, if not `strict`, may start from another end. The stage itself where nothing folds.
 
     What folds writes every point of the stage (`at` are its dims), and so reads no other point of it: a change of
-    each point by itself, or a short reduction over a constant domain.
+    each point by itself, a short reduction over a constant domain, or a longer one over any domain of whose terms
+    neighbouring points share some, as those of a product of matrices do (see `shares_terms`).
     """
     values, updates = stage.values, stage.updates
     while updates:
@@ -97,10 +99,10 @@ def joined(op: str, a: Expr, b: Expr) -> Expr:
 
 def _folded(stage: Stage, values: tuple[Expr, ...], update: Update, strict: bool) -> tuple[Expr, ...] | None:
     trips = prod(_trips(r) for r in update.domain)
-    if not is_pointwise(stage, update) or trips > max(SHORT_REDUCTION, FEW_STEPS):
+    if not is_pointwise(stage, update):
         return None
-    found = reduction_of(stage, update) if update.domain and trips <= SHORT_REDUCTION else None
-    if found is not None:
+    found = reduction_of(stage, update) if update.domain else None
+    if found is not None and (trips <= SHORT_REDUCTION or all(shares_terms(stage, t) for t in found[1])):
         op, terms = found
         starts = [_is_start(v, t.op) for v, t in zip(values, terms, strict=True)]
         if not strict or all(start or not v.type.is_float for start, v in zip(starts, values, strict=True)):
@@ -109,6 +111,25 @@ def _folded(stage: Stage, values: tuple[Expr, ...], update: Update, strict: bool
                 for start, value, term in zip(starts, values, terms, strict=True)
             )
     return _step_by_step(stage, values, update) if trips <= FEW_STEPS else None
+
+
+def shares_terms(stage: Stage, reduction: Reduce) -> bool:
+    """True if points of `stage` that are neighbours along some dim read the same of something for their terms, or
+    windows of it that overlap. Points side by side load that once, and keep their sums in registers meanwhile. Where
+    they share nothing, the terms of a point may lie far apart in memory: an update goes through them as they lie. Nor
+    where data says a place: an update looks it up once for all dims that it is the same for."""
+    domain = {r.name for r in reduction.domain}
+    parts = (reduction.body, *(() if reduction.where is None else (reduction.where,)))
+    reads = [n for part in parts for n in walk(part) if isinstance(n, Access)]
+    if any(isinstance(n, Access) for read in reads for index in read.indices for n in walk(index)):
+        return False
+    for read in reads:
+        indices = [{v.name for v in walk(index) if isinstance(v, Var)} for index in read.indices]
+        if any(names & domain for names in indices):
+            apart = {d for names in indices if not names & domain for d in names}
+            if not apart.issuperset(stage.dims):
+                return True
+    return False
 
 
 def _trips(r: RVar) -> int:
