@@ -92,7 +92,7 @@ def test_what_is_not_quite_the_same_is_noted(file):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("hopeless", "the type float16 in image_im"),
+        ("hopeless", "image: the type float16"),
         ("hopeless", "call set_estimates"),
         ("nothing", "returned something else: expected a Func, several, or a Pipeline of Halide, not NoneType"),
         ("sized", "needs arguments"),
@@ -108,7 +108,7 @@ def test_errors_name_what_is_wrong(file, source, message):
 def test_files_that_are_not_there(tmp_path):
     require_module("halide")
     assert "there is no file" in imported(tmp_path / "none.py:f", status=2).stderr
-    assert "FILE.py:function" in imported(tmp_path / "none.py", status=2).stderr
+    assert "there is no file" in imported(tmp_path / "none.py", status=2).stderr
     (tmp_path / "broken.py").write_text("def f(:\n")
     assert "SyntaxError" in imported(f"{tmp_path / 'broken.py'}:f", status=2).stderr
 

@@ -432,11 +432,17 @@ def import_pipeline(
     importer: Annotated[str, typer.Argument(metavar="IMPORTER", help="halide, onnx, python, or one of a plugin.")],
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="FILE.py:function (the file is run), or a file.")],
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write it there.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A param of a generator, or a default.")
+    ] = None,
+    size: Annotated[
+        list[str] | None, typer.Option("--size", metavar="[NAME=]N,...", help="Extents of outputs without estimates.")
+    ] = None,
 ) -> None:
     """Print the document of a pipeline that is written for something else."""
     from tilesmith.app.cli import imports
 
-    imports.import_pipeline(importer, source, output)
+    imports.import_pipeline(importer, source, output, param or (), size or ())
 
 
 @app.command()

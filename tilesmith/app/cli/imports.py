@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import typer
 
 from tilesmith.app.cli.report import UsageError
 from tilesmith.app.cli.sources import imported, suggestion
-from tilesmith.scheduler.frontends.importer import ImportedPipeline
+from tilesmith.scheduler.frontends.importer import ConfigurableImporter, ImportedPipeline
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 
-def import_pipeline(name: str, source: str, output: Path | None) -> None:
+def import_pipeline(
+    name: str, source: str, output: Path | None, params: Sequence[str] = (), sizes: Sequence[str] = ()
+) -> None:
     """Prints or writes the document of the pipeline that the importer of that name makes of the source; beside what is
     written, its weights. Raises UsageError, BadDocument."""
     from tilesmith.scheduler.frontends.registry import importers
@@ -23,10 +26,35 @@ def import_pipeline(name: str, source: str, output: Path | None) -> None:
     known = importers()
     if name not in known:
         raise UsageError((f"import {name}: there is no such importer", suggestion(name, known, "importers")))
-    found = imported(known[name], source)
+    importer = known[name]
+    if params or sizes:
+        if not isinstance(importer, ConfigurableImporter):
+            raise UsageError((f"the importer {name} takes no --param and no --size", None))
+        importer = importer.configured(_values(params), _sizes(sizes))
+    found = imported(importer, source)
     _write(found.pipeline, output)
     if found.weights:
         _write_weights(found, output)
+
+
+def _values(texts: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not name or not sign or not value:
+            raise UsageError((f"--param {text}: expected NAME=VALUE or NAME=MIN:MAX", None))
+        found[name] = value
+    return found
+
+
+def _sizes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    found = {}
+    for text in texts:
+        name, _, extents = text.rpartition("=")
+        if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", extents):
+            raise UsageError((f"--size {text}: expected extents, fastest dim first, as in 1536,2560", None))
+        found[name] = tuple(map(int, extents.split(",")))
+    return found
 
 
 def _write(pipeline: Pipeline, output: Path | None) -> None:

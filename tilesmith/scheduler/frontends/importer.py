@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -34,6 +34,16 @@ class Importer(Protocol):
     def load(self, source: str) -> ImportedPipeline:
         """The pipeline of a source: the path of a file, or what else the format names one by. Raises ImportFailed, and
         DocumentError where the source means a pipeline that cannot be."""
+        ...
+
+
+@runtime_checkable
+class ConfigurableImporter(Importer, Protocol):
+    """An importer that takes values of params and sizes of outputs from the command line."""
+
+    def configured(self, params: Mapping[str, str], sizes: Mapping[str, Sequence[int]]) -> Importer:
+        """The importer with values by the names of params, as texts, and extents by the names of outputs, fastest dim
+        first; under the empty name are those of every output of which the source says none."""
         ...
 
 

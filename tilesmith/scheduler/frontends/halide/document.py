@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,7 +24,7 @@ from tilesmith.scheduler.frontends.halide.serialized import (
 from tilesmith.scheduler.frontends.halide.shared_parts import MakeStage, size, taken_out
 from tilesmith.scheduler.frontends.halide.structure import Structure, nodes_of
 from tilesmith.scheduler.frontends.halide.templates import Wrapped
-from tilesmith.scheduler.frontends.halide.text import shown
+from tilesmith.scheduler.frontends.halide.text import plain, shown
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Reduce, RVar, Var
 from tilesmith.scheduler.ir.pipeline.printer import to_text, values_to_text
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -52,21 +53,46 @@ class ParamFacts:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Something that cannot be expressed: in which Func, in which of its definitions, which expression, and why."""
+    """Something that cannot be expressed: in which Func, in which of its definitions, which expression, and why; `also`
+    are the definitions that have the same cause."""
 
     func: str
     place: str
     reason: str
     expression: str | None = None
     hint: str | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def without_hint(self) -> str:
         what = f" in {self.expression}" if self.expression else ""
-        return f"{self.func}{self.place}: {self.reason}{what}"
+        others = f", and for the same reason {_listed(self.also)}" if self.also else ""
+        return f"{self.func}{self.place}: {self.reason}{what}{others}"
 
     def __str__(self) -> str:
         return f"{self.without_hint} ({self.hint})" if self.hint else self.without_hint
+
+
+_FEW = 3
+"""Places that a message names, of those with the same cause."""
+_CAUSE = re.compile(r"depends on (.+), and no bounds")
+
+
+def by_cause(obstacles: Iterable[Obstacle]) -> list[Obstacle]:
+    """One obstacle for each cause: the first of those with the same reason, or with an index that depends on the same,
+    with the places of the others."""
+    found: dict[str, list[Obstacle]] = {}
+    for o in obstacles:
+        cause = _CAUSE.search(o.reason)
+        found.setdefault(cause[1] if cause else f"{o.reason} {o.hint or ''}", []).append(o)
+    return [
+        replace(first, also=tuple(dict.fromkeys(o.func + o.place for o in others))) for first, *others in found.values()
+    ]
+
+
+def _listed(places: Sequence[str]) -> str:
+    shown_ = ", ".join(places[:_FEW])
+    return f"{shown_} and {len(places) - _FEW} more" if len(places) > _FEW else shown_
 
 
 @dataclass(slots=True)
@@ -146,9 +172,9 @@ class _Drafting:
         """Everything is looked at, also after something that cannot be expressed."""
         if self.program.requirements:
             self.result.remarks["the pipeline's requirements (add_requirement) are not checked"] = None
-        stages = [s for name in self.stages if (s := self._stage(self.funcs[name])) is not None]
         inputs = [i for name in self.images if (i := self._input(name)) is not None]
         scalars = [p for name in self.scalars if (p := self._param(name)) is not None]
+        stages = [s for name in self.stages if (s := self._stage(self.funcs[name])) is not None]
         outputs = [self.names[name] for name in self.program.outputs]
         self.result.document = {
             "format": 1,
@@ -162,8 +188,9 @@ class _Drafting:
         return self.result
 
     def _fail(self, func: str, place: str, error: Inexpressible) -> None:
-        expression = None if error.node is None else shown(error.node)
-        self.result.obstacles.append(Obstacle(func, place, error.what, expression, error.hint))
+        copies = {k: node.name for k, node in self.structure.transparent.items()}
+        expression = None if error.node is None else shown(error.node, copies)
+        self.result.obstacles.append(Obstacle(plain(func), place, error.what, expression, error.hint))
 
     def _input(self, name: str) -> dict[str, Any] | None:
         facts, dims = self.images[name], self.input_dims[name]
@@ -194,7 +221,7 @@ class _Drafting:
         self.result.reductions[name] = []
         if func.extern or not func.definitions:
             what = f"the extern stage {func.extern!r}" if func.extern else "a Func without a definition"
-            self.result.obstacles.append(Obstacle(func.name, "", what, hint="write it as a Func"))
+            self.result.obstacles.append(Obstacle(plain(func.name), "", what, hint="write it as a Func"))
             return None
         taken = set(self.taken)
         dims = {a: fresh(f"d{a}" if a.startswith("_") else a, taken) for a in func.args}
@@ -348,8 +375,9 @@ class _Drafting:
         for name in self.program.outputs:
             if self.names[name] not in found:
                 dims = ", ".join(self.funcs[name].args)
-                hint = f"call set_estimates on it, a (min, extent) for each of {dims}, or pass estimates"
-                self.result.obstacles.append(Obstacle(name, "", "an output without estimates of its size", hint=hint))
+                hint = f"call set_estimates on it, a (min, extent) for each of {dims}, or say how large it is (--size)"
+                told = Obstacle(plain(name), "", "an output without estimates of its size", hint=hint)
+                self.result.obstacles.append(told)
         return found
 
 

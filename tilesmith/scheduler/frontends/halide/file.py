@@ -9,21 +9,24 @@ import networkx as nx
 from tilesmith.scheduler.errors import DocumentError
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.frontends.halide.document import ImageFacts, Obstacle, ParamFacts, draft
-from tilesmith.scheduler.frontends.halide.live import Imported, NotExpressible, obstacle
+from tilesmith.scheduler.frontends.halide.live import Imported, NotExpressible, obstacle, sizes_of
+from tilesmith.scheduler.frontends.halide.options import HalideOptions
 from tilesmith.scheduler.frontends.halide.serialized import BadBuffer, HalideParameter, HalideProgram, read
 from tilesmith.scheduler.frontends.halide.structure import nodes_of
 
 
-def from_serialized(content: bytes, name: str | None = None) -> Imported:
+def from_serialized(content: bytes, name: str | None = None, options: HalideOptions | None = None) -> Imported:
     """The pipeline in the bytes. Estimates and strides of an ImageParam are those of the Func that Halide wraps around
-    it; of a Param the bytes have the type alone. Raises NotExpressible, and BadBuffer for other bytes."""
+    it; of a Param the bytes have the type alone, and `options` what else is known. Raises NotExpressible, ImportFailed
+    for options that fit nothing, and BadBuffer for other bytes."""
     program = read(content)
     _check(program)
     images = {p.name: _image(p, program) for p in program.parameters if p.is_buffer}
     images |= {b.name: ImageFacts(b.type, tuple((lo, n) for lo, n, _ in b.dims), tuple(s for _, _, s in b.dims))
                for b in program.buffers.values()}  # fmt: skip
     scalars = {p.name: ParamFacts(p.type, None, None, None) for p in program.parameters if not p.is_buffer}
-    result = draft(program, images, scalars, {}, name)
+    options = options or HalideOptions()
+    result = draft(program, images, options.applied(scalars), options.spans(sizes_of(program)), name)
     if result.obstacles:
         raise NotExpressible(result.obstacles)
     try:

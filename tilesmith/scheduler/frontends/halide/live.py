@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 
 from tilesmith.scheduler.errors import DocumentError, Problem, TilesmithError
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.frontends.halide.document import Draft, ImageFacts, Obstacle, ParamFacts, draft
+from tilesmith.scheduler.frontends.halide.document import Draft, ImageFacts, Obstacle, ParamFacts, by_cause, draft
+from tilesmith.scheduler.frontends.halide.options import HalideOptions
 from tilesmith.scheduler.frontends.halide.serialized import BadBuffer, HalideProgram, HalideType, read
+from tilesmith.scheduler.frontends.halide.text import plain
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 Live: TypeAlias = Any
@@ -27,13 +29,14 @@ class HalideMissing(TilesmithError):
 
 
 class NotExpressible(TilesmithError):
-    """The pipeline has what no document can say. `obstacles` has everything that was found."""
+    """The pipeline has what no document can say. `obstacles` has everything that was found, by
+    cause."""
 
     code = "not_expressible"
 
     def __init__(self, obstacles: Sequence[Obstacle]) -> None:
-        super().__init__("\n".join(str(o) for o in obstacles))
-        self.obstacles = tuple(obstacles)
+        self.obstacles = tuple(by_cause(obstacles))
+        super().__init__("\n".join(str(o) for o in self.obstacles))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,17 @@ def import_halide() -> Any:
 
 
 def from_halide(
-    outputs: Live, estimates: Mapping[Live, Sequence[Sequence[int]]] | None = None, name: str | None = None
+    outputs: Live,
+    estimates: Mapping[Live, Sequence[Sequence[int]]] | None = None,
+    name: str | None = None,
+    options: HalideOptions | None = None,
 ) -> Imported:
     """The pipeline that computes `outputs`: a Func, several, or a Pipeline of Halide.
 
     `estimates` are (min, extent) per dim, by the Func or ImageParam or its name; those that the Funcs and ImageParams
     have (set_estimates) need not be said again. `name` is that of the pipeline; without it, that of the first output.
-    The Halide objects are not changed. Raises HalideMissing, NotExpressible, and TypeError for other arguments.
+    `options` are values of params, and sizes of outputs that have no estimates. The Halide objects are not changed.
+    Raises HalideMissing, NotExpressible, ImportFailed for options that fit nothing, and TypeError for other arguments.
     """
     import_halide()
     whole = as_pipeline(outputs)
@@ -79,7 +86,10 @@ def from_halide(
     images |= {b.name: ImageFacts(b.type, tuple((lo, n) for lo, n, _ in b.dims), tuple(s for _, _, s in b.dims))
                for b in program.buffers.values()}  # fmt: skip
     scalars = {p.name(): _param_facts(p) for p in parameters if not p.is_buffer()}
-    spans = {key if isinstance(key, str) else key.name(): value for key, value in (estimates or {}).items()}
+    spans: dict[str, Sequence[Sequence[int]]] = {}
+    if options is not None:
+        scalars, spans = options.applied(scalars), dict(options.spans(sizes_of(program)))
+    spans |= {key if isinstance(key, str) else key.name(): value for key, value in (estimates or {}).items()}
     result = draft(program, images, scalars, spans, name)
     if result.obstacles:
         raise NotExpressible(result.obstacles)
@@ -88,6 +98,16 @@ def from_halide(
     except DocumentError as error:
         raise NotExpressible([obstacle(p, result) for p in error.problems]) from None
     return Imported(pipeline, result.document, tuple(result.remarks), dict(result.funcs), dict(result.buffers), result)
+
+
+def sizes_of(program: HalideProgram) -> dict[str, tuple[int, bool]]:
+    """The outputs by name: each with its number of dims, and whether it has estimates of them all."""
+    found = {}
+    for name in program.outputs:
+        func = program.funcs[name]
+        spans = [func.estimates.get(a, (None, None)) for a in func.args]
+        found[name] = len(func.args), all(None not in span for span in spans)
+    return found
 
 
 def as_pipeline(outputs: Live) -> Live:
@@ -128,7 +148,7 @@ def serialized(whole: Live) -> tuple[HalideProgram, list[Live]]:
 
 def _halide_type(t: Live) -> HalideType:
     code = re.sub(r".*\.", "", str(t.code())).lower()
-    return HalideType(code, t.bits(), t.lanes())
+    return HalideType("bfloat" if "?" in code else code, t.bits(), t.lanes())
 
 
 def _image_facts(p: Live, program: HalideProgram) -> ImageFacts:
@@ -184,7 +204,7 @@ def obstacle(problem: Problem, result: Draft) -> Obstacle:
     expression = None
     if len(parts) > 1 and parts[0] in ("stages", "inputs") and parts[1].isdigit():
         entry = result.document[parts[0]][int(parts[1])]
-        func = result.funcs.get(entry["name"], entry["name"])
+        func = plain(result.funcs.get(entry["name"], entry["name"]))
         place = f".update({parts[3]})" if parts[2:3] == ["updates"] and len(parts) > 3 else ""
         expression = _at(entry, parts[2:])
     return Obstacle(func, place, problem.message.rstrip("."), expression, problem.hint)
