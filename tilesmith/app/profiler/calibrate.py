@@ -20,9 +20,10 @@ import psutil
 from tilesmith.app.profiler.generated_code import Generated
 from tilesmith.app.profiler.samples import Measured, Reading
 from tilesmith.app.runtime.build import build_program, find_toolchain
+from tilesmith.app.runtime.confinement import Confinement
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.run import RUN_LIMITS, environment
-from tilesmith.app.runtime.sandbox import Confinement, Limits, execute
+from tilesmith.app.runtime.sandbox import Limits, execute
 from tilesmith.platforms import CpuPlatform
 
 BASE, CORE, SOURCE = (Path(__file__).with_name(f"calibrate{part}.c") for part in ("_base", "_core", ""))

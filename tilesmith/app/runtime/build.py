@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from tilesmith.app.runtime.confinement import Confinement
 from tilesmith.app.runtime.errors import CompileError, StoreError
-from tilesmith.app.runtime.sandbox import Confinement, Finished, Limits, execute
+from tilesmith.app.runtime.sandbox import Exceeded, Finished, Limits, execute
 from tilesmith.platforms import Compiler, Platform
 from tilesmith.scheduler.codegen.artifact import CSource
 
@@ -264,6 +265,7 @@ def _compile(
             raise CompileError("compile_timeout", "the compiler took too long", _text(done, aside))
         if done.returncode != 0 or not (aside / result).is_file():
             raise _failure(done, aside)
+        (aside / result).chmod(0o700)  # the linker could not: confined programs change no attributes
         digest = hashlib.sha256((aside / result).read_bytes()).hexdigest()
         record = _Record(digest, _text(done, aside), done.seconds, arguments)
         written = {"digest": digest, "log": record.log, "seconds": record.seconds, "flags": arguments}
@@ -342,17 +344,38 @@ def _run_compiler(
         cwd=folder,
         limits=Limits(wall_s=wall_s, cpu_s=int(wall_s) + 2, file_bytes=_OBJECT_BYTES, output_bytes=output_bytes),
         environment={"PATH": path, "TMPDIR": str(folder), "LC_ALL": "C"},
-        confinement=Confinement(writable=(folder,), whole_system=True),
+        confinement=Confinement(writable=(folder,), readable=_of_compiler(program)),
     )
+
+
+def _of_compiler(program: str) -> tuple[Path, ...]:
+    """The folders of a compiler that lies outside of the system's: those of all it came with."""
+    places = [Path(program).parent, Path(os.path.realpath(program)).parent]
+    return tuple(dict.fromkeys(place.parent if place.name in ("bin", "sbin") else place for place in places))
 
 
 def _failure(done: Finished, folder: Path) -> CompileError:
     text = _text(done, folder)
     if _NO_SPACE.search(text):
         return StoreError("store_full", "there is no space left to compile in", text)
+    if done.exceeded is not None:
+        return CompileError("compile_failure", _EXCEEDED[done.exceeded], text)
     if done.signal is not None:
         return CompileError("compile_failure", f"the compiler was killed by signal {done.signal}", text)
+    if (killed := _KILLED.search(text)) is not None:
+        return CompileError("compile_failure", f"a process of the compiler was killed: {killed[0]}", text)
     return CompileError("compile_failure", "the compiler refused the code", text)
+
+
+_EXCEEDED: dict[Exceeded, str] = {
+    "memory": "the compiler needs more memory than a build may",
+    "processes": "the compiler started too many processes",
+    "files": "the compiler wrote more files than a build may",
+}
+# what the drivers of GCC and Clang say of their own children
+_KILLED = re.compile(
+    r"(?i)killed signal terminated program \w+|unable to execute command: killed|command failed due to signal.*"
+)
 
 
 def _text(done: Finished, folder: Path) -> str:

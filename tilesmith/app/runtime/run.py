@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
@@ -22,9 +22,10 @@ import numpy as np
 
 from tilesmith.app.runtime import devices
 from tilesmith.app.runtime.build import BuiltLibrary
+from tilesmith.app.runtime.confinement import Confinement
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.regions import largest_regions
-from tilesmith.app.runtime.sandbox import Confinement, Finished, Limits, execute
+from tilesmith.app.runtime.sandbox import Exceeded, Finished, Limits, execute
 from tilesmith.app.runtime.shortage import no_memory
 from tilesmith.scheduler.ir.pipeline.arguments import (
     ArgumentError,
@@ -196,10 +197,12 @@ class _Job:
         what a driver compiles."""
         spare = devices.KERNEL_BYTES if library.starts_kernels else 1 << 20
         sizes = [prod(n for _, n in self.regions[name]) * type_.bytes for _, name, type_ in self.components()]
+        files_bytes = sum(sizes) + spare
         return replace(
             limits,
             memory_bytes=limits.memory_bytes + threads * _STACK_BYTES + _OWN_BYTES,
             file_bytes=min(limits.file_bytes, max(sizes, default=0) + spare),
+            files_bytes=files_bytes,
             processes=limits.processes + threads,
         )
 
@@ -319,6 +322,8 @@ def _answer(done: Finished) -> dict[str, Any]:
     said = done.stderr.decode("utf-8", "replace")
     if done.timed_out or done.signal == signal.SIGXCPU:
         raise RunError("run_timeout", f"the compiled code was stopped after {done.seconds:.1f} s", said)
+    if done.exceeded is not None:
+        raise _EXCEEDED[done.exceeded](said)
     if done.signal is not None:
         raise _death(done.signal, said)
     try:
@@ -339,10 +344,17 @@ def _answer(done: Finished) -> dict[str, Any]:
     raise RunError("run_failure", f"the compiled code ended with status {done.returncode}", said)
 
 
+_EXCEEDED: dict[Exceeded, Callable[[str], RunError]] = {
+    "memory": lambda said: RunError("out_of_memory", "the compiled code used more memory than a run may", said),
+    "processes": lambda said: RunError("run_failure", "the compiled code started too many processes", said),
+    "files": lambda said: RunError("run_failure", "the compiled code wrote more than its outputs", said),
+}
+
+
 def _death(number: int, said: str) -> RunError:
     """The error for a signal that killed the program."""
     if number == signal.SIGKILL:
-        return RunError("out_of_memory", "the compiled code was killed by the system, most likely for memory", said)
+        return RunError("run_failure", "the compiled code was killed from outside, not for want of memory", said)
     if number == signal.SIGILL:
         return RunError(
             "run_failure", "this machine lacks instructions that the platform's compiler flags ask for", said

@@ -1,15 +1,14 @@
-"""Programs run apart: own process group, limits, empty environment, no network, capped output, killed on time.
+"""Programs run apart: confined, own process group, limits, empty environment, capped output, killed on time.
 
-bubblewrap gives them namespaces of their own where it is installed and works; the limits hold always.
+Limits of one process are the system's (`setrlimit`). Those of a program as a whole, all its processes and files, are
+looked after while it runs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,17 +16,22 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from threading import Event
-from typing import IO
+from typing import IO, Literal
 
 import psutil
 
+from tilesmith.app.runtime.confinement import Confinement, confined_command, in_force
 from tilesmith.app.runtime.errors import Cancelled
 
-LAUNCHER = Path(__file__).with_name("launch.py")
 _POLL_S = 0.02
+_WATCH_S = 0.1
+_BLOCK_BYTES = 512  # of `st_blocks`, whatever the file system's own are
+_LAUNCHERS = 4
+"""Processes of the launcher and of bubblewrap, which are not the program's."""
+
+Exceeded = Literal["processes", "memory", "files"]
 
 # Set by the pool around a job: when the event is set, the program that the job runs is killed.
 cancel_event: ContextVar[Event | None] = ContextVar("cancel_event", default=None)
@@ -35,36 +39,30 @@ cancel_event: ContextVar[Event | None] = ContextVar("cancel_event", default=None
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one program. Seconds and bytes; `processes` are beside those the user has already."""
+    """Limits of one program, all its processes together. Seconds and bytes; `files_bytes` are of all files that it
+    writes, `file_bytes` of each."""
 
     wall_s: float = 60.0
     cpu_s: int = 120
     memory_bytes: int = 4 << 30
     file_bytes: int = 1 << 30
+    files_bytes: int = 4 << 30
+    files: int = 4096
     processes: int = 256
     output_bytes: int = 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Confinement:
-    """The part of the file system that a program sees under bubblewrap: `writable` and `readable` paths beside the
-    system's libraries, or everything (read-only) where `whole_system`; and files of `devices`."""
-
-    writable: tuple[Path, ...] = ()
-    readable: tuple[Path, ...] = ()
-    whole_system: bool = False
-    devices: tuple[Path, ...] = ()
-
-
 @dataclass(slots=True)
 class Finished:
-    """The end of a program. `signal` is set where one killed it; output beyond the cap is cut off."""
+    """The end of a program. `signal` is set where one killed it, `exceeded` names the limit of the whole program that
+    it was stopped at; output beyond the cap is cut off."""
 
     returncode: int
     stdout: bytes
     stderr: bytes
     timed_out: bool
     seconds: float
+    exceeded: Exceeded | None = None
 
     @property
     def signal(self) -> int | None:
@@ -85,14 +83,14 @@ def execute(
 ) -> Finished:
     """Run `argv` in `cwd` to its end or its limits, and leave no process behind.
 
-    `argv` and paths are absolute. Raises Cancelled when the job that runs it is cancelled.
+    `argv` and paths are absolute. Raises Cancelled when the job that runs it is cancelled, RunError `not_confined`
+    where nothing confines it.
     """
     confined = confinement or Confinement(writable=(cwd,))
-    box = _bubblewrap(confined, cwd) if bubblewrap_works() else None
-    options = [] if box else ["--no-network"]
+    mechanism = in_force()
     started = time.monotonic()
     with subprocess.Popen(
-        [*_launcher(limits, options), *(box or []), *argv],
+        confined_command(mechanism, confined, cwd, _rlimits(limits), list(argv)),
         cwd=cwd,
         env=dict(environment or {}),
         stdin=subprocess.PIPE,
@@ -103,17 +101,114 @@ def execute(
         talk = _Talk(process, stdin, limits.output_bytes)
         deadline = started + limits.wall_s
         cancel = cancel_event.get()
+        watch = _Watch(process.pid, confined.writable, limits)
+        kills = _kills_for_memory()
         try:
             while not talk.step() and time.monotonic() < deadline and not (cancel and cancel.is_set()):
-                pass
-            timed_out = not _ended(process.pid)
+                if watch.exceeded():
+                    break
+            timed_out = not _ended(process.pid) and watch.found is None
         finally:
             kill_group(process.pid)
         talk.drain()
-        returncode = process.wait()
+        returncode, cpu_s = _reaped(process)
     if cancel is not None and cancel.is_set():
         raise Cancelled
-    return Finished(returncode, bytes(talk.stdout), bytes(talk.stderr), timed_out, time.monotonic() - started)
+    done = Finished(
+        returncode, bytes(talk.stdout), bytes(talk.stderr), timed_out, time.monotonic() - started, watch.found
+    )
+    if done.signal == signal.SIGKILL and watch.found is None and not timed_out:
+        done.timed_out = cpu_s >= limits.cpu_s  # a program may ignore the signal that comes first
+        done.exceeded = "memory" if _kills_for_memory() > kills else None
+    return done
+
+
+def _reaped(process: subprocess.Popen[bytes]) -> tuple[int, float]:
+    """The return code of a process that has ended, as `Popen.wait` has it, and the CPU time of it and its own, s."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used.ru_utime + used.ru_stime
+
+
+def _kills_for_memory() -> int:
+    """Processes that the system has killed for want of memory, so far."""
+    with contextlib.suppress(OSError), open("/proc/vmstat", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+class _Watch:
+    """The limits of a program as a whole: looked at every `_WATCH_S`."""
+
+    def __init__(self, pid: int, folders: Sequence[Path], limits: Limits) -> None:
+        self.found: Exceeded | None = None
+        self._pid, self._folders, self._limits = pid, folders, limits
+        self._due = 0.0
+        bytes_there, files_there = _contents(folders, sys.maxsize)
+        self._most_bytes, self._most_files = bytes_there + limits.files_bytes, files_there + limits.files
+
+    def exceeded(self) -> bool:
+        """True if the program is beyond a limit; `found` says which."""
+        now = time.monotonic()
+        if now < self._due:
+            return False
+        self._due = now + _WATCH_S
+        threads = _threads(self._pid, self._limits.processes + _LAUNCHERS)
+        if sum(threads.values()) > self._limits.processes + _LAUNCHERS:
+            self.found = "processes"
+        elif sum(map(_memory_bytes, threads)) > self._limits.memory_bytes:
+            self.found = "memory"
+        else:
+            written, files = _contents(self._folders, self._most_files)
+            if written > self._most_bytes or files > self._most_files:
+                self.found = "files"
+        return self.found is not None
+
+
+def _contents(folders: Sequence[Path], most: int) -> tuple[int, int]:
+    """(bytes on disk, number) of the files in the folders; counting ends beyond `most` files."""
+    total, count = 0, 0
+    waiting = [str(folder) for folder in folders]
+    while waiting and count <= most:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                count += 1
+                if count > most:
+                    break
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
+    return total, count
+
+
+def _threads(pid: int, most: int) -> dict[int, int]:
+    """The number of threads of the process and of each below it; counting ends beyond `most` of them."""
+    found: dict[int, int] = {}
+    waiting, total = [pid], 0
+    while waiting and total <= most:
+        one = waiting.pop()
+        with contextlib.suppress(OSError):
+            tasks = os.listdir(f"/proc/{one}/task")
+            found[one] = len(tasks)
+            total += len(tasks)
+            for task in tasks:
+                with contextlib.suppress(OSError), open(f"/proc/{one}/task/{task}/children", encoding="ascii") as file:
+                    waiting += map(int, file.read().split())
+    return found
+
+
+def _memory_bytes(pid: int) -> int:
+    """Memory that a process has written, of its own or shared, bytes; 0 when it has ended."""
+    kib = 0
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith(("RssAnon:", "RssShmem:")):
+                kib += int(line.split()[1])
+    return kib << 10
 
 
 @dataclass(slots=True)
@@ -210,10 +305,6 @@ def kill_group(pid: int) -> None:
             stray.kill()
 
 
-def _launcher(limits: Limits, options: list[str]) -> list[str]:
-    return [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(_rlimits(limits)), *options, "--"]
-
-
 def _rlimits(limits: Limits) -> dict[str, int]:
     # DATA, not AS: what is reserved but never written (emulators, allocators, stacks) costs nothing.
     return {
@@ -237,52 +328,3 @@ def _own_threads() -> int:
                 if entry.stat().st_uid == user:
                     count += len(os.listdir(f"/proc/{entry.name}/task"))
     return count
-
-
-@cache
-def bubblewrap_works() -> bool:
-    """True if bubblewrap is installed and permitted here; tried once."""
-    if shutil.which("bwrap") is None:
-        return False
-    command = [*_launcher(Limits(), []), *_bubblewrap(Confinement(), Path("/")), "true"]
-    try:
-        trial = subprocess.run(command, capture_output=True, timeout=10, check=False, env={})
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return trial.returncode == 0
-
-
-_SYSTEM = (
-    "usr",
-    "lib",
-    "lib32",
-    "lib64",
-    "bin",
-    "sbin",
-    "etc/ld.so.cache",
-    "etc/alternatives",
-    "sys/devices/system/cpu",
-)
-
-
-def _bubblewrap(confined: Confinement, cwd: Path) -> list[str]:
-    """bubblewrap's command line: namespaces for everything, no capabilities, a small private file system."""
-    argv = [shutil.which("bwrap") or "bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
-    if confined.whole_system:
-        argv += ["--ro-bind", "/", "/"]
-    else:
-        for name in _SYSTEM:
-            path = Path("/", name)
-            if path.is_symlink():
-                argv += ["--symlink", os.readlink(path), str(path)]
-            elif path.exists():
-                argv += ["--ro-bind", str(path), str(path)]
-        argv += ["--tmpfs", "/tmp"]
-    argv += ["--dev", "/dev", "--proc", "/proc"]
-    for path in confined.devices:
-        argv += ["--dev-bind", str(path), str(path)]
-    for path in confined.readable:
-        argv += ["--ro-bind", str(path), str(path)]
-    for path in confined.writable:
-        argv += ["--bind", str(path), str(path)]
-    return [*argv, "--chdir", str(cwd), "--"]

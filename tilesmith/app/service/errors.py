@@ -86,6 +86,7 @@ CODES: dict[str, tuple[int, str]] = {
     "run_timeout": (504, "The compiled code took too long"),
     "timeout": (504, "Scheduling took too long"),
     "out_of_memory": (507, "Not enough memory within the limit"),
+    "not_confined": (503, "Programs cannot be confined here"),
     "worker_lost": (500, "The process that did the work is gone"),
     # the service
     "queue_full": (429, "Too many jobs are waiting"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from tilesmith.app.plugins import load_plugins
+from tilesmith.app.runtime import confinement
 from tilesmith.app.runtime.pool import WorkerPool
 from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
@@ -151,6 +153,7 @@ def _new_pool(workers: int) -> Pool:
 
 
 def _start(context: Context) -> None:
+    os.environ[confinement.VARIABLE] = context.settings.confinement  # processes of the pool have it from here
     store.upgrade(context.db)
     context.tokens.in_force()
     _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
@@ -163,6 +166,8 @@ def _start(context: Context) -> None:
 def _warm_up(context: Context) -> None:
     """Warm-up: starts and loads what the first request would otherwise wait for."""
     context.engine.warm_up()
+    if context.settings.job_workers > 0 and not confinement.allowed():
+        log.warning("not_confined", detail=confinement.why_not(), remedy=confinement.REMEDY)
     _ = context.pipelines.shipped
 
 

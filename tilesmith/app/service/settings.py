@@ -98,6 +98,10 @@ class Settings(BaseSettings):
     build_cache_bytes: int = Field(
         default=4 * GIB, gt=0, description="Libraries that are kept, bytes; the least recently used leave first"
     )
+    confinement: Literal["required", "none"] = Field(
+        default="required",
+        description="`none` builds and runs programs unconfined where nothing can confine them; `required` refuses",
+    )
     run_timeout_s: float = Field(default=120.0, gt=0, description="Longest run of compiled code, s")
     run_memory_bytes: int = Field(default=4 * GIB, gt=0, description="Memory of a run, bytes")
     run_repeats: int = Field(default=1000, ge=1, description="Largest `repeat` of a run")

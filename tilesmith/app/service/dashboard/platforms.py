@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from tilesmith import platforms as machines
+from tilesmith.app.runtime.confinement import mechanism
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard.pages import Change, Page, html, leaves
 from tilesmith.app.service.dashboard.pipelines import newest_document
@@ -119,6 +120,7 @@ def _page(
         levels=_levels(platform),
         figures=figures,
         estimates=sum(f.kind == NOT_CALIBRATED for f in figures),
+        confinement=mechanism(),
         fields=[(f, given.get(f.name, _plain(f))) for f in changeable(platform)],
         pipelines=sorted(services.pipelines.shipped),
         pipeline=pipeline or "harris",

@@ -57,6 +57,9 @@ class Conditions(BaseModel):
     measured_at: datetime
     load_before: list[float] = Field(description="Of the last 1, 5 and 15 minutes")
     load_after: list[float]
+    confinement: str | None = Field(
+        default=None, description="What kept the program apart: `bubblewrap`, `landlock`, `none`"
+    )
 
 
 class Output(BaseModel):

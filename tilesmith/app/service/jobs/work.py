@@ -21,6 +21,7 @@ import psutil
 from tilesmith import platforms
 from tilesmith.app.runtime import estimates, images
 from tilesmith.app.runtime.build import BuiltLibrary, build
+from tilesmith.app.runtime.confinement import mechanism
 from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, cpus, run
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import previews
@@ -79,6 +80,7 @@ class Beginning:
             "measured_at": self.measured_at.isoformat().replace("+00:00", "Z"),
             "load_before": [round(v, 2) for v in self.load],
             "load_after": [round(v, 2) for v in os.getloadavg()],
+            "confinement": mechanism(),
         }
 
 

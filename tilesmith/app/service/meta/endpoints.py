@@ -11,6 +11,7 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
 
+from tilesmith.app.runtime import confinement
 from tilesmith.app.service import db as store
 from tilesmith.app.service.bodies import text
 from tilesmith.app.service.context import Read, Services
@@ -122,14 +123,19 @@ async def healthz() -> Health:
 
 @router.get("/readyz", operation_id="getReadiness", summary="Whether the service can do its work")
 def readyz(services: Services) -> Health:
-    """`not_ready` names the checks that fail: the store, its tables, the threads that take jobs."""
+    """`not_ready` names the checks that fail: the store, its tables, the threads that take jobs, and what
+    confines programs, where this service runs any."""
     services.db.ping()
     checks = {
         "store": "ok",
         "tables": "ok" if store.is_current(services.db) else "not migrated",
         "jobs": "ok" if services.runner.alive else "not running",
     }
-    if any(found != "ok" for found in checks.values()):
+    failing = {name for name, found in checks.items() if found != "ok"}
+    if services.settings.job_workers > 0 and not confinement.allowed():
+        failing.add("confinement")
+    checks["confinement"] = confinement.mechanism()
+    if failing:
         raise ApiError("not_ready", "; ".join(f"{k}: {v}" for k, v in checks.items()), extra={"checks": checks})
     return Health(status="ok", checks=checks)
 

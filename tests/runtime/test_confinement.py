@@ -1,0 +1,200 @@
+"""Confinement: every escape is tried under every mechanism, and where nothing confines programs, none runs."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.hand_written_c import body, pairs
+from support.tools import require_tool
+
+from tilesmith.app.runtime import confinement, sandbox
+from tilesmith.app.runtime.build import build
+from tilesmith.app.runtime.confinement import MECHANISMS, Confinement, Mechanism, found_escapes, in_force, mechanism
+from tilesmith.app.runtime.errors import RunError
+from tilesmith.app.runtime.launcher import launch, system_calls
+from tilesmith.app.runtime.launcher.escapes import ATTEMPTS
+from tilesmith.app.runtime.run import RUN_LIMITS, run
+from tilesmith.app.runtime.sandbox import Limits, execute
+from tilesmith.platforms import Compiler
+from tilesmith.platforms.cpu.detect import host
+from tilesmith.scheduler.ir.pipeline.arguments import Image
+
+pytestmark = pytest.mark.slow
+
+PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
+MIB = 1 << 20
+NO_NAMESPACES = "from tilesmith.app.runtime.launcher import namespaces; namespaces.enter = lambda libc: False; main()"
+FIRST_LANDLOCK = (
+    "from tilesmith.app.runtime.launcher import landlock; landlock.version = lambda libc: 1; " + NO_NAMESPACES
+)
+STARTS = {
+    "no namespaces": launch._START.replace("main()", NO_NAMESPACES),
+    "no namespaces, Linux 5.13": launch._START.replace("main()", FIRST_LANDLOCK),
+}
+"""Starts of the launcher on systems that can do less: containers, and the first that had Landlock."""
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
+TOO_NEW = {"fchmodat2", "setxattrat", "removexattrat", "open_tree_attr", "file_setattr"}
+"""Calls that are younger than the headers of the oldest system that tests run on."""
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(params=[*MECHANISMS, *STARTS])
+def confined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every way in which programs are confined."""
+    how: Mechanism = "landlock"
+    if request.param in STARTS:
+        monkeypatch.setattr(launch, "_START", STARTS[request.param])
+    else:
+        how = request.param
+    assert found_escapes.__wrapped__(how) == ()
+    monkeypatch.setattr(sandbox, "in_force", lambda: how)
+    return str(request.param)
+
+
+def attempt(cache: Path, statements: str, prelude: str = "", **changes: Any) -> None:
+    """Runs statements that return 0 where they have not escaped."""
+    library = build(body(statements, prelude), PLATFORM, cache, 60)
+    array = np.ones((20, 30), np.float32)
+    run(library, pairs(), {"image": Image(array, (0, 0))}, {}, limits=replace(RUN_LIMITS, **changes))
+
+
+def test_the_attempts_succeed_where_nothing_confines_them() -> None:
+    found = found_escapes.__wrapped__("none")
+    assert {*found} == {*ATTEMPTS, "children"} - {"descriptors"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/dev/shm/x", "/tmp/x", "/var/tmp/x", "/usr/x", "/etc/x", "/x", "/proc/sys/kernel/core_pattern"]
+)
+def test_nothing_is_written_elsewhere(cache: Path, confined: str, path: str) -> None:
+    attempt(cache, f'return open("{path}", O_CREAT | O_WRONLY, 0600) >= 0 ? 9 : 0;', "#include <fcntl.h>")
+    assert path.startswith("/proc") or not Path(path).exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "headers"),
+    [
+        ("mmap(0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED", "sys/mman.h"),
+        ("memfd_create(\"x\", 0) >= 0", "sys/mman.h"),
+        ("shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0", "sys/shm.h"),
+        ("syscall(SYS_unshare, 0x40000000) == 0", "sched.h"),
+        ("syscall(SYS_clone3, 0, 0) >= 0 || errno != ENOSYS", "sys/syscall.h"),
+        ("syscall(SYS_clone, 0x10000000 | SIGCHLD, 0, 0, 0, 0) >= 0", "sched.h"),
+        ("mount(\"none\", \".\", \"tmpfs\", 0, 0) == 0", "sys/mount.h"),
+        ("syscall(SYS_io_uring_setup, 1, 0) >= 0 || errno != EPERM", "sys/syscall.h"),
+        ("setpriority(PRIO_PROCESS, 0, -5) == 0", "sys/resource.h"),
+        ("prlimit(getppid(), RLIMIT_NOFILE, 0, &(struct rlimit){0}) == 0", "sys/resource.h"),
+        ("setuid(12345) == 0", "unistd.h"),
+        ("chmod(\".\", 0777) == 0", "sys/stat.h"),
+        ("truncate(\"0.raw\", 0) == 0", "unistd.h"),
+    ],
+)  # fmt: skip
+def test_calls_that_are_refused(cache: Path, confined: str, call: str, headers: str) -> None:
+    more = (
+        f"#include <errno.h>\n#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n#include <{headers}>"
+    )
+    attempt(cache, f"return {call} ? 9 : 0;", more)
+
+
+def test_a_fork_bomb_is_stopped(cache: Path, confined: str) -> None:
+    with pytest.raises(RunError, match=r"too many processes|code 9") as caught:
+        attempt(cache, "for (int i = 0; i < 4096; i++) if (fork() < 0) return 9; pause(); return 0;",
+                "#include <unistd.h>", processes=64, wall_s=20.0)  # fmt: skip
+    assert caught.value.code == "run_failure"
+
+
+def test_memory_of_all_processes_together_is_limited(cache: Path, confined: str) -> None:
+    statements = (
+        "for (int i = 0; i < 8; i++) if (fork() == 0) "
+        "{ char *p = malloc(100u << 20); memset(p, 1, 100u << 20); pause(); } pause(); return 0;"
+    )
+    prelude = "#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>"
+    with pytest.raises(RunError) as caught:
+        attempt(cache, statements, prelude, memory_bytes=256 * MIB, wall_s=20.0)
+    assert caught.value.code == "out_of_memory"
+
+
+@pytest.mark.parametrize("length", [1 << 20, 1])
+def test_files_are_limited_together(cache: Path, confined: str, length: int) -> None:
+    statements = (
+        f"static char block[{length}]; char name[32]; for (int i = 0; i < 20000; i++) "
+        '{ sprintf(name, "f%d", i); int f = open(name, O_CREAT | O_WRONLY, 0600); '
+        "if (f < 0 || write(f, block, sizeof block) < 0) return 9; close(f); } for (;;) pause();"
+    )
+    prelude = "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>"
+    with pytest.raises(RunError, match="wrote more than its outputs"):
+        attempt(cache, statements, prelude, file_bytes=2 * MIB, wall_s=20.0)
+
+
+def test_time_is_limited_whatever_is_ignored(cache: Path, confined: str) -> None:
+    statements = "signal(SIGXCPU, SIG_IGN); signal(SIGTERM, SIG_IGN); for (volatile int i = 0;; i++) ;"
+    with pytest.raises(RunError) as caught:
+        attempt(cache, statements, "#include <signal.h>", wall_s=1.0)
+    assert caught.value.code == "run_timeout"
+
+
+def test_compilers_do_not_see_what_is_not_theirs(confined: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "code.c").write_text(f'#include "{tmp_path}/secret"\n')
+    gcc = require_tool("gcc")
+    done = execute((gcc, "-E", "code.c"), cwd=folder, limits=Limits(), environment={"PATH": "/usr/bin:/bin"},
+                   confinement=Confinement(writable=(folder,)))  # fmt: skip
+    assert done.returncode == 1
+    assert b"secret\n" not in done.stdout
+
+
+def test_nothing_runs_where_nothing_confines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "found_escapes", lambda _name: ("not installed",))
+    assert mechanism() == "none"
+    with pytest.raises(RunError, match=r"bubblewrap \(not installed\), landlock \(not installed\)") as caught:
+        execute(("/bin/true",), cwd=tmp_path, limits=Limits())
+    assert caught.value.code == "not_confined"
+    monkeypatch.setenv(confinement.VARIABLE, "none")
+    assert in_force() == "none"
+    assert execute(("/bin/true",), cwd=tmp_path, limits=Limits()).returncode == 0
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_numbers_of_the_refused_calls(machine: str) -> None:
+    """The system's own headers have the same."""
+    if not HEADERS[machine].exists():
+        pytest.skip("these headers are another architecture's")
+    of_headers = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text()))
+    known = system_calls.numbers(machine)
+    assert known is not None
+    assert {name: of_headers.get(name) for name in known if name not in TOO_NEW} == {
+        name: str(number) for name, number in known.items() if name not in TOO_NEW
+    }
+    column = int(machine != "x86_64")
+    others = {"clone": system_calls._CLONE, "prlimit64": system_calls._PRLIMIT, **system_calls._SIGNALS}
+    assert {name: of_headers[name] for name in others} == {name: str(both[column]) for name, both in others.items()}
+    assert of_headers["mmap"] == str(system_calls._MMAP[column])
+
+
+def test_machines_whose_calls_are_unknown() -> None:
+    assert system_calls.filter_program("m68k") is None
+
+
+def test_jumps_of_the_filter_stay_inside() -> None:
+    program = system_calls.filter_program("x86_64", own_pid=7)
+    assert program is not None
+    instructions = list(struct.iter_unpack("<HBBI", program))
+    for place, (code, taken, not_taken, _) in enumerate(instructions):
+        if code & 7 == 5:
+            assert place + 1 + max(taken, not_taken) < len(instructions)
+    assert instructions[-1][0] & 7 == 6

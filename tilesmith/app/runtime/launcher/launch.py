@@ -1,0 +1,112 @@
+"""The launcher, which becomes another program inside limits and walls: run by `command`, with a JSON of
+
+    {"limits": {"CPU": 10, ...}, "bubblewrap": [...] or null, "walls": {"readable": [...], "writable": [...]} or null}
+
+and the program's own arguments. `limits` are names of `resource.RLIMIT_*`. `bubblewrap` is its command line without the
+program; `walls` are Landlock's, and those of the namespaces that the system allows. Both have the filter of system
+calls. A program of its own, not a function run between fork and exec: those may deadlock in a service with
+threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from tilesmith.app.runtime.launcher import landlock, namespaces
+from tilesmith.app.runtime.launcher.system_calls import INSTRUCTION_BYTES, filter_program
+
+_PACKAGES = Path(__file__).parents[4]
+_START = "import sys; sys.path.append(sys.argv.pop(1)); from tilesmith.app.runtime.launcher.launch import main; main()"
+_SET_NO_NEW_PRIVS, _SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
+_CPU_GRACE_S = 5
+_NOT_STARTED, _NOT_CONFINED = 127, 126
+
+
+def command(request: dict[str, Any], argv: list[str]) -> list[str]:
+    """The command line of the launcher for `request`, as the module's docstring has it, and the program `argv`."""
+    return [sys.executable, "-I", "-S", "-c", _START, str(_PACKAGES), json.dumps(request), *argv]
+
+
+def main() -> None:
+    """Become the program, or wait for it: exit status 127 where there is none, 126 where it cannot be confined."""
+    request, argv = json.loads(sys.argv[1]), sys.argv[2:]
+    libc = ctypes.CDLL(None, use_errno=True)
+    namespaces.end_with_parent(libc, os.getppid())
+    libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    walls = request["walls"]
+    if walls is None:
+        _limit(request["limits"])
+        _become(_in_bubblewrap(request["bubblewrap"], argv) if request["bubblewrap"] else argv)
+
+    def program() -> int:
+        _limit(request["limits"])
+        if not landlock.restrict(libc, walls["readable"], walls["writable"]):
+            return _refuse("Landlock refuses the walls")
+        namespaces.drop_capabilities(libc)
+        if not _filter(libc, None if apart else os.getpid()):
+            return _refuse("the filter of system calls is refused")
+        _become(argv)
+        return _NOT_STARTED
+
+    def first_process() -> int:
+        namespaces.own_processes_only(libc)
+        return namespaces.in_child(libc, program)
+
+    apart = namespaces.enter(libc)
+    status = namespaces.in_child(libc, first_process if apart else program)
+    namespaces.kill_children()
+    os._exit(status)
+
+
+def _refuse(why: str) -> int:
+    sys.stderr.write(f"cannot confine the program: {why}\n")
+    sys.stderr.flush()
+    return _NOT_CONFINED
+
+
+def _limit(limits: dict[str, int]) -> None:
+    for name, value in limits.items():
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        # The soft limit of CPU time warns with a signal that says what it is; the hard one only kills.
+        most = value + (_CPU_GRACE_S if name == "CPU" else 0)
+        highest = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (min(value, highest), highest))
+
+
+def _in_bubblewrap(box: list[str], argv: list[str]) -> list[str]:
+    program = filter_program()
+    if program is None:
+        return [*box, "--", *argv]
+    handle = os.memfd_create("filter", 0)
+    os.write(handle, program)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return [*box, "--seccomp", str(handle), "--", *argv]
+
+
+def _filter(libc: ctypes.CDLL, own_pid: int | None) -> bool:
+    program = filter_program(own_pid=own_pid)
+    if program is None:
+        return False
+    held = ctypes.create_string_buffer(program, len(program))
+
+    class Fprog(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+    given = Fprog(len(program) // INSTRUCTION_BYTES, ctypes.addressof(held))
+    return bool(libc.prctl(_SET_SECCOMP, _SECCOMP_FILTER, ctypes.byref(given), 0, 0) == 0)
+
+
+def _become(argv: list[str]) -> None:
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        sys.stderr.write(f"cannot start {os.path.basename(argv[0])}: {error.strerror}\n")
+        sys.stderr.flush()
+        os._exit(_NOT_STARTED)
