@@ -49,9 +49,10 @@ class Before(NamedTuple):
 
 class Pass(NamedTuple):
     """An update that runs over its stage as a whole, after its values and the updates before it: so many `steps` of
-    `lanes` iterations, which have the `operations` of one each. It loads `loads` elements of `size` bytes and stores
-    one; vectors `across` rows are transposed. A step waits for the one before it so many cycles, `chain`. Of the stage
-    it loads and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
+    `lanes` iterations, and `singles` that run alone, which have the `operations` of one each. It loads `loads` elements
+    of `size` bytes and stores one; vectors `across` rows are transposed. A step waits for the one before it so many
+    cycles, `chain`. Of the stage it loads and stores so many `bytes`, of which `working` are touched before it comes to
+    another tile."""
 
     lanes: int
     operations: tuple[tuple[str, Operations], ...]
@@ -60,6 +61,7 @@ class Pass(NamedTuple):
     across: bool
     chain: float
     steps: Amount
+    singles: Amount
     bytes: Amount
     working: Amount
 

@@ -136,7 +136,7 @@ def _terms(
 def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount) -> tuple[Amount, ...]:
     """The time of an update that passes over its stage, in the core, and what each level adds to it: what it loads it
     stores in the same place."""
-    core = p.steps * (pass_cycles(p, m) * m.cycle) * share
+    core = (p.steps * pass_cycles(p, m) + p.singles * pass_cycles(p._replace(lanes=1), m)) * (m.cycle * share)
     stays = [_fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
     levels = [

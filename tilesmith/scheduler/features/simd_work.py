@@ -24,7 +24,7 @@ from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 
 
 class _Code(NamedTuple):
@@ -215,11 +215,25 @@ class WorkCounter:
             waits = bool(loops.loops) and (vector is None or vector.dim != loops.loops[0])
             latency = carried(definition, update, facts.core.latency_cycles, False) if waits else 0.0
             times = known.iterations * computed
-            size = stage.bytes_per_point
+            blocks = self._in_blocks(name, vector) if across and vector is not None else 1.0
+            steps, singles, size = times * blocks / lanes, times * (1.0 - blocks), stage.bytes_per_point
             found.append(
-                Pass(lanes, known.typed, known.reads, size, across, latency, times / lanes, times * size, working)
+                Pass(lanes, known.typed, known.reads, size, across, latency, steps, singles, times * size, working)
             )
         return tuple(found)
+
+    def _in_blocks(self, name: str, vector: Vector) -> Amount:
+        """The part of the rows of a stage that are in whole blocks, which vectors run across."""
+        span, nest = self.counter.members.follows[name][vector.dim], self.counter.nest
+        if span.var is None or not span.known:
+            rows: Amount = float(self.counter.members.facts.stages[name].extent(vector.dim))
+        else:
+            axis = nest.axes[span.var]
+            line, around = self.counter.members.line(span), state(nest, axis.dim, self._level(name))
+            rows = (
+                line.window() if around == POINT else line.extent(axis.extent if around == WHOLE else axis.sizes) * 1.0
+            )
+        return -ceiling(-rows / vector.lanes) * vector.lanes / rows
 
     def _computed_again(self, name: str) -> Amount:
         """How often each point of a stage is computed."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.dependence import default_order, written_box
+from tilesmith.scheduler.analysis.row_scans import row_scan
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -41,6 +42,9 @@ def with_initial_values(stage: Stage, kept: frozenset[str]) -> Stage:
         or update.where is not None
         or not all(_is_cheap(v, kept) for v in stage.values)
     ):
+        return stage
+    scan = row_scan(stage, update)
+    if scan is not None and scan.across:  # blocks of rows had better come from a cache: rows one by one have been there
         return stage
     places = dict(zip(stage.dims, update.at, strict=True))
     initial = {Access(stage.name, update.at, k, v.type): substituted(v, places) for k, v in enumerate(stage.values)}

@@ -30,7 +30,8 @@ LISTED = 3
 
 class Axes:
     """The candidate sizes of every dim of the output, as the innermost dim and otherwise; about so many `candidates` of
-    all dims together, along memory of `least` elements. `strips`: it holds partial results for threads."""
+    all dims together, along memory of `least` elements. `strips`: it holds partial results for threads. `across`: by
+    dim the lanes of the vectors across rows that updates of the group run in."""
 
     def __init__(
         self,
@@ -42,14 +43,13 @@ class Axes:
         candidates: int = PARAMS.paper_tile_sizes,
         also: Callable[[int], Iterable[int]] = lambda extent: (),
         least: int = PARAMS.narrowest_tile_elements,
+        across: Mapping[str, int] | None = None,
     ) -> None:
         self.output, self.tiled, self.strips, self.also = output, tiled, strips, also
         self.overlaps, self.least = overlaps, least
         lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
         self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
-        scans = [(u.scan, u.trips) for u in output.updates if u.scan is not None]
-        self.across = {scan.vectors_across(trips, lanes): lanes for scan, trips in scans}
-        """Lanes of the vectors across rows that updates run in, by the dim."""
+        self.across = across or {}
         self.limit = max(2, int(candidates ** (1 / len(tiled))))
         self.cache: dict[str, dict[str, Axis]] = {}
 
@@ -89,6 +89,20 @@ class Axes:
     def along_memory(self, dim: str, innermost: str) -> bool:
         """True if the loop over `dim` is one of vectors along the rows of memory."""
         return dim == innermost == self.output.row and not self.strips
+
+
+def lanes_across(members: Members, platform: Platform) -> dict[str, int]:
+    """By dim of the output the lanes of the vectors across rows that updates of the group run in."""
+    found: dict[str, int] = {}
+    for name in members.names:
+        stage = members.facts.stages[name]
+        lanes = max(1, platform.vector_bytes // max(1, stage.computed_bytes))
+        for update in stage.updates:
+            dim = None if update.scan is None else update.scan.vectors_across(update.trips, lanes)
+            along = None if dim is None else members.followed(name, dim)
+            if along is not None:
+                found[along] = max(lanes, found.get(along, 1))
+    return found
 
 
 @lru_cache(maxsize=4096)

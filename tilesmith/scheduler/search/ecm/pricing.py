@@ -23,7 +23,7 @@ from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder, largest_overlaps
 from tilesmith.scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, counted
+from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, counted, lanes_across
 from tilesmith.scheduler.search.trace import Decision
 from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 
@@ -111,7 +111,8 @@ class Pricing:
         # short rows of lines that are used up while they stay
         least = 1 if output.passes or has_columns(members, reads) else PARAMS.narrowest_tile_elements
         also = partial(_strips_of, self.platform.threads)
-        axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, also, least)
+        across = lanes_across(members, self.platform)
+        axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, also, least, across)
         counting = self._counting(segment, members)
         return Sizing(members, self.platform, self.model, axes, counting, PARAMS.same_time, constrained=False)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.reuse import FULL
 from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Levels
 from tilesmith.scheduler.features.incremental_footprint import ONE, Motion, hulled, slides
 from tilesmith.scheduler.features.pipeline_features import StageFacts
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
@@ -97,6 +97,7 @@ def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
     for name in reversed(members.names[:-1]):
         needed = {d: _needed(members, name, d, motions) for d in dims}
         choice = _by_reuse(members, order, name, list(_ahead(members, order, name, needed)))
+        choice = _of_several_rows(choice, _rows_of_scans(members, order, name), order)
         choice = choices[name] = _outside_consumers(choice, name, members, choices, order)
         for dim in dims:
             sliding = choice.levels is not None and order.intra(dim) < choice.levels.store
@@ -161,6 +162,23 @@ def _by_reuse(members: Members, order: LoopOrder, name: str, ahead: list[_Reuse]
         why = "it does not move with that loop" if full else "that is the innermost loop"
         return Choice(order.levels(outermost + 1, outermost + 1), f"{reason}; {why}: computed one loop further out")
     return Choice(order.levels(outermost, outermost + 1), f"{reason}: slides along it")
+
+
+def _of_several_rows(choice: Choice, least: int, order: LoopOrder) -> Choice:
+    """The choice, or one for the rows of a tile where that is of fewer: scans along rows run side by side."""
+    levels = choice.levels
+    if levels is None or levels.compute >= least or least >= len(order.loops):
+        return choice
+    reason = f"{choice.reason}; its rows are scanned side by side: computed for those of a tile"
+    return Choice(order.levels(least, least), reason, "a limit of ours")
+
+
+def _rows_of_scans(members: Members, order: LoopOrder, name: str) -> int:
+    """The level from which on a stage that is scanned along its rows has several of them; 0 of all others."""
+    scans = [(u.scan, u.trips) for u in members.facts.stages[name].updates if u.scan is not None]
+    dims = (scan.vectors_across(trips, SMALL_EXTENT) for scan, trips in scans)
+    followed = (members.followed(name, d) for d in dims if d is not None)
+    return max((order.intra(d) + 1 for d in followed if d is not None), default=0)
 
 
 def needs_memory(members: Members, name: str) -> str | None:

@@ -19,7 +19,7 @@ from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import levels_of
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, largest_overlaps
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, shape_of
+from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, lanes_across, shape_of
 from tilesmith.scheduler.search.trace import Infeasible, Rejected
 
 
@@ -45,7 +45,8 @@ def tile_group(
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     overlaps = largest_overlaps(members)
-    axes = Axes(output, tiled, platform, overlaps, members.output in members.facts.strips, candidates)
+    strips, across = members.output in members.facts.strips, lanes_across(members, platform)
+    axes = Axes(output, tiled, platform, overlaps, strips, candidates, across=across)
     sizing = Sizing(members, platform, model, axes)
     shapes: dict[tuple[str, ...], Shape] = {}
     for order in orders(output, tiled, few, unrolled):
