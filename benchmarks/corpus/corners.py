@@ -58,7 +58,7 @@ def _least_eigenvalue(a: Image) -> Stage:
     return stage("least", (xx[x, y] + yy[x, y]) * 0.5 - sqrt(half[x, y] ** 2 + xy[x, y] ** 2))
 
 
-@case(lambda a: cv2.cornerMinEigenVal(a, 3, ksize=3, borderType=INTERIOR) * 144, within=1e-3)
+@case(lambda a: cv2.cornerMinEigenVal(a, 3, ksize=3, borderType=INTERIOR) * 144, within=1e-3, apart=2.5e-3)
 def shi_tomasi() -> Made:
     """The least eigenvalue of the structure tensor (Shi and Tomasi)."""
     return _least_eigenvalue(gray(boundary=mirror_interior))

@@ -159,7 +159,7 @@ def _structure(a: Any) -> Any:
     return tuple(ndimage.gaussian_filter(v, 1.5, mode="nearest", radius=4) for v in (gx * gx, gx * gy, gy * gy))
 
 
-@case(_structure)
+@case(_structure, apart=2e-2)
 def structure_tensor() -> Made:
     """The three components of the structure tensor, in a Gaussian window."""
     a, g = gray(), gaussian(1.5, 4)
@@ -182,11 +182,9 @@ def hessian_ridges() -> Made:
     root = stage("root", sqrt(half[x, y] ** 2 + xy[x, y] ** 2))
     mean = (xx[x, y] + yy[x, y]) * 0.5
     low, high = stage("low", mean - root[x, y]), stage("high", mean + root[x, y])
-    small = stage("small", select(abs(low[x, y]) < abs(high[x, y]), low[x, y], high[x, y]))
-    large = stage("large", select(abs(low[x, y]) < abs(high[x, y]), high[x, y], low[x, y]))
-    blob = small[x, y] ** 2 / (large[x, y] ** 2 + 1e-8)
-    energy = small[x, y] ** 2 + large[x, y] ** 2
-    return stage("ridges", select(large[x, y] > 0.0, 0.0, exp(-2.0 * blob) * (1.0 - exp(-200.0 * energy))))
+    blob = high[x, y] ** 2 / (low[x, y] ** 2 + 1e-4)
+    energy = low[x, y] ** 2 + high[x, y] ** 2
+    return stage("ridges", maximum(-low[x, y], 0.0) * exp(-2.0 * blob) * (1.0 - exp(-200.0 * energy)))
 
 
 _KIRSCH = ((-1, -1), (0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0))

@@ -13,7 +13,10 @@ from typing import Any
 from tilesmith.language import Image, Stage, pipeline
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
-TOPICS = ("colour", "corners", "edges", "layers", "morphology", "polybench")
+TOPICS = (
+    "audio", "camera", "colour", "corners", "denoising", "descriptors", "edges", "flow", "geometry", "integral",
+    "layers", "morphology", "polybench", "pyramids", "segmentation", "stereo", "volumes",
+)  # fmt: skip
 """The modules of this package that have cases."""
 USUAL = {"x": 2560, "y": 1536, "c": 3}
 """Extents of dims for which a case says nothing else."""
