@@ -172,6 +172,10 @@ def extreme(name: str, t: ScalarType, lanes: int) -> str:
     return Template(_EXTREME).substitute(words)
 
 
+EVERY_LANE = "TILESMITH_WHOLE(a);"
+"""What the functions have that the compilers make one instruction of."""
+
+
 def by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     """A function of the C library for every lane: of some the compilers make one instruction."""
     f, own = FLOAT_FUNCTIONS[name] + ("f" if t.bits == 32 else ""), vector("float", t.bits, lanes)
@@ -181,7 +185,7 @@ def by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     size = t.bytes * lanes
     if name not in _INSTRUCTIONS or size < 16:
         return f"{head} {{\n    return ({own}){{{values}}};\n}}\n"
-    whole = f"#if TILESMITH_REGISTER >= {size}\n    TILESMITH_WHOLE(a);\n#endif"
+    whole = f"#if TILESMITH_REGISTER >= {size}\n    {EVERY_LANE}\n#endif"
     return f"{head} {{\n{whole}\n    return ({own}){{{values}}};\n}}\n"
 
 

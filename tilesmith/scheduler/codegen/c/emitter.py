@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import chain
 
 from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.elementary_functions import EVERY_LANE
 from tilesmith.scheduler.codegen.c.entry import Entry, header_of, known_names, safe_comment, symbol_names, used_lines
 from tilesmith.scheduler.codegen.c.gathers import shared_places
 from tilesmith.scheduler.codegen.c.nesting import wrapped
@@ -28,9 +29,11 @@ RELAXED = (
     "-freciprocal-math",
 )  # fmt: skip
 STRICT = ("-ffp-contract=off", "-fno-math-errno")
-SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize", "-ftree-slp-vectorize")
-"""Code that is worth vectors has them already; the rest (edges, tails) would only grow. But a function of every lane of
-a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`) is to become the one instruction that there is."""
+SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize",)
+"""Code that is worth vectors has them already; the rest (edges, tails) would only grow."""
+LANES_AT_ONCE = ("-ftree-slp-vectorize",)
+"""Where there is a function of every lane of a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`): it is to become the one
+instruction that there is. Nowhere else: GCC 12 makes wrong code of sums of comparisons so."""
 
 FLUSHING = "arm"
 VECTORS_THAT_FLUSH = """\
@@ -48,6 +51,8 @@ def emit_c(program: Program) -> CSource:
     code = emitter.run()
     header = header_of(program, entry) + emitter.support()
     flags = FLAGS + (STRICT if program.strict else RELAXED) + SCALAR_STAYS_SCALAR
+    if EVERY_LANE in header:
+        flags += LANES_AT_ONCE
     return CSource(code, header, header_name, entry, flags, program.estimates)
 
 

@@ -31,11 +31,12 @@ enum {
 
 KINDS_OF_FUNCTIONS = """\
 #define INLINE static inline __attribute__((unused))
+#ifdef __clang__ /* what takes little of the time: SELDOM reached, ONCE a call, or SMALL rather than fast */
 #define SELDOM static __attribute__((noinline, cold, unused))
-#ifdef __clang__ /* what takes little of the time: ONCE a call, or SMALL rather than fast */
 #define ONCE static __attribute__((noinline, minsize, unused))
 #define SMALL static __attribute__((noinline, minsize, unused))
 #else
+#define SELDOM static __attribute__((noinline, cold, optimize("no-tree-slp-vectorize"), unused))
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
 #define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
 #endif
