@@ -71,7 +71,7 @@ def good_features() -> Made:
     p, q = around(3)
     high = stage("high_x", rmax(least[x + p, y], p))
     highest = stage("highest", rmax(high[x, y + q], q))
-    return stage("corners", select((least[x, y] == highest[x, y]) & (least[x, y] > 0.1), least[x, y], 0.0))
+    return stage("corners", least[x, y] * maximum(1.0 - 20.0 * (highest[x, y] - least[x, y]), 0.0))
 
 
 @case()

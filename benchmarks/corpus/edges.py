@@ -33,7 +33,9 @@ from tilesmith.language import (
     absd,
     atan2,
     exp,
+    float32,
     int16,
+    int32,
     maximum,
     mirror_image,
     rmax,
@@ -121,23 +123,22 @@ def difference_of_gaussians() -> Made:
 
 @case()
 def canny_suppression() -> Made:
-    """Canny's edges up to the thinning: Gaussian, gradient, and what is less than its neighbours along it is 0."""
-    a = gray()
-    smooth = separable("smooth", a, gaussian(1.4, 3))
+    """Canny's edges up to the thinning, of bytes: a smooth image, the gradient, and what is less than its neighbours
+    along it is 0."""
+    a = gray(type=uint8)
+    smooth = stage("smooth", int32(window(a, [[1, 2, 1], [2, 4, 2], [1, 2, 1]], to=uint16) // 16))
     gx, gy = stage("gx", window(smooth, SOBEL_X)), stage("gy", window(smooth, SOBEL_Y))
-    strength = stage("strength", sqrt(gx[x, y] ** 2 + gy[x, y] ** 2))
+    strength = stage("strength", gx[x, y] * gx[x, y] + gy[x, y] * gy[x, y])
     ax, ay = abs(gx[x, y]), abs(gy[x, y])
-    falling = gx[x, y] * gy[x, y] < 0.0
+    flat, steep, falling = 5 * ay < 2 * ax, 5 * ax < 2 * ay, (gx[x, y] < 0) != (gy[x, y] < 0)
 
     def s(p: int, q: int) -> Term:
         return shifted(strength, p, q)
 
-    ahead = select(ay < 0.4142 * ax, s(1, 0), select(ax < 0.4142 * ay, s(0, 1), select(falling, s(1, -1), s(1, 1))))
-    behind = select(
-        ay < 0.4142 * ax, s(-1, 0), select(ax < 0.4142 * ay, s(0, -1), select(falling, s(-1, 1), s(-1, -1)))
-    )
+    ahead = select(flat, s(1, 0), select(steep, s(0, 1), select(falling, s(1, -1), s(1, 1))))
+    behind = select(flat, s(-1, 0), select(steep, s(0, -1), select(falling, s(-1, 1), s(-1, -1))))
     kept = (strength[x, y] >= ahead) & (strength[x, y] >= behind)
-    return stage("thin", select(kept, strength[x, y], 0.0))
+    return stage("thin", select(kept, sqrt(float32(strength[x, y])), 0.0))
 
 
 @case()

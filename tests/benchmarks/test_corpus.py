@@ -48,14 +48,20 @@ def test_every_case_is_a_pipeline_at_both_sizes(topic: str) -> None:
             assert pipeline_of(name).stages == pipeline_of(name + SMALL_SUFFIX).stages
 
 
-@pytest.mark.parametrize("name", NAMES[::EVERY])
-def test_some_compute_what_the_interpreter_does(name: str) -> None:
+WRONG_ONCE = ("thinning",)
+"""GCC 12 made wrong code of it at -O2, by vectors of sums of comparisons."""
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [*((name, "-O0") for name in NAMES[::EVERY]), *((name, "-O2") for name in WRONG_ONCE)]
+)
+def test_some_compute_what_the_interpreter_does(name: str, level: str) -> None:
     require_compiler("gcc")
     made = compile_pipeline(pipeline_of(name), here())
     p = at_estimates(pipeline_of(name + SMALL_SUFFIX))
     images = {n: Image(a, tuple(low for low, _ in p.input_regions[n])) for n, a in p.inputs.items()}
     expected = interpret(p.pipeline, images, p.params, p.output_regions)
-    status, got = call(build(made.source, ("-O1",)), made.source, p.pipeline, images, p.params, p.output_regions)
+    status, got = call(build(made.source, (level,)), made.source, p.pipeline, images, p.params, p.output_regions)
     assert status == 0
     for output in p.pipeline.outputs:
         agreement(expected[output], got[output], cut=[has_floats(p.pipeline)] * len(got[output]))
