@@ -14,7 +14,7 @@ from support.tools import require_tool
 
 from tilesmith import platforms
 from tilesmith.scheduler.codegen.c import neon
-from tilesmith.scheduler.codegen.c.integer_functions import BINARY, definition, types_of, widening
+from tilesmith.scheduler.codegen.c.integer_functions import definition, types_of, widening
 from tilesmith.scheduler.codegen.c.types import vector
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
@@ -116,7 +116,7 @@ def program() -> str:
         for t in TYPES:
             lanes = size // t.bytes
             least, most = (f"INT{t.bits}_MIN", f"INT{t.bits}_MAX") if t.kind == "int" else ("0", f"UINT{t.bits}_MAX")
-            for name in BINARY if lanes > 1 else ():
+            for name in EXACT if lanes > 1 else ():
                 if t.bits < 64 or name.startswith("sat_"):
                     add(name, t, lanes, PAIRS, ends=ends(t), exact=EXACT[name].format(least=least, most=most))
         for s, t in WIDER:
