@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -179,3 +180,11 @@ def test_what_the_first_update_writes_needs_no_values() -> None:
 def test_updates_that_fill_a_stage_are_right_beside_its_values() -> None:
     p = stage(update("f(i + 1, j)", ["i + 3", "j"], i=[2, 5], j=[1, 3]), update("out(x, y) + 1.0", ["x", "y"]))
     assert_lowered_right(p, [scheduled()], WHOLE, sizes=SIZE)
+
+
+def test_a_reduction_into_each_point_is_no_scan_along_the_row() -> None:
+    """Though the domain's loop is the innermost: vectors run along the row."""
+    values = ["select(f(x, k) < out(x, y)[1], k, out(x, y)[0])", "min(out(x, y)[1], f(x, k))"]
+    p = stage(update(values, ["x", "y"], k=[0, "f.extent.y"]), value=["0", "255.0"])
+    made = body(p, [scheduled(UpdateLoops(("k", "x", "y"), Vector("x", 8)))])
+    assert re.search(r"call min\(.*\) : f32x8", made)

@@ -11,7 +11,7 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit
 from tilesmith.scheduler.ir.loop.program import Accumulator, Apart, Assign, If, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Select
+from tilesmith.scheduler.ir.pipeline.expressions import Select, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -70,7 +70,11 @@ class _Scan:
 def is_row_scan(stage: Stage, order: tuple[str, ...], vector: str, update: Update) -> bool:
     """True if the innermost of the loops is the scan along rows of memory, and vectors run in the next one."""
     names = {v.name for v in update.domain}
-    return len(order) > 1 and order[1] == vector and order[0] in names and vector in stage.dims
+    if len(order) < 2 or order[1] != vector or order[0] not in names or vector not in stage.dims:
+        return False
+    along = stage.storage[0]  # a reduction into each point of a row is no scan along it
+    place = update.at[stage.dims.index(along)]
+    return vector != along and any(isinstance(e, Var) and e.name == order[0] for e in walk(place))
 
 
 def _blocks(b: Builder, sources: Sources, scan: _Scan) -> None:
