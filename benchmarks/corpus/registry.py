@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from tilesmith.language import Image, Stage, pipeline
+from tilesmith.scheduler.frontends.python.frontend import reached
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 TOPICS = (
@@ -37,7 +38,8 @@ class Sized:
 
 
 Made = Stage | tuple[Stage | Image | Sized, ...]
-"""The outputs, and the inputs whose extents are those of their dims: others have what the outputs require."""
+"""The outputs, and the inputs whose extents are those of their dims. So are those of inputs with a boundary that have a
+dim that no output has; others have what the outputs require."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Case:
         for p in parts:
             estimates[p.source] = [(0, self._extent(d, p, small)) for d in p.source.entry["dims"]]
         outputs = [p.source for p in parts if isinstance(p.source, Stage)]
+        written = {dim for output in outputs for dim in output.entry["dims"]}
+        for image in reached(outputs):
+            if isinstance(image, Image) and image not in estimates and "boundary" in image.entry:
+                dims = image.entry["dims"]
+                if set(dims) - written and set(dims) <= set(self.extents):
+                    estimates[image] = [(0, self._extent(d, Sized(image), small)) for d in dims]
         return pipeline(self.name, outputs, estimates, self.doc)
 
     def _extent(self, dim: str, part: Sized, small: bool) -> int:
