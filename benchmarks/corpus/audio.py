@@ -16,6 +16,7 @@ from tilesmith.language import (
     cos,
     exp,
     float32,
+    float64,
     int16,
     log,
     maximum,
@@ -56,7 +57,7 @@ def _biquad(a: Any) -> Any:
 def biquad_of_channels() -> Made:
     """A recursive filter of the second order along time, of eight interleaved channels."""
     a = Image("a", float32, c, t, boundary=constant(0.0))
-    s = Range("s", 2, a.extent.t - 2)
+    s = Range("s", 2, a.extent.t)
     out = stage("out", 0.2 * a[c, t] + 0.4 * a[c, t - 1] + 0.2 * a[c, t - 2], c, t)
     first = Range("f", 1, 2)
     out[c, first] = out[c, first] + 0.5 * out[c, first - 1]
@@ -68,7 +69,7 @@ def biquad_of_channels() -> Made:
 def one_pole() -> Made:
     """A recursive filter of the first order of one channel."""
     a = Image("a", float32, t, boundary=repeat_edge)
-    s = Range("s", 1, a.extent.t - 1)
+    s = Range("s", 1, a.extent.t)
     out = stage("out", 0.1 * a[t], t)
     out[s] = out[s] + 0.9 * out[s - 1]
     return out, a
@@ -79,7 +80,7 @@ def compressor() -> Made:
     """The envelope of the logarithm of the level, and a gain of it."""
     a = Image("a", float32, t, boundary=repeat_edge)
     level = stage("level", log(abs(a[t]) + 1e-4), t)
-    s = Range("s", 1, a.extent.t - 1)
+    s = Range("s", 1, a.extent.t)
     envelope = stage("envelope", level[t], t)
     envelope[s] = maximum(level[s], 0.999 * envelope[s - 1] + 0.001 * level[s])
     return stage("out", a[t] * exp(-0.5 * maximum(envelope[t] + 1.0, 0.0)), t), a
@@ -142,4 +143,4 @@ def autocorrelation() -> Made:
     """64 lags of the autocorrelation of a signal."""
     a = Image("a", float32, t, boundary=constant(0.0))
     r = Range("r", 0, a.extent.t)
-    return stage("lags", rsum(a[r] * a[r + k], r), k), a
+    return stage("lags", rsum(float64(a[r]) * float64(a[r + k]), r), k), a

@@ -177,7 +177,7 @@ def seam_energy() -> Made:
     a = gray(type=uint8)
     across, down = absd(a[x + 1, y], a[x - 1, y]), absd(a[x, y + 1], a[x, y - 1])
     energy = stage("energy", int32(across) + int32(down))
-    p, q = Range("p", 0, a.extent.x), Range("q", 1, a.extent.y - 1)
+    p, q = Range("p", 0, a.extent.x), Range("q", 1, a.extent.y)
     least = stage("least", energy[x, y])
     left, right = maximum(p - 1, 0), minimum(p + 1, a.extent.x - 1)
     least[p, q] = energy[p, q] + minimum(least[left, q - 1], least[p, q - 1], least[right, q - 1])

@@ -26,7 +26,7 @@ from tilesmith.language import (
 
 def _table(name: str, value: Term, a: Image) -> Stage:
     """The summed-area table of a value, over the extents of an image."""
-    p, q = Range("p", 1, a.extent.x - 1), Range("q", 1, a.extent.y - 1)
+    p, q = Range("p", 1, a.extent.x), Range("q", 1, a.extent.y)
     rows = stage(f"{name}_x", value)
     rows[p, y] = rows[p - 1, y] + rows[p, y]
     table = stage(name, rows[x, y])
@@ -108,7 +108,7 @@ def local_deviation() -> Made:
 def running_sums_of_rows() -> Made:
     """The running sums of 16-bit rows."""
     a = gray(type=uint16)
-    p = Range("p", 1, a.extent.x - 1)
+    p = Range("p", 1, a.extent.x)
     sums = stage("sums", int32(a[x, y]))
     sums[p, y] = sums[p - 1, y] + sums[p, y]
     return sums, a
@@ -118,7 +118,7 @@ def running_sums_of_rows() -> Made:
 def running_maximum_of_columns() -> Made:
     """The greatest so far of each column of floats."""
     a = gray()
-    q = Range("q", 1, a.extent.y - 1)
+    q = Range("q", 1, a.extent.y)
     high = stage("high", a[x, y])
     high[x, q] = maximum(high[x, q - 1], high[x, q])
     return high, a

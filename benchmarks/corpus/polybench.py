@@ -151,7 +151,7 @@ def deriche() -> Made:
     """Deriche's recursive smoothing, along rows from both sides and then along columns."""
     a = gray()
     width, height = a.extent.x, a.extent.y
-    p, q = Range("p", 1, width - 1), Range("q", 1, height - 1)
+    p, q = Range("p", 1, width), Range("q", 1, height)
     right = stage("right", 0.25 * a[x, y], boundary=None)
     right[p, y] = 0.25 * a[p, y] + 0.75 * right[p - 1, y]
     left = stage("left", 0.25 * a[x, y])

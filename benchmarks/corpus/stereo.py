@@ -69,7 +69,7 @@ def semi_global_path() -> Made:
     """The costs of semi-global matching along one path, downwards."""
     a, b = gray("a", uint8), gray("b", uint8)
     cost = stage("cost", uint16(absd(a[x, y], b[x - k, y])), x, y, k)
-    d, q, r = Range("d", 0, 32), Range("q", 1, a.extent.y - 1), Range("r", 0, 32)
+    d, q, r = Range("d", 0, 32), Range("q", 1, a.extent.y), Range("r", 0, 32)
     path = stage("path", cost[x, y, k], x, y, k)
     low = rmin(path[x, q - 1, r], r)
     near = minimum(path[x, q - 1, maximum(d - 1, 0)], path[x, q - 1, minimum(d + 1, 31)]) + 5

@@ -151,7 +151,7 @@ def window_and_level() -> Made:
 def temporal_smoothing() -> Made:
     """A recursive mean along frames of bytes."""
     a = _volume(uint8)
-    r = Range("r", 1, a.extent.z - 1)
+    r = Range("r", 1, a.extent.z)
     mean = stage("mean", float32(a[x, y, z]), x, y, z)
     mean[x, y, r] = 0.2 * mean[x, y, r] + 0.8 * mean[x, y, r - 1]
     return stage("bytes", sat_uint8(mean[x, y, z] + 0.5), x, y, z), a
