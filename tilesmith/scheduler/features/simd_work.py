@@ -268,16 +268,20 @@ class WorkCounter:
 
     def _torn(self, facts: StageFacts, run: Run, rows: Amount) -> Amount:
         """Rows of the output whose ends are ordinary stores into lines that vectors have been written to past the
-        caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others. Those of a
+        caches: they end inside of lines, and vectors are shorter, or ends are vectors that overlap others; or clamps
+        have the ends computed apart, but where stages share the loop, whose vectors are those of the lines. Those of a
         tile do not, but of outputs of the pipeline, whose rows may begin anywhere, by short vectors."""
         size = facts.bytes_per_point
         line = self.counter.members.facts.line_bytes
         short = run.lanes * size < line
-        if run.row is None or facts.extent(facts.storage[0]) * size % line == 0:
+        if run.row is None:
             return 0.0
-        if short and facts.name in self.counter.members.facts.graph.outputs:
+        whole, apart = facts.extent(facts.storage[0]) * size % line == 0, self._clamped(facts.name)
+        if whole and (not apart or self.one_loop):
+            return 0.0
+        if not whole and short and facts.name in self.counter.members.facts.graph.outputs:
             return rows
-        return rows / self.counter.nest.axes[run.row].counts if short or self._clamped(facts.name) else 0.0
+        return rows / self.counter.nest.axes[run.row].counts if short or apart else 0.0
 
     def _clamped(self, name: str) -> bool:
         """True if the ends of a stage's rows are computed apart: clamps keep inside what they read."""
@@ -399,7 +403,7 @@ class WorkCounter:
 
     def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
         """Bytes in order that a row walks; infinite where the next row goes on where it ends, as those of the group's
-        own buffers do, or is asked for ahead."""
+        own buffers do and those of an image whose loops are in the order of memory, or is asked for ahead."""
         members = self.counter.members
         facts = members.facts.stages[name]
         if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
@@ -413,9 +417,28 @@ class WorkCounter:
         length = points / largest(rows, 1.0) * facts.bytes_per_point
         if self._rows_side_by_side(along):
             return inf if self.running.prefetch else length
+        if not self._rows_in_order(name, along):
+            return length
         if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
             return inf
         return chosen(axis.counts > 1, length, inf)
+
+    def _rows_in_order(self, name: str, along: str) -> bool:
+        """True if the loop around the rows of a stage goes from one to the next in memory. Inside of the level of a
+        member loops are in the order of memory."""
+        nest, facts = self.counter.nest, self.counter.members.facts.stages[name]
+        follows = self.counter.members.follows[name]
+        level = 0 if name == self.counter.members.output else self.counter.levels[name].compute
+        around = []
+        for dim in facts.storage:
+            var = follows[dim].var
+            if var == along or facts.extent(dim) == 1:
+                continue
+            if var is None:
+                return True
+            if nest.intra(var) > nest.intra(along):  # those that are unrolled are rows of their own
+                around.append(max(level, nest.intra(var)))
+        return not around or around[0] == min(around)
 
     def _next(self, name: str, run: Run) -> int | None:
         """The level whose next iteration goes on with a row that a tile breaks off; None where no tile does."""

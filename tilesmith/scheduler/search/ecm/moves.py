@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -18,6 +18,7 @@ from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import FUSED_FIRST, neighbours, shapes
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
 from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import in_bands, side_by_side, tiled_dims
 from tilesmith.scheduler.search.tile_sizes import Shape, Sized, shape_of
 from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
@@ -86,13 +87,33 @@ def past_caches(pricing: Pricing, plan: GroupCandidate, members: Members, sized:
 def rows_side_by_side(
     pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized
 ) -> Iterator[GroupCandidate]:
-    """Several rows in one loop over vectors, so that they share what they load, and what is computed for them."""
+    """Several rows in one loop over vectors, so that they share what they load, and what is computed for them: of each
+    dim that can be the loop around that one."""
     shape = sized.shape
     vector, output = _vector(pricing, members, shape), pricing.facts.stages[plan.segment.output]
     if vector is None or output.extent(vector.dim) < PARAMS.side_by_side_row_vectors * vector.lanes:
         return
+    for order in _around_first(shape.order, tiled_dims(output)):
+        yield from _side_by_side_in(pricing, plan, members, sized, order)
+
+
+def _around_first(order: LoopOrder, tiled: Sequence[str]) -> Iterator[LoopOrder]:
+    """The order, and those with each other tiled dim in the loop around the innermost one."""
+    yield order
+    at = order.innermost + 1
+    for loop in order.intra_loops[at + 1 :]:
+        if dim_of(loop) in tiled and not order.whole:
+            others = [other for other in order.loops if other != loop]
+            yield replace(order, loops=(*others[:at], loop, *others[at:]))
+
+
+def _side_by_side_in(
+    pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized, around: LoopOrder
+) -> Iterator[GroupCandidate]:
+    """Several rows of the loop around the innermost one of that order."""
+    shape, output = sized.shape, pricing.facts.stages[plan.segment.output]
     for n in PARAMS.rows_side_by_side:
-        order = side_by_side(members, shape.order, tiled_dims(output), n)
+        order = side_by_side(members, around, tiled_dims(output), n)
         # of each stage that is kept there a vector is held for each row
         if order is None or n * len(shape.levels) >= pricing.platform.vector_registers or pricing.expired():
             continue
