@@ -415,13 +415,23 @@ class WorkCounter:
             return inf
         axis = self.counter.nest.axes[along]
         length = points / largest(rows, 1.0) * facts.bytes_per_point
-        if self._rows_side_by_side(along):
+        if self._rows_side_by_side(along) or self._new_rows(name, run) > 1:
             return inf if self.running.prefetch else length
         if not self._rows_in_order(name, along):
             return length
         if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
             return inf
         return chosen(axis.counts > 1, length, inf)
+
+    def _new_rows(self, name: str, run: Run) -> float:
+        """Rows of one image outside of the group that an iteration of the loop around a stage's rows walks at once, and
+        none before it has: where one ends another has been walked already."""
+        around, rows = self._around(name, run), 1.0
+        for read in self.counter.reads[name].reads:
+            if not self.counter.members.is_local(read.producer):
+                spans = (s for s in read.roughly if s.known and s.var is not None and s.var == around)
+                rows = max(rows, *(min(abs(float(s.rate)), float(s.extent(1)), read.points) for s in spans), 1.0)
+        return rows
 
     def _rows_in_order(self, name: str, along: str) -> bool:
         """True if the loop around the rows of a stage goes from one to the next in memory. Inside of the level of a
@@ -443,7 +453,9 @@ class WorkCounter:
     def _next(self, name: str, run: Run) -> int | None:
         """The level whose next iteration goes on with a row that a tile breaks off; None where no tile does."""
         along = self._along_row(name, run)
-        return None if along is None else self.counter.nest.inter(along)
+        if along is None or self._new_rows(name, run) > 1 or not self._rows_in_order(name, along):
+            return None
+        return self.counter.nest.inter(along)
 
     def _along_row(self, name: str, run: Run) -> str | None:
         """The dim of the output that a row of the stage follows."""
