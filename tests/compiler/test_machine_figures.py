@@ -116,6 +116,7 @@ OF = {
         scheduler/frontends/tensors/windows: _WIDEST
         scheduler/search/tile_costs: SHOWN_DIMS
         scheduler/ir/pipeline/value_bounds: _WHOLE_TYPE_BITS
+        scheduler/ir/pipeline/value_ends: MOST_PARTS
         scheduler/ir/schedule/primitives/forms: MAX_STAGES
         scheduler/ir/schedule/primitives/prefetch: MAX_PREFETCH
         scheduler/ir/schedule/primitives/unroll: MAX_UNROLL

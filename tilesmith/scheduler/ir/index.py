@@ -291,9 +291,23 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
             other = flat.get(part.terms)
             flat[part.terms] = part if other is None else Index(pick(other.const, part.const), part.terms)
     found = list(flat.values())
+    number = flat.get(())
+    if number is not None and len(found) > 1:
+        found = [x for x in found if x is number or not _beyond(x, kind, number.const)]
     if len(found) > 1 and len([1 for terms in flat if len(terms) == 1 and terms[0][0].kind in _MONOTONE]) > 1:
         found = _without(found, _at_most if kind == "max" else _at_least)
     return found[0] if len(found) == 1 else _atom(kind, *sorted(found, key=lambda x: x.key))
+
+
+def _beyond(x: Index, kind: Literal["min", "max"], end: int) -> bool:
+    """True if `x` is never more than `end`, for a `max`, or never less, for a `min`, as a number in it says."""
+    if len(x.terms) != 1 or x.terms[0][1] != 1:
+        return False
+    atom = x.terms[0][0]
+    if atom.kind != ("min" if kind == "max" else "max"):
+        return False
+    numbers = [a.const + x.const for a in atom.args if not a.terms]
+    return any(n <= end for n in numbers) if kind == "max" else any(n >= end for n in numbers)
 
 
 def _without(several: list[Index], beaten: Callable[[Index, Index], bool]) -> list[Index]:

@@ -19,6 +19,7 @@ from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
+from tilesmith.scheduler.rewrites.promise_bounds import promised
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
 from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
 from tilesmith.scheduler.rewrites.rfactor import factored
@@ -68,6 +69,13 @@ NORMALIZATION = (
         "they are constants",
         "an index that is a constant further on is analysed as such",
         lambda p, _: _by_stage(p, lambda s: rewritten(s, with_constants, with_constants)),
+    ),
+    _pass(
+        "promise-bounds",
+        "indices may be made of the values of stages",
+        "stages that say places are part of the indices that they say; other values have their bounds there",
+        "what a stage may be says how far a reader goes",
+        lambda p, _: promised(p),
     ),
     _pass(
         "lower-boundaries",

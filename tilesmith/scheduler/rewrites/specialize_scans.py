@@ -255,7 +255,7 @@ class _Specialising:
         if not isinstance(level, Const) or (below is not None and int(level.value) >= below):
             raise _Unknown
         indices = tuple(i for n, i in enumerate(e.indices) if n != self._place(e))
-        return Access(self._name(e.name, int(level.value)), indices, e.component, e.type)
+        return Access(self._name(e.name, int(level.value)), indices, e.component, e.type, e.ends)
 
     def _says_level(self, e: Reduce) -> bool:
         """True if a variable of a reduction says which level a term reads."""

@@ -9,6 +9,7 @@ from itertools import islice
 
 from tilesmith.scheduler.ir.pipeline.pipeline import Param
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.pipeline.value_ends import ValueEnds
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,13 @@ class Readable:
 
 @dataclass(slots=True)
 class Names:
-    """All declarations. `broken` are names whose declarations are wrong: reading them is no second error."""
+    """All declarations. `broken` are names whose declarations are wrong: reading them is no second error. `ends`
+    has the stages that are checked."""
 
     params: Mapping[str, Param]
     readables: dict[str, Readable]
     broken: set[str] = field(default_factory=set)
+    ends: ValueEnds = field(default_factory=ValueEnds)
 
 
 def close_to(name: str, known: Iterable[str]) -> str | None:

@@ -235,7 +235,9 @@ def check_stage(context: Context, stage: StageSyntax) -> Stage | None:
         return None
     dims = tuple(s.dims)
     storage = tuple(s.storage) if s.storage is not None else dims
-    return Stage(s.name, dims, good_values, good_updates, boundary, storage, s.type is not None)
+    made = Stage(s.name, dims, good_values, good_updates, boundary, storage, s.type is not None)
+    context.names.ends.add(made)
+    return made
 
 
 def _values(context: Context, stage: StageSyntax, variables: Mapping[str, Var]) -> list[Expr | None]:

@@ -235,7 +235,7 @@ class Builder(Context):
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
         if not (value.type is INT32 and (isinstance(value, Const) or _of_loops(value))):
-            found = place_interval(value)
+            found = place_interval(self.names.ends.index(value))
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):
                 self._unbounded(node, what, value)

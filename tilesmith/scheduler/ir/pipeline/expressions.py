@@ -8,7 +8,7 @@ have the node's type already, conversions are explicit `Cast` nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, Literal, TypeAlias
 
@@ -65,12 +65,14 @@ class InputBound:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Component `component` of input or stage `name` at the integer `indices` (in the order of its dims)."""
+    """Component `component` of input or stage `name` at the integer `indices` (in the order of its dims). In an index
+    `ends` are the least and the greatest value that were proved of it."""
 
     name: str
     indices: tuple[Expr, ...]
     component: int
     type: ScalarType
+    ends: tuple[int | float | None, int | float | None] | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
         return hash((self.name, self.indices))
@@ -195,7 +197,7 @@ def _remade_reduction(e: Reduce, *parts: Expr) -> Reduce:
 
 
 _REMADE: dict[type, Callable[..., Expr]] = {
-    Access: lambda e, *parts: Access(e.name, parts, e.component, e.type),
+    Access: lambda e, *parts: Access(e.name, parts, e.component, e.type, e.ends),
     Call: lambda e, *parts: Call(e.function, parts, e.type),
     Binary: lambda e, left, right: Binary(e.op, left, right, e.type),
     Compare: lambda e, left, right: Compare(e.op, left, right, e.type),

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite
 from struct import pack, unpack
+from typing import Never
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    children,
     map_children,
     walk,
 )
@@ -337,7 +339,23 @@ class _Bounds:
         least, most = _outwards(reach[0], reach[1], 1 + _SLACK[e.type.bits])
         if not max(abs(least), abs(most)) < _LARGEST[e.type.bits]:
             return None
-        return _Floats(lo, lo if all(p.one for p in parts) else hi, least, most)
+        lo = _folded(lo)
+        return _Floats(lo, lo if all(p.one for p in parts) else _folded(hi), least, most)
+
+
+def _folded(e: Expr) -> Expr:
+    """`e`, or the constant that it is: where all parts are, or one is a factor of 0 and the other no infinity."""
+    parts = children(e)
+    if isinstance(e, Binary) and e.op == "*" and any(isinstance(p, Const) and p.value == 0 for p in parts):
+        return Const(0.0, e.type)
+    if not all(isinstance(p, Const) for p in parts):
+        return e
+    with np.errstate(all="ignore"):
+        return Const(float(evaluate(e, _no_leaf)), e.type)
+
+
+def _no_leaf(leaf: Leaf) -> Never:
+    raise AssertionError(leaf)
 
 
 def _parts(e: Expr) -> tuple[Expr, ...]:

@@ -76,6 +76,8 @@ def leaf_interval(leaf: Leaf) -> Interval:
         return Interval(leaf.min, leaf.max)
     if isinstance(leaf, ParamRef) and leaf.type == INT32:
         return Interval(RUNTIME if leaf.min is None else leaf.min, RUNTIME if leaf.max is None else leaf.max)
+    if isinstance(leaf, Access) and leaf.ends is not None:
+        return Interval(*leaf.ends)
     return AT_RUN_TIME if isinstance(leaf, Var | InputBound) else of_type(leaf.type)
 
 

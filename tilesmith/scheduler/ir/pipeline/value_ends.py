@@ -1,0 +1,175 @@
+"""Bounds of the values of stages, for indices that are made of these: `table(bin(x, y))` reads what `bin` may be.
+
+Of a stage with updates they are of all that is ever written. A stage that says a place, by arithmetic of its dims,
+params and bounds alone, is put into the index instead: how far that goes depends on where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    InputBound,
+    ParamRef,
+    Select,
+    Unary,
+    Var,
+    map_children,
+    walk,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.substitution import substituted
+from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, Leaf, hull, interval, leaf_interval, of_type
+
+MOST_PARTS = 64
+"""Parts of an expression that a place is put into an index with, at most."""
+_OF_PLACES = ("abs", "absd", "ceil", "clamp", "floor", "max", "min", "mux", "round", "sqrt", "trunc")
+
+
+class ValueEnds:
+    """What is known of the values of stages, each looked at when it is first asked for; producers come first."""
+
+    def __init__(self, stages: Iterable[Stage] = ()) -> None:
+        self.stages: dict[str, Stage] = {s.name: s for s in stages}
+        self._ends: dict[str, tuple[Interval, ...]] = {}
+        self._places: dict[str, tuple[Expr, ...] | None] = {}
+
+    def add(self, stage: Stage) -> None:
+        """Takes in the next stage."""
+        self.stages[stage.name] = stage
+
+    def of(self, name: str, component: int) -> Interval | None:
+        """The interval of a component of a stage, with numbers as ends or none; None where it is no stage."""
+        if name not in self.stages:
+            return None
+        pending = [name]
+        while pending:
+            stage = self.stages[pending[-1]]
+            missing = [p for p in _read(stage) if p in self.stages and p not in self._ends and p != stage.name]
+            if missing:
+                pending += missing
+                continue
+            self._ends[pending.pop()] = self._found(stage)
+        return self._ends[name][component]
+
+    def _found(self, stage: Stage) -> tuple[Interval, ...]:
+        own = tuple(_numbers(interval(v, self._leaf)) for v in stage.values)
+        if stage.boundary is not None and stage.boundary.value is not None:
+            beyond = interval(stage.boundary.value)
+            own = tuple(hull((i, beyond)) for i in own)
+        whole = tuple(of_type(t) for t in stage.types)
+        if not stage.updates:
+            return own
+
+        def written(guess: tuple[Interval, ...]) -> tuple[Interval, ...]:
+            return self._written(stage, own, guess)
+
+        once, clamped = written(own), written(whole)
+        # an end that one round of updates leaves stays, as a rule; one that it moves, updates clamp it or nothing does
+        settled = tuple(
+            Interval(a.lo if a.lo == b.lo else c.lo, a.hi if a.hi == b.hi else c.hi)
+            for a, b, c in zip(own, once, clamped, strict=True)
+        )
+        return next((guess for guess in (settled, clamped) if written(guess) == guess), whole)
+
+    def _written(self, stage: Stage, own: tuple[Interval, ...], guess: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        """What the values are to begin with (`own`), or updates make of them where they are within a guess."""
+
+        def leaf(node: Leaf) -> Interval:
+            if isinstance(node, Access) and node.name == stage.name:
+                return guess[node.component]
+            return self._leaf(node)
+
+        found = list(own)
+        for update in stage.updates:
+            for k, value in enumerate(update.values):
+                found[k] = _numbers(hull((found[k], interval(value, leaf))))
+        return tuple(found)
+
+    def _leaf(self, leaf: Leaf) -> Interval:
+        found = self._ends.get(leaf.name) if isinstance(leaf, Access) else None
+        return leaf_interval(leaf) if found is None or not isinstance(leaf, Access) else found[leaf.component]
+
+    def place(self, name: str) -> tuple[Expr, ...] | None:
+        """The values of a stage that is made of its dims and of what a call is given, and says places."""
+        if name not in self._places:
+            pending = [name]
+            while pending:
+                stage = self.stages[pending[-1]]
+                missing = [p for p in _read(stage) if p not in self._places and p in self.stages]
+                if missing and _may_say_places(stage):
+                    pending += missing
+                    continue
+                self._places[pending.pop()] = self._inlined(stage) if _may_say_places(stage) else None
+        return self._places[name]
+
+    def _inlined(self, stage: Stage) -> tuple[Expr, ...] | None:
+        if any(self._places.get(p) is None for p in _read(stage)):
+            return None
+        found = tuple(self._with_places(v) for v in stage.values)
+        return found if all(sum(1 for _ in walk(v)) <= MOST_PARTS for v in found) else None
+
+    def _with_places(self, e: Expr) -> Expr:
+        e = map_children(e, self._with_places)
+        place = self._places.get(e.name) if isinstance(e, Access) else None
+        if place is None or not isinstance(e, Access):
+            return e
+        return substituted(place[e.component], dict(zip(self.stages[e.name].dims, e.indices, strict=True)))
+
+    def index(self, e: Expr) -> Expr:
+        """An index with what is known of the values in it: places are put in, others have their ends."""
+        if not any(isinstance(n, Access) for n in walk(e)):
+            return e
+        return self._index(e)
+
+    def _index(self, e: Expr) -> Expr:
+        e = map_children(e, self._index)
+        if not isinstance(e, Access) or e.ends is not None:
+            return e
+        ends = self.of(e.name, e.component)
+        if ends is None:
+            return e
+        if ends.numeric is None and self.place(e.name) is not None:
+            return self._with_places(e)
+        if ends == leaf_interval(e) or (ends.lo is None and ends.hi is None):
+            return e
+        return Access(e.name, e.indices, e.component, e.type, (_number(ends.lo), _number(ends.hi)))
+
+    def indices(self, e: Expr) -> Expr:
+        """An expression with that in the indices of everything that it reads."""
+        if isinstance(e, Access):
+            return map_children(e, lambda i: self.index(self.indices(i)))
+        return map_children(e, self.indices)
+
+
+def _numbers(i: Interval) -> Interval:
+    """Ends that are known without a call."""
+    return Interval(_number(i.lo), _number(i.hi))
+
+
+def _number(end: object) -> int | float | None:
+    return end if isinstance(end, int | float) else None
+
+
+def _read(stage: Stage) -> list[str]:
+    """The names of what the values of a stage are made of."""
+    values = [*stage.values, *(v for u in stage.updates for v in u.values)]
+    return [n.name for v in values for n in walk(v) if isinstance(n, Access)]
+
+
+def _may_say_places(stage: Stage) -> bool:
+    if stage.updates or stage.boundary is not None or not stage.dims:
+        return False
+    return all(_says_place(n) for v in stage.values for n in walk(v))
+
+
+def _says_place(e: Expr) -> bool:
+    if isinstance(e, Call):
+        return e.function in _OF_PLACES
+    return isinstance(e, Access | Binary | Cast | Const | InputBound | ParamRef | Select | Unary | Var)
