@@ -26,7 +26,7 @@ from tilesmith.scheduler.loop_passes.passes import optimize
 from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.rewrites.passes import rewrite
 
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi")
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
 Region = tuple[tuple[int, int], ...]
 KEPT = Path(tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}"
 """The folder of what tests have compiled, by content: processes share it, and later runs find it again."""
