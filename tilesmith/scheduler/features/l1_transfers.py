@@ -56,7 +56,9 @@ def _is_pixels(members: Members, producer: StageFacts) -> bool:
 
 def _table(producer: StageFacts, read: Read, run: Run) -> int:
     """Number of parts of a table of bytes in which data tells the place and vectors look up all at once; else 0."""
-    if not (read.looked_up and producer.bytes_per_point == 1 and producer.storage and run.lanes >= FEWEST):
+    if not (read.looked_up and read.bounded and producer.bytes_per_point == 1 and run.lanes >= FEWEST):
+        return 0
+    if not producer.storage:
         return 0
     parts = -(-producer.extent(producer.storage[0]) // LOOKUP_PART)
     others = (s for d, s in zip(producer.dims, read.roughly, strict=True) if d != producer.storage[0])

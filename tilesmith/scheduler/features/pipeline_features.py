@@ -30,7 +30,7 @@ from tilesmith.scheduler.features.operation_counts import (
 from tilesmith.scheduler.features.operation_counts import together as typed_together
 from tilesmith.scheduler.ir.memo import Memo
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, InputBound, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 
 MOST_CHANNELS = 4
@@ -50,7 +50,8 @@ class Read(NamedTuple):
     `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the places that are
     read, if these are not what `spans` say: those in a producer's dims that are not pure, and where a span is not known
     an index of several dims as one of the longest of these, the others where they may be. `skipped` are those of the
-    points that no single point reads, since a `mux` picks others.
+    points that no single point reads, since a `mux` picks others. `bounded`: the places that data says have ends that
+    the document says.
     """
 
     producer: str
@@ -60,6 +61,7 @@ class Read(NamedTuple):
     looked_up: bool = False
     rough: tuple[Span, ...] = ()
     skipped: float = 0.0
+    bounded: bool = True
 
     @property
     def executed(self) -> float:
@@ -313,9 +315,11 @@ class _Reader:
         looked_up = any(
             data and not along_memory.isdisjoint(of) for a in those for data, of in zip(a.data, a.used, strict=True)
         )
+        indices = [i for a in those for i in a.access.indices] if looked_up else []
+        bounded = not any(isinstance(e, InputBound) for i in indices for e in walk(i))
         points = [self._points(a) for a in those]
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
-        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped)
+        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped, bounded)
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -409,7 +413,8 @@ def together(a: Read, b: Read) -> Read:
     spans = _hulls(a.spans, b.spans)
     rough = _hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
     looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
-    return Read(a.producer, spans, a.points + b.points, looked_up=looked_up, rough=rough, skipped=skipped)
+    points, bounded = a.points + b.points, a.bounded and b.bounded
+    return Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped, bounded=bounded)
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -427,7 +432,8 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
         rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
     moves = any(s.var is not None or not s.known for s in read.spans)  # else it is read at one place, wherever via is
     looked_up = read.looked_up or (via.looked_up and moves)
-    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=points - executed)
+    skipped, bounded = points - executed, read.bounded and via.bounded
+    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped, bounded=bounded)
     return found.at_most(box_points(spans))
 
 
