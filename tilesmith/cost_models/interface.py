@@ -10,6 +10,13 @@ from tilesmith.cost_models.amounts import Amount
 from tilesmith.cost_models.counts import GroupCounts, pick
 from tilesmith.platforms import Platform
 
+MICROSECONDS = "microseconds"
+A_CALL = 5.0
+"""Microseconds: what checks, memory and threads of a call take, of which little is counted."""
+COUNTS = 0.1
+"""The share of a prediction from which on what puts a stage's cost in doubt does so to all of it."""
+_SHORT = "The call itself takes about as long."
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -21,11 +28,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """The cost of one stage: its terms, which add up to `total`."""
+    """The cost of one stage: its terms, which add up to `total`; `unsure`: a sentence for whatever puts it in doubt."""
 
     stage: str
     group: str
     terms: tuple[Term, ...]
+    unsure: tuple[str, ...] = ()
 
     @property
     def total(self) -> Amount:
@@ -47,6 +55,15 @@ class Breakdown:
     def total(self) -> Amount:
         return sum((s.total for s in self.stages), 0.0)
 
+    @property
+    def unsure(self) -> tuple[str, ...]:
+        """Sentences that say why the cost may be off, those of stages that are a good part of it; none where it is
+        sure. Of plain numbers only."""
+        whole = float(self.total)
+        short = (_SHORT,) if self.unit == MICROSECONDS and whole < A_CALL else ()
+        costly = (s for s in self.stages if float(s.total) >= COUNTS * whole)
+        return (*short, *dict.fromkeys(text for s in costly for text in s.unsure))
+
     def at(self, index: tuple[int, ...]) -> Breakdown:
         """The breakdown of one candidate: plain numbers."""
         return replace(
@@ -62,12 +79,14 @@ class Breakdown:
             "model": self.model,
             "unit": self.unit,
             "total": _plain(self.total),
+            "unsure": list(self.unsure),
             "stages": [
                 {
                     "stage": s.stage,
                     "group": s.group,
                     "total": _plain(s.total),
                     "terms": {t.name: _plain(t.value) for t in s.terms},
+                    **({"unsure": list(s.unsure)} if s.unsure else {}),
                 }
                 for s in self.stages
             ],
@@ -80,7 +99,12 @@ class Breakdown:
             document["model"],
             document["unit"],
             tuple(
-                StageCost(s["stage"], s["group"], tuple(Term(n, float(v)) for n, v in s["terms"].items()))
+                StageCost(
+                    s["stage"],
+                    s["group"],
+                    tuple(Term(n, float(v)) for n, v in s["terms"].items()),
+                    tuple(s.get("unsure", ())),
+                )
                 for s in document["stages"]
             ),
         )

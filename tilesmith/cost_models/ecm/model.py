@@ -18,7 +18,7 @@ as on cores whose prefetchers run ahead.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isinf
 from typing import NamedTuple
@@ -28,9 +28,10 @@ from numpy import ndarray
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.ecm.columns import reached, translation
+from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
 from tilesmith.cost_models.ecm.steps import Step, pass_cycles, step
-from tilesmith.cost_models.interface import Breakdown, StageCost, Term
+from tilesmith.cost_models.interface import MICROSECONDS, Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
 
@@ -49,7 +50,7 @@ class Ecm:
     """The model; see the module. `known` are cycles that were found before."""
 
     name: str = "ecm"
-    unit: str = "microseconds"
+    unit: str = MICROSECONDS
     known: dict[Hashable, tuple[Work, Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
@@ -60,9 +61,17 @@ class Ecm:
         names = ("in core", *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
         terms = {stage: tuple(map(Term, names, amounts)) for stage, amounts in zip(run, found, strict=True)}
-        stages = tuple(StageCost(s.stage, counts.output, terms.get(s.stage, ())) for s in counts.stages)
+        stages = tuple(
+            StageCost(
+                s.stage,
+                counts.output,
+                terms.get(s.stage, ()),
+                () if s.work is None else doubts(s.stage, s.work, machine),
+            )
+            for s in counts.stages
+        )
         last = stages[-1]
-        ended = StageCost(last.stage, last.group, (*last.terms, Term("start", start)))
+        ended = replace(last, terms=(*last.terms, Term("start", start)))
         return Breakdown(self.name, self.unit, (*stages[:-1], ended))
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:

@@ -78,6 +78,7 @@ def _cost(predicted: Breakdown) -> list[str]:
     for s in predicted.stages:
         terms = ", ".join(f"{t.name} {_number(float(t.value))}" for t in s.terms)
         lines.append(f"    {s.stage:<{width}}  {_number(float(s.total)):>15}  {terms}")
+    lines += [f"    unsure: {text}" for text in predicted.unsure]
     return lines
 
 

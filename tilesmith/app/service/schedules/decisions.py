@@ -105,14 +105,16 @@ class StageCost(BaseModel):
     group: str
     total: float
     terms: dict[str, float]
+    unsure: list[str] = []
 
 
 class Predicted(BaseModel):
-    """The predicted cost of a schedule. `unit` says what the numbers are."""
+    """The predicted cost of a schedule. `unit` says what the numbers are, `unsure` why they may be off."""
 
     model: str
     unit: str
     total: float
+    unsure: list[str] = []
     stages: list[StageCost]
 
 
