@@ -10,7 +10,7 @@ from numpy import ndarray
 from tilesmith.cost_models.amounts import Amount
 from tilesmith.cost_models.ecm.columns import reached
 from tilesmith.cost_models.ecm.machine import Machine
-from tilesmith.cost_models.work import Work
+from tilesmith.cost_models.work import Column, Work
 
 FEW_SETS = 0.25
 """The share of the sets of a cache from which on down lines of a column are in each other's way."""
@@ -29,7 +29,8 @@ def doubts(stage: str, work: Work, m: Machine) -> tuple[str, ...]:
         found.append(f"{stage} makes each point of the one before: what compilers keep in registers decides.")
     elif 1 in (work.lanes, *(p.lanes for p in work.passes)) or _least(work.singles) > _least(work.steps * work.lanes):
         found.append(f"{stage} is computed point by point, which compilers do in more ways than are counted.")
-    if any(_least(reached(c, m.caches[0])) <= FEW_SETS for c in work.columns):
+    transposed = (Column(p.apart, float(p.lanes), 0.0) for p in work.passes if p.across)
+    if any(_least(reached(c, m.caches[0])) <= FEW_SETS for c in (*work.columns, *transposed)):
         found.append(f"{stage} walks across rows whose lines are in each other's way in the first cache.")
     return tuple(found)
 

@@ -217,9 +217,9 @@ class WorkCounter:
             times = known.iterations * computed
             blocks = self._in_blocks(name, vector) if across and vector is not None else 1.0
             steps, singles, size = times * blocks / lanes, times * (1.0 - blocks), stage.bytes_per_point
-            found.append(
-                Pass(lanes, known.typed, known.reads, size, across, latency, steps, singles, times * size, working)
-            )
+            apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
+            of = (lanes, known.typed, known.reads, size, across, latency)
+            found.append(Pass(*of, steps, singles, times * size, working, apart))
         return tuple(found)
 
     def _in_blocks(self, name: str, vector: Vector) -> Amount:
