@@ -138,6 +138,7 @@ def test_a_breakdown_is_plain_data() -> None:
         "model": "taco2019",
         "unit": "arithmetic operations",
         "total": 6.5,
+        "unsure": [],
         "stages": [
             {"stage": "a", "group": "a", "total": 5.5, "terms": {"load": 2.5, "recompute": 3}},
             {"stage": "b", "group": "b", "total": 1, "terms": {"load": 1}},

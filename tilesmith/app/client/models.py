@@ -534,6 +534,7 @@ class Predicted(TypedDict):
     model: str
     unit: str
     total: float
+    unsure: NotRequired[list[str]]
     stages: list[StageCost]
 
 
@@ -770,6 +771,7 @@ class StageCost(TypedDict):
     group: str
     total: float
     terms: dict[str, float]
+    unsure: NotRequired[list[str]]
 
 
 class StageCosts(TypedDict):
