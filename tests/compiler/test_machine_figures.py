@@ -87,7 +87,9 @@ OF = {
         scheduler/lowering/updates: SHARED_POINTS
     """,
     "models: how sharply a layer condition is met, and from when on work is enough or a dim is long": """
+        cost_models/ecm/doubts: FEW_SETS
         cost_models/ecm/model: USABLE SHARP
+        cost_models/interface: A_CALL COUNTS
         scheduler/codegen/opencl/device_fit: ENOUGH
         scheduler/features/fusion_group: FEW
         scheduler/features/group_counts: SMALL_EXTENT

@@ -19,6 +19,10 @@ from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LAN
 def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> tuple[Transfer, ...]:
     """The loads of a stage of the group from one producer; `registers` are the stages that have no memory."""
     producer = members.facts.stages[read.producer]
+    if read.several:  # each goes its own way
+        part = read.executed / read.points
+        ways = (read._replace(spans=s, rough=(), points=n, skipped=n * (1 - part), several=()) for s, n in read.several)
+        return tuple(t for way in ways for t in loads(members, way, run, registers))
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]

@@ -51,7 +51,8 @@ class Read(NamedTuple):
     read, if these are not what `spans` say: those in a producer's dims that are not pure, and where a span is not known
     an index of several dims as one of the longest of these, the others where they may be. `skipped` are those of the
     points that no single point reads, since a `mux` picks others. `bounded`: the places that data says have ends that
-    the document says.
+    the document says. `several`: where accesses go along memory by different dims, the spans and points of those that
+    go alike.
     """
 
     producer: str
@@ -62,6 +63,7 @@ class Read(NamedTuple):
     rough: tuple[Span, ...] = ()
     skipped: float = 0.0
     bounded: bool = True
+    several: tuple[tuple[tuple[Span, ...], float], ...] = ()
 
     @property
     def executed(self) -> float:
@@ -318,8 +320,9 @@ class _Reader:
         indices = [i for a in those for i in a.access.indices] if looked_up else []
         bounded = not any(isinstance(e, InputBound) for i in indices for e in walk(i))
         points = [self._points(a) for a in those]
+        several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
-        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped, bounded)
+        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped, bounded, several)
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -406,6 +409,18 @@ class _Reader:
                 here = [span_of(inside(a.access.indices[d], a.producer), env)._replace(clamps=()) for a in those]
                 spans.append(reduce(hull, here))
         return overlap_in(tuple(spans), loop)
+
+
+def _alike(each: list[tuple[Span, ...]], points: list[float]) -> tuple[tuple[tuple[Span, ...], float], ...]:
+    """The hulls of the spans of accesses that move by the same dims, with their points; none where that is all, or not
+    known of one."""
+    found: dict[tuple[str | None, ...], tuple[tuple[Span, ...], float]] = {}
+    for spans, n in zip(each, points, strict=True):
+        key = tuple(s.var for s in spans)
+        before = found.get(key)
+        found[key] = (spans, n) if before is None else (_hulls(before[0], spans), before[1] + n)
+    known = all(s.known for spans, _ in found.values() for s in spans)
+    return tuple(found.values()) if known and len(found) > 1 else ()
 
 
 def together(a: Read, b: Read) -> Read:
