@@ -106,6 +106,7 @@ OF = {
         scheduler/analysis/sliding_windows: LONGEST_PERIOD WARM_UP_LIMIT FAR
         scheduler/analysis/translation_equivalence: _FURTHEST
         scheduler/frontends/document/parser: _ATTEMPTS
+        scheduler/frontends/halide/document: _FEW
         scheduler/frontends/halide/shared_parts: LARGE _WORTH
         scheduler/frontends/python/patterns: WRITTEN_OUT
         scheduler/interpreter/expressions: CHUNK

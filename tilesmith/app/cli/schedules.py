@@ -275,7 +275,7 @@ def description(result: Result) -> dict[str, Any]:
 
 
 def _warnings(result: Result) -> tuple[str, ...]:
-    """What the estimates do not go together with."""
+    """Estimates that do not go together, in words."""
     from tilesmith.scheduler.analysis.size_warnings import buffer_warnings, input_warnings
 
     normal = result.plan.pipeline

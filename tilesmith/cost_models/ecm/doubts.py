@@ -17,7 +17,7 @@ FEW_SETS = 0.25
 
 
 def doubts(stage: str, work: Work, m: Machine) -> tuple[str, ...]:
-    """What is in doubt about a stage's time on a machine."""
+    """Sentences about a stage's time on a machine."""
     found = []
     if any(o.function for _, o in work.operations):
         found.append(f"{stage} calls functions of the C library, whose time depends on their arguments.")

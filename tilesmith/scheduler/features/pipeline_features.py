@@ -322,7 +322,8 @@ class _Reader:
         points = [self._points(a) for a in those]
         several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
-        return Read(producer, spans, sum(points), self._reuse(spans, those), looked_up, rough, skipped, bounded, several)
+        reuse = self._reuse(spans, those)
+        return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several)
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
