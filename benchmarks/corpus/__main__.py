@@ -1,9 +1,9 @@
 """The corpus in the builds of this machine: values, and times against the method of the paper, all stages at root, the
-libraries' own functions and Halide's autoschedulers.
+libraries' own functions, Halide's autoschedulers, and the best candidates.
 
     python -m benchmarks.corpus [--pipelines NAME ...] [--drawn 83] [--half developing|reporting] [--isa avx2 ...]
                                 [--threads 1 2] [--rounds 8] [--halide [METHOD ...]] [--seconds S] [--report]
-                                [--output DIR]
+                                [--tune N] [--output DIR]
 
 Each result is appended to a file in the folder as soon as it is there: what ends early goes on where it was. Then the
 page is written there (`corpus.md`). Where the scheduler has changed, pipelines are scheduled again, and those that got
@@ -18,6 +18,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -30,9 +31,23 @@ from benchmarks.contest import Entry
 from benchmarks.corpus import page
 from benchmarks.corpus.registry import cases, for_reports
 from benchmarks.documents import drawn_name, pipeline_of
-from benchmarks.everywhere import ROUNDS, TIMEOUT_S, UNFINISHED, Contenders, Job, Records, Timings, finish
+from benchmarks.everywhere import (
+    COMPILE_S,
+    ROUNDS,
+    TIMEOUT_S,
+    UNFINISHED,
+    Contenders,
+    Job,
+    Records,
+    Timings,
+    finish,
+    measured,
+)
 from benchmarks.findings import DEFAULT, PAPER, ROOT
 from benchmarks.problem import at_estimates
+from tilesmith.app.runtime.build import build
+from tilesmith.platforms import CpuPlatform
+from tilesmith.scheduler.compiler import Options, compile_pipeline, generate
 
 OUTPUT = Path("build/corpus")
 DRAWN = 83
@@ -109,6 +124,33 @@ class Peers:
         return json.dumps([job.pipeline, job.threads, mine.get("library"), method])
 
 
+class Candidates:
+    """Records of the best candidates of the search, called in turns: what `--tune` would gain."""
+
+    def __init__(self, folder: Path, tried: int, rounds: int) -> None:
+        self._records, self._tried, self._rounds = Records(folder / "candidates.jsonl"), tried, rounds
+
+    def known(self, job: Job, mine: Mapping[str, Any]) -> dict[str, Any] | None:
+        return self._records.get(self._key(job, mine)) if self._tried else {}
+
+    def time(self, job: Job, mine: Mapping[str, Any], machine: CpuPlatform) -> None:
+        pipeline, libraries = pipeline_of(job.pipeline), {DEFAULT: (mine["library"], mine["entry"])}
+        try:
+            found = compile_pipeline(pipeline, machine, Options(), time.perf_counter, self._tried).candidates
+            for number, candidate in enumerate(found, start=1):
+                source = generate(pipeline, candidate.schedule, machine)
+                path = str(build(source, machine, contest.BUILD / "everywhere", COMPILE_S).path)
+                if all(path != known for known, _ in libraries.values()):
+                    libraries[str(number)] = (path, source.entry)
+        except Exception as e:  # a finding, as everywhere
+            self._records.add(self._key(job, mine), {"error": f"{type(e).__name__}: {str(e)[:300]}"})
+            return
+        self._records.add(self._key(job, mine), measured(job, libraries, self._rounds))
+
+    def _key(self, job: Job, mine: Mapping[str, Any]) -> str:
+        return json.dumps([job.pipeline, job.threads, mine.get("library"), self._tried])
+
+
 def jobs(arguments: argparse.Namespace) -> list[Job]:
     """All jobs asked for, in an order that a run cut short has some of everything in."""
     random_ones = [drawn_name(FIRST_SEED + n) for n in range(arguments.drawn)]
@@ -120,8 +162,9 @@ def jobs(arguments: argparse.Namespace) -> list[Job]:
 
 
 def work(
-    asked: Sequence[Job], contenders: Contenders, judgements: Judgements, timings: Timings, peers: Peers
-) -> Iterator[str]:
+    asked: Sequence[Job], contenders: Contenders, judgements: Judgements, timings: Timings, peers: Peers,
+    candidates: Candidates,
+) -> Iterator[str]:  # fmt: skip
     """Does what is left of the jobs, one step at a time: yields what it is about to do."""
     for job in asked:
         told = f"{job.pipeline}, {job.isa}, {job.compiler}, threads: {job.threads}"
@@ -141,6 +184,9 @@ def work(
         if peers.known(job, mine) is None:
             yield f"against Halide: {told}"
             peers.time(job, mine)
+        if candidates.known(job, mine) is None:
+            yield f"candidates of {told}"
+            candidates.time(job, mine, contenders.machine(job))
 
 
 def main() -> None:
@@ -156,6 +202,7 @@ def main() -> None:
         "--halide", nargs="*", default=[], choices=list(halide_peers.METHODS), metavar="METHOD",
         help="its autoschedulers that take part",
     )  # fmt: skip
+    parser.add_argument("--tune", type=int, default=0, metavar="N", help="time the N best candidates, too")
     parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S", help="begin nothing after that")
     parser.add_argument("--report", action="store_true", help="write the page of what is known, and do nothing")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR")
@@ -164,15 +211,15 @@ def main() -> None:
     contenders = Contenders(folder, names=(DEFAULT, PAPER, ROOT))
     judgements, timings = Judgements(folder), Timings(folder, arguments.rounds)
     peers, asked = Peers(folder, arguments.halide), jobs(arguments)
+    candidates = Candidates(folder, arguments.tune, arguments.rounds)
     if not arguments.report:
-        finish(work(asked, contenders, judgements, timings, peers), arguments.seconds)
+        finish(work(asked, contenders, judgements, timings, peers, candidates), arguments.seconds)
     rows = []
     for job in asked:
         known = contenders.known(job)
         mine = known.get(DEFAULT, {})
-        rows.append(
-            page.Row.of(job, known, judgements.known(job, mine), timings.known(job, known), peers.known(job, mine))
-        )
+        found = (judgements.known(job, mine), timings.known(job, known), peers.known(job, mine))
+        rows.append(page.Row.of(job, known, *found, candidates.known(job, mine)))
     text = page.written(rows)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "corpus.md").write_text(text)

@@ -15,6 +15,8 @@ from benchmarks.verdicts import geometric_mean
 
 FAR = 2.0
 """Times that a prediction may be off, either way."""
+NEARLY_ALL = 0.9
+"""The share of the pipelines whose regret is told besides the median."""
 SLOW_S = 2.0
 """Seconds from a document to C that no pipeline should take."""
 
@@ -28,6 +30,7 @@ class Row:
     mine: Mapping[str, Any]
     values: Mapping[str, Any]
     halide: Mapping[str, Mapping[str, Any]]
+    candidates: Mapping[str, Any]
     left: bool
 
     @classmethod
@@ -38,11 +41,14 @@ class Row:
         values: Mapping[str, Any] | None,
         timing: Mapping[str, Any] | None,
         halide: Mapping[str, Any] | None,
+        candidates: Mapping[str, Any] | None,
     ) -> Row:
         mine = contenders.get(DEFAULT, {})
         failed = "error" in mine
-        left = not mine or (not failed and (values is None or timing is None or halide is None))
-        return cls(job, finding(asdict(job), contenders, timing), mine, values or {}, halide or {}, left)
+        left = not mine or (not failed and None in (values, timing, halide, candidates))
+        return cls(
+            job, finding(asdict(job), contenders, timing), mine, values or {}, halide or {}, candidates or {}, left
+        )
 
     def over(self, its: str) -> float | None:
         """Our time over that of another contender of ours."""
@@ -60,6 +66,15 @@ class Row:
         """Our time over the least of Halide's autoschedulers."""
         found = [h["ours_ms"] / h["its_ms"] for h in self.halide.values() if h.get("its_ms") and h.get("ours_ms")]
         return max(found, default=None)
+
+    @property
+    def regret(self) -> float | None:
+        """Our time over the least of the best candidates, less 1."""
+        rounds = self.candidates.get("rounds")
+        if not rounds:
+            return None
+        least = {name: min(r[name] for r in rounds if name in r) for name in rounds[0]}
+        return float(least[DEFAULT] / min(least.values()) - 1)
 
     @property
     def measured_ms(self) -> float | None:
@@ -154,6 +169,7 @@ def _costs(rows: Sequence[Row]) -> str:
         to_c = [r.mine["to_c_s"] for r in those if "to_c_s" in r.mine]
         if not to_c:
             continue
+        regrets = sorted(g for r in those if (g := r.regret) is not None)
         near = sum(o <= FAR for o in off) / len(off) if off else None
         lines.append(
             [
@@ -161,6 +177,8 @@ def _costs(rows: Sequence[Row]) -> str:
                 f"{near:.0%}" if near is not None else "",
                 report.number(statistics.median(off) if off else None),
                 report.number(max(off, default=None)),
+                f"{statistics.median(regrets):.1%}" if regrets else "",
+                f"{regrets[int(NEARLY_ALL * (len(regrets) - 1))]:.1%}" if regrets else "",
                 report.number(statistics.median(to_c)),
                 report.number(max(to_c)),
                 str(sum(s > SLOW_S for s in to_c)),
@@ -169,7 +187,8 @@ def _costs(rows: Sequence[Row]) -> str:
             ]
         )
     head = [
-        "build and half", f"predicted within {FAR:g} x", "median off", "most", "to C, s", "most", f"> {SLOW_S:g} s",
+        "build and half", f"predicted within {FAR:g} x", "median off", "most", "regret", f"{NEARLY_ALL:.0%} below",
+        "to C, s", "most", f"> {SLOW_S:g} s",
         "C compiler, s", "most C, KB",
     ]  # fmt: skip
     return report.table(head, lines)

@@ -85,11 +85,13 @@ def test_the_page_tells_losses_and_what_is_wrong() -> None:
     rounds = [{DEFAULT: 5.0, PAPER: 4.0, ROOT: 10.0}] * 2
     values: dict[str, Any] = {"interpreter": "", "reference": "7 of 8 values", "reference_ms": 20.0, "ours_ms": 5.0}
     halide = {"Adams2019": {"ours_ms": 5.0, "its_ms": 10.0}, "Li2018": {"error": "none in 3 s"}}
-    row = page.Row.of(job, contenders, values, {"rounds": rounds}, halide)
+    candidates = {"rounds": [{DEFAULT: 5.0, "2": 4.0}, {DEFAULT: 6.0, "2": 4.5}]}
+    row = page.Row.of(job, contenders, values, {"rounds": rounds}, halide, candidates)
     assert (row.over(PAPER), row.over(ROOT), row.over_library, row.over_halide) == (1.25, 0.5, 0.25, 0.5)
     assert row.prediction == pytest.approx(0.4)
+    assert row.regret == pytest.approx(0.25)
     assert not row.left
-    text = page.written([row, page.Row.of(Job("peaks", "native", "gcc", 1), {}, None, None, None)])
+    text = page.written([row, page.Row.of(Job("peaks", "native", "gcc", 1), {}, None, None, None, None)])
     assert "2 pipelines in builds, 1 of them done" in text
     assert "sobel_gradient, native gcc, threads: 1: reference: 7 of 8 values" in text
     assert "over taco2019 | 1.25" in text.replace("  ", "")
