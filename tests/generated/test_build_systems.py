@@ -14,7 +14,7 @@ from PIL import Image
 from support.shipped import loaded
 from support.tools import require_tool
 
-from tilesmith.scheduler.codegen.c.emitter import FLAGS, LANES_AT_ONCE, RELAXED, SCALAR_STAYS_SCALAR
+from tilesmith.scheduler.codegen.c.emitter import FLAGS, RELAXED, SCALAR_STAYS_SCALAR
 from tilesmith.scheduler.interpreter.interpreter import Image as Samples
 from tilesmith.scheduler.interpreter.interpreter import interpret
 
@@ -61,5 +61,5 @@ def test_the_examples_are_built_and_run(tool: str, tmp_path: Path, monkeypatch: 
 def test_the_flags_that_carry_meaning_are_those_of_the_code(file: str) -> None:
     text = (EXAMPLES / file).read_text(encoding="utf-8")
     flags = set(re.findall(r"-f[\w=-]+|-std=\w+", text)) | set(re.findall(r"c_std=\w+", text))
-    wanted = {*FLAGS, *RELAXED, *SCALAR_STAYS_SCALAR, *LANES_AT_ONCE}
+    wanted = {*FLAGS, *RELAXED, *SCALAR_STAYS_SCALAR}
     assert {f.replace("c_std", "-std") for f in flags} == wanted

@@ -23,6 +23,9 @@ FLOAT_FUNCTIONS = {
 _INSTRUCTIONS = ("sqrt", "floor", "ceil", "round", "trunc")
 """Functions that machines have instructions on whole vectors for."""
 
+_ROUNDING = {"round": 8, "floor": 9, "ceil": 10, "trunc": 11}
+"""Modes of x86's rounding instructions, without the exception of inexact results."""
+
 _PICK = """\
 /* Lanes of a where the mask is set, else of b. */
 INLINE $F $pick($I mask, $F a, $F b) {
@@ -185,8 +188,31 @@ def by_lanes(name: str, t: ScalarType, lanes: int) -> str:
     size = t.bytes * lanes
     if name not in _INSTRUCTIONS or size < 16:
         return f"{head} {{\n    return ({own}){{{values}}};\n}}\n"
-    whole = f"#if TILESMITH_REGISTER >= {size}\n    {EVERY_LANE}\n#endif"
-    return f"{head} {{\n{whole}\n    return ({own}){{{values}}};\n}}\n"
+    whole = f"#if TILESMITH_REGISTER >= {size}\n    {EVERY_LANE}\n#endif\n    return ({own}){{{values}}};"
+    if (found := _one_instruction(name, t, size)) is not None:
+        test, text = found
+        whole = f"#if {test} && !defined __clang__\n    return {text};\n#else\n{whole}\n#endif"
+    return f"{head} {{\n{whole}\n}}\n"
+
+
+def _one_instruction(name: str, t: ScalarType, size: int) -> tuple[str, str] | None:
+    """The condition of the preprocessor for GCC to have the instruction of a vector of so many bytes, and its name for
+    it. It makes one of all lanes, too, but not always: then the lanes are computed one after the other."""
+    op = "ps" if t.bits == 32 else "pd"
+    if name == "sqrt":
+        found = {
+            64: ("defined __AVX512F__", f"__builtin_ia32_sqrt{op}512_mask(a, a, -1, 4)"),
+            32: ("defined __AVX__", f"__builtin_ia32_sqrt{op}256(a)"),
+            16: ("defined __SSE2__", f"__builtin_ia32_sqrt{op}(a)"),
+        }
+    else:
+        mode = _ROUNDING[name]
+        found = {
+            64: ("defined __AVX512F__", f"__builtin_ia32_rndscale{op}_mask(a, {mode}, a, -1, 4)"),
+            32: ("defined __AVX__", f"__builtin_ia32_round{op}256(a, {mode})"),
+            16: ("defined __SSE4_1__", f"__builtin_ia32_round{op}(a, {mode})"),
+        }
+    return found.get(size)
 
 
 def words(t: ScalarType, lanes: int, architecture: str) -> dict[str, str]:

@@ -32,8 +32,10 @@ STRICT = ("-ffp-contract=off", "-fno-math-errno")
 SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize",)
 """Code that is worth vectors has them already; the rest (edges, tails) would only grow."""
 LANES_AT_ONCE = ("-ftree-slp-vectorize",)
-"""Where there is a function of every lane of a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`): it is to become the one
-instruction that there is. Nowhere else: GCC 12 makes wrong code of sums of comparisons so."""
+"""Where a function is written for every lane of a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`), and the compiler is to make
+it the one instruction that there is. Nowhere else: GCC 12 makes wrong code of sums of comparisons so."""
+INSTRUCTIONS_BY_NAME = "x86_64"
+"""The architecture whose instructions of vectors are called by their names."""
 
 FLUSHING = "arm"
 VECTORS_THAT_FLUSH = """\
@@ -51,7 +53,7 @@ def emit_c(program: Program) -> CSource:
     code = emitter.run()
     header = header_of(program, entry) + emitter.support()
     flags = FLAGS + (STRICT if program.strict else RELAXED) + SCALAR_STAYS_SCALAR
-    if EVERY_LANE in header:
+    if EVERY_LANE in header and program.architecture != INSTRUCTIONS_BY_NAME:
         flags += LANES_AT_ONCE
     return CSource(code, header, header_name, entry, flags, program.estimates)
 
