@@ -79,7 +79,7 @@ bench: $(BENCH_STAMP)  ## side by side with Halide and OpenCV; takes minutes
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 corpus: $(BENCH_STAMP)  ## the corpus: values and times of all its pipelines, in hours; goes on where it ended
-	@nice $(BIN)/python -m benchmarks.corpus --halide Mullapudi2016 Adams2019 Li2018 --tune 8 $(ARGS)
+	@nice $(BIN)/python -m benchmarks.corpus --halide Mullapudi2016 Adams2019 Li2018 --tune $(ARGS)
 
 clean:  ## removes the virtual environment and the caches
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info

@@ -35,8 +35,8 @@ PICK = "1"
 
 
 def regret(name: str, platform: CpuPlatform, rounds: int) -> float:
-    """The time of the pick over that of the fastest candidate, less 1: medians over the rounds of the ratio of one round,
-    so that what disturbs a round counts for all. Raises RuntimeError where they cannot be timed."""
+    """The time of the pick over that of the fastest candidate, less 1: medians over the rounds of the ratio of one
+    round, so that what disturbs a round counts for all. Raises RuntimeError where they cannot be timed."""
     pipeline, libraries = pipeline_of(name), {}
     for n, c in enumerate(decide(pipeline, platform, Options(), top=TRIED).candidates, start=1):
         source = generate(pipeline, c.schedule, platform)

@@ -3,7 +3,7 @@ libraries' own functions, Halide's autoschedulers, and the best candidates.
 
     python -m benchmarks.corpus [--pipelines NAME ...] [--drawn 83] [--half developing|reporting] [--isa avx2 ...]
                                 [--threads 1 2] [--rounds 8] [--halide [METHOD ...]] [--seconds S] [--report]
-                                [--tune N] [--output DIR]
+                                [--tune] [--output DIR]
 
 Each result is appended to a file in the folder as soon as it is there: what ends early goes on where it was. Then the
 page is written there (`corpus.md`). Where the scheduler has changed, pipelines are scheduled again, and those that got
@@ -18,7 +18,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -32,7 +31,6 @@ from benchmarks.corpus import page
 from benchmarks.corpus.registry import cases, for_reports
 from benchmarks.documents import drawn_name, pipeline_of
 from benchmarks.everywhere import (
-    COMPILE_S,
     ROUNDS,
     TIMEOUT_S,
     UNFINISHED,
@@ -41,13 +39,11 @@ from benchmarks.everywhere import (
     Records,
     Timings,
     finish,
-    measured,
 )
 from benchmarks.findings import DEFAULT, PAPER, ROOT
 from benchmarks.problem import at_estimates
-from tilesmith.app.runtime.build import build
+from benchmarks.regret import regret
 from tilesmith.platforms import CpuPlatform
-from tilesmith.scheduler.compiler import Options, compile_pipeline, generate
 
 OUTPUT = Path("build/corpus")
 DRAWN = 83
@@ -124,31 +120,25 @@ class Peers:
         return json.dumps([job.pipeline, job.threads, mine.get("library"), method])
 
 
-class Candidates:
-    """Records of the best candidates of the search, called in turns: what `--tune` would gain."""
+class Regrets:
+    """Records of what the fastest of the best candidates would gain (`benchmarks.regret`)."""
 
-    def __init__(self, folder: Path, tried: int, rounds: int) -> None:
-        self._records, self._tried, self._rounds = Records(folder / "candidates.jsonl"), tried, rounds
+    def __init__(self, folder: Path, asked: bool, rounds: int) -> None:
+        self._records, self._asked, self._rounds = Records(folder / "regrets.jsonl"), asked, rounds
 
     def known(self, job: Job, mine: Mapping[str, Any]) -> dict[str, Any] | None:
-        return self._records.get(self._key(job, mine)) if self._tried else {}
+        return self._records.get(self._key(job, mine)) if self._asked else {}
 
     def time(self, job: Job, mine: Mapping[str, Any], machine: CpuPlatform) -> None:
-        pipeline, libraries = pipeline_of(job.pipeline), {DEFAULT: (mine["library"], mine["entry"])}
         try:
-            found = compile_pipeline(pipeline, machine, Options(), time.perf_counter, self._tried).candidates
-            for number, candidate in enumerate(found, start=1):
-                source = generate(pipeline, candidate.schedule, machine)
-                path = str(build(source, machine, contest.BUILD / "everywhere", COMPILE_S).path)
-                if all(path != known for known, _ in libraries.values()):
-                    libraries[str(number)] = (path, source.entry)
+            found: dict[str, Any] = {"regret": regret(job.pipeline, machine, self._rounds)}
         except Exception as e:  # a finding, as everywhere
-            self._records.add(self._key(job, mine), {"error": f"{type(e).__name__}: {str(e)[:300]}"})
-            return
-        self._records.add(self._key(job, mine), measured(job, libraries, self._rounds))
+            found = {"error": f"{type(e).__name__}: {str(e)[:300]}"}
+        self._records.add(self._key(job, mine), found)
 
-    def _key(self, job: Job, mine: Mapping[str, Any]) -> str:
-        return json.dumps([job.pipeline, job.threads, mine.get("library"), self._tried])
+    @staticmethod
+    def _key(job: Job, mine: Mapping[str, Any]) -> str:
+        return json.dumps([job.pipeline, job.threads, mine.get("library")])
 
 
 def jobs(arguments: argparse.Namespace) -> list[Job]:
@@ -163,7 +153,7 @@ def jobs(arguments: argparse.Namespace) -> list[Job]:
 
 def work(
     asked: Sequence[Job], contenders: Contenders, judgements: Judgements, timings: Timings, peers: Peers,
-    candidates: Candidates,
+    regrets: Regrets,
 ) -> Iterator[str]:  # fmt: skip
     """Does what is left of the jobs, one step at a time: yields what it is about to do."""
     for job in asked:
@@ -184,9 +174,9 @@ def work(
         if peers.known(job, mine) is None:
             yield f"against Halide: {told}"
             peers.time(job, mine)
-        if candidates.known(job, mine) is None:
-            yield f"candidates of {told}"
-            candidates.time(job, mine, contenders.machine(job))
+        if regrets.known(job, mine) is None:
+            yield f"timing candidates of {told}"
+            regrets.time(job, mine, contenders.machine(job))
 
 
 def main() -> None:
@@ -202,7 +192,7 @@ def main() -> None:
         "--halide", nargs="*", default=[], choices=list(halide_peers.METHODS), metavar="METHOD",
         help="its autoschedulers that take part",
     )  # fmt: skip
-    parser.add_argument("--tune", type=int, default=0, metavar="N", help="time the N best candidates, too")
+    parser.add_argument("--tune", action="store_true", help="time the best candidates, too")
     parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S", help="begin nothing after that")
     parser.add_argument("--report", action="store_true", help="write the page of what is known, and do nothing")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR")
@@ -211,15 +201,15 @@ def main() -> None:
     contenders = Contenders(folder, names=(DEFAULT, PAPER, ROOT))
     judgements, timings = Judgements(folder), Timings(folder, arguments.rounds)
     peers, asked = Peers(folder, arguments.halide), jobs(arguments)
-    candidates = Candidates(folder, arguments.tune, arguments.rounds)
+    regrets = Regrets(folder, arguments.tune, arguments.rounds)
     if not arguments.report:
-        finish(work(asked, contenders, judgements, timings, peers, candidates), arguments.seconds)
+        finish(work(asked, contenders, judgements, timings, peers, regrets), arguments.seconds)
     rows = []
     for job in asked:
         known = contenders.known(job)
         mine = known.get(DEFAULT, {})
         found = (judgements.known(job, mine), timings.known(job, known), peers.known(job, mine))
-        rows.append(page.Row.of(job, known, *found, candidates.known(job, mine)))
+        rows.append(page.Row.of(job, known, *found, regrets.known(job, mine)))
     text = page.written(rows)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "corpus.md").write_text(text)

@@ -85,7 +85,7 @@ def test_the_page_tells_losses_and_what_is_wrong() -> None:
     rounds = [{DEFAULT: 5.0, PAPER: 4.0, ROOT: 10.0}] * 2
     values: dict[str, Any] = {"interpreter": "", "reference": "7 of 8 values", "reference_ms": 20.0, "ours_ms": 5.0}
     halide = {"Adams2019": {"ours_ms": 5.0, "its_ms": 10.0}, "Li2018": {"error": "none in 3 s"}}
-    candidates = {"rounds": [{DEFAULT: 5.0, "2": 4.0}, {DEFAULT: 6.0, "2": 4.5}]}
+    candidates = {"regret": 0.25}
     row = page.Row.of(job, contenders, values, {"rounds": rounds}, halide, candidates)
     assert (row.over(PAPER), row.over(ROOT), row.over_library, row.over_halide) == (1.25, 0.5, 0.25, 0.5)
     assert row.prediction == pytest.approx(0.4)
