@@ -39,6 +39,7 @@ def test_an_observer_sees_every_pass() -> None:
     assert list(times.ms) == [
         "rfactor",
         "fold-constants",
+        "join-correlated-terms",
         "promise-bounds",
         "lower-boundaries",
         "fold-updates",

@@ -80,6 +80,9 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
         case Unary(op="-"):
             lo, hi = interval_of(e.operand, env)
             return _wrapped((hi.scaled(-1), lo.scaled(-1)), e.type)
+        case Unary(op="~") if e.type.kind == "int":
+            lo, hi = interval_of(e.operand, env)
+            return hi.scaled(-1) - 1, lo.scaled(-1) - 1
         case Select():
             return interval_hull(interval_of(e.if_true, env), interval_of(e.if_false, env))
         case Binary() if e.type.is_integer:
@@ -97,6 +100,10 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             lo, hi = interval_of(a, env)
             largest = minimum(maximum(hi, lo.scaled(-1)), const(e.type.max))
             return maximum(maximum(lo, hi.scaled(-1)), const(0)), largest
+        case Call(function="absd", args=(a, b)) if e.type.kind == "int":
+            (al, ah), (bl, bh) = interval_of(a, env), interval_of(b, env)
+            above, below = ah - bl, bh - al
+            return maximum(maximum(al - bh, bl - ah), const(0)), minimum(maximum(above, below), const(e.type.max))
         case Call(function="mux", args=(_, *choices)):
             both = interval_of(choices[0], env)
             for choice in choices[1:]:
@@ -214,6 +221,21 @@ def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
             tops = [interval_of(side, env)[1] for side in (e.left, e.right) if _not_negative(side)]
             if tops:
                 return const(0), minimum(tops[0], tops[-1])
+            for mask, x in ((e.left, e.right), (e.right, e.left)):
+                number = _number(mask)
+                if number is not None and e.type.kind == "int":
+                    lo, hi = interval_of(x, env)
+                    cleared = ~number
+                    whole = cleared & (cleared + 1) == 0
+                    return (_step(lo, cleared + 1), _step(hi, cleared + 1)) if whole else (lo - cleared, hi)
+        case "|" | "^" if e.type.kind == "int":
+            for mask, x in ((e.left, e.right), (e.right, e.left)):
+                number = _number(mask)
+                if number is not None and number >= 0:
+                    lo, hi = interval_of(x, env)
+                    size = 1 << number.bit_length()
+                    low = _step(lo, size)
+                    return (lo if e.op == "|" else low), _step(hi, size) + (size - 1)
         case "<<" | ">>":
             counts = _proved(e.right, env).numeric
             if counts is not None and counts[0] >= 0 and counts[1] < e.type.bits:
@@ -221,6 +243,17 @@ def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
                 ends = [x.scaled(f) if e.op == "<<" else divide(x, f) for x in a for f in factors]
                 return minimum(ends[0], ends[1]), maximum(ends[2], ends[3])
     return _of_data(e, env)
+
+
+def _number(e: Expr) -> int | None:
+    if isinstance(e, Unary) and e.op == "-" and isinstance(e.operand, Const):
+        return -int(e.operand.value)
+    return int(e.value) if isinstance(e, Const) and e.type.is_integer else None
+
+
+def _step(x: Index, size: int) -> Index:
+    """`x` without its remainder."""
+    return divide(x, size).scaled(size)
 
 
 def _product(a: Interval, b: Interval) -> Interval:

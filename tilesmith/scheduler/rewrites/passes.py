@@ -15,6 +15,7 @@ from tilesmith.scheduler.ir.pipeline.constant_folding import folded as with_cons
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
+from tilesmith.scheduler.rewrites.correlated_terms import joined_terms
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
@@ -69,6 +70,13 @@ NORMALIZATION = (
         "they are constants",
         "an index that is a constant further on is analysed as such",
         lambda p, _: _by_stage(p, lambda s: rewritten(s, with_constants, with_constants)),
+    ),
+    _pass(
+        "join-correlated-terms",
+        "sums in indices may have a number and its remainder as two terms",
+        "they are one term",
+        "bounds of one term are exact",
+        lambda p, _: _by_stage(p, lambda s: rewritten(s, joined_terms, joined_terms)),
     ),
     _pass(
         "promise-bounds",

@@ -300,6 +300,8 @@ class _Bounds:
             lo, hi = (Call(f, tuple(p.lo for p in parts), t), Call(f, tuple(p.hi for p in parts), t))
             return self._made(e, lo, hi, numbers, *parts)
 
+        if f == "random":
+            return _Floats(Const(0.0, t), Const(1 - 2.0**-24, t), 0.0, 1.0)
         if f in _STEPS:
             return ends(parts[0].least - 1, parts[0].most + 1)
         if f in ("min", "max") and len(parts) == 2:

@@ -118,7 +118,7 @@ def _node(e: Expr, known: dict[int, Interval], leaves: Leaves) -> Interval:
         case Binary():
             return _fit(_binary(e, of(e.left), of(e.right)), e.type)
         case expressions.Unary():
-            return _fit(_negative(of(e.operand)) if e.op == "-" else UNBOUNDED, e.type)
+            return _fit(_unary(e, of(e.operand)), e.type)
         case expressions.Compare() | expressions.Logical():
             return Interval(0, 1)
         case Select():
@@ -195,6 +195,12 @@ def _add(a: End, b: End) -> End:
 
 def _minus(a: End) -> End:
     return -a if isinstance(a, int | float) else a
+
+
+def _unary(e: expressions.Unary, a: Interval) -> Interval:
+    if e.op == "~" and e.type.kind == "int":  # -a - 1
+        return Interval(_add(_minus(a.hi), -1), _add(_minus(a.lo), -1))
+    return _negative(a) if e.op == "-" else UNBOUNDED
 
 
 def _negative(i: Interval) -> Interval:
@@ -300,12 +306,21 @@ def _power(a: Interval, b: Interval, type: ScalarType) -> Interval:
 def _bit_and(a: Interval, b: Interval) -> Interval:
     """A mask that is not negative bounds the result, whatever it masks."""
     tops = [i.hi for i in (a, b) if isinstance(i.lo, int | float) and i.lo >= 0]
-    return Interval(0, _any(min, tops)) if tops else UNBOUNDED
+    return Interval(0, _any(min, tops)) if tops else _masked(a, b)
+
+
+def _masked(a: Interval, b: Interval) -> Interval:
+    """A place of which a number clears or changes bits stays one."""
+    numbers = [i for i in (a, b) if i.numeric is not None and i.lo == i.hi]
+    return AT_RUN_TIME if numbers and a.bounded and b.bounded else UNBOUNDED
 
 
 def _bit_or(a: Interval, b: Interval) -> Interval:
     x, y = a.numeric, b.numeric
-    if x is None or y is None or x[0] < 0 or y[0] < 0:
+    if x is None or y is None:
+        changed = [i for i in (x, y) if i is not None]
+        return _masked(a, b) if changed and changed[0][0] >= 0 else UNBOUNDED
+    if x[0] < 0 or y[0] < 0:
         return UNBOUNDED
     return Interval(0, (1 << max(int(x[1]), int(y[1])).bit_length()) - 1)
 
