@@ -98,16 +98,34 @@ def test_a_level_is_passed_by_what_the_inner_one_does_not_keep() -> None:
     assert fits < 1e-6 < not_
 
 
+def alone(platform: CpuPlatform) -> CpuPlatform:
+    """A machine whose last level nobody else uses."""
+    caches = tuple(c.model_copy(update={"shared_by_threads": 1}) for c in platform.caches)
+    return platform.model_copy(update={"caches": caches})
+
+
 def test_what_circulates_inside_the_last_level_does_not_come_from_memory() -> None:
     moved = work(loaded=(1e6,), stored=(1e6,), working=(FAR,))
-    platform = machine()
+    platform = alone(machine())
     assert terms(counts(moved, circulating_bytes=2e6), platform)["memory"] == 0
     assert terms(counts(moved), platform)["memory"] > 0
 
 
-def test_what_was_written_past_the_caches_is_read_from_memory() -> None:
+def test_of_what_circulates_in_a_level_that_others_use_a_part_is_gone() -> None:
+    """However little it is; and all of it where it takes twice what it has of the level."""
     moved = work(loaded=(1e6,), stored=(0.0,), working=(FAR,), steps=0.0, rows=0.0)
     platform = machine()
+    last = platform.caches[-1].size_bytes
+    none, quarter, half, whole = (
+        terms(counts(moved, circulating_bytes=share * last), platform)["memory"] for share in (0.0, 0.35, 0.7, 1.4)
+    )
+    assert 0 == none < quarter < half < whole
+    assert terms(counts(moved), platform)["memory"] == whole
+
+
+def test_what_was_written_past_the_caches_is_read_from_memory() -> None:
+    moved = work(loaded=(1e6,), stored=(0.0,), working=(FAR,), steps=0.0, rows=0.0)
+    platform = alone(machine())
     near, half, far = (
         terms(counts(moved, circulating_bytes=n, past=past), platform)["memory"]
         for n, past in ((2e6, 0.0), (2e6, 0.5), (FAR, 0.0))
@@ -313,7 +331,7 @@ def test_what_is_another_tile_s_waits_for_it_in_the_last_level() -> None:
 
 
 def test_to_ask_beyond_the_end_of_a_row_takes_nothing_of_the_last_level() -> None:
-    platform = machine()
+    platform = alone(machine())
     moved = work(loaded=(1e9,), stored=(0.0,), working=(FAR,), steps=0.0, rows=0.0, run_bytes=1024.0)
     plain, ahead = (terms(counts(moved, circulating_bytes=2e6, prefetch=p), platform) for p in (0, 2048))
     assert ahead == plain

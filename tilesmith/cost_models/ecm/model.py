@@ -222,7 +222,8 @@ def _caches(works: list[Work], group: GroupWork, m: Machine) -> list[_Cache]:
     stay = [_stays(working, m.inside) for working in group.working[first:]]
     found = []
     for n, (size, of_all) in enumerate(zip(m.inside, m.of_all, strict=True)):
-        goes = 1.0 - _fits(group.circulating_bytes, of_all)
+        shared = m.caches[n].shared_by_threads > 1
+        goes = _replaced(group.circulating_bytes, of_all) if shared else _gone(group.circulating_bytes, of_all)
         stays: list[Amount] = [*(0.0,) * first, *(parts[n] for parts in stay)]
         found.append(_Cache(size, stays, goes + group.past * (1.0 - goes), goes))
     return found
@@ -323,6 +324,17 @@ def _passed(moved: tuple[Amount, ...], stays: list[Amount]) -> Amount:
         elif stay == 0.0:
             passed = inside
     return passed
+
+
+def _replaced(circulating: float, cache: float) -> float:
+    """The part of what circulates that is gone from a cache that others use, too, until it comes round again: half of
+    it where it has all that is its own of the cache."""
+    return min(1.0, circulating / (2 * USABLE * cache))
+
+
+def _gone(circulating: float, cache: float) -> float:
+    """The part of what circulates that is gone from a cache of the thread's own."""
+    return 1.0 - float(_fits(circulating, cache))
 
 
 def _fits(working: Amount, cache: Amount) -> Amount:
