@@ -57,6 +57,7 @@ OF = {
         scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _QUARTER_BYTES
         scheduler/codegen/c/neon: _REGISTERS
         scheduler/codegen/c/permutations: _SHORTEST _LONGEST
+        scheduler/codegen/c/windows: _SHORTEST _PLACE_BITS
         scheduler/loop_passes/gather_pairing: FOUR_LANES
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,

@@ -146,6 +146,7 @@ _MEMORY = _results(
 _PLACES = (
     "%tn = lanes 0 [STRIDED] : i32x{L} %r = gather q[<3; %tn> origin 0 stride 1] : {T}",
     "%tn = lanes 4 [0; LANES] : i32x{L} %r = monotone_gather q[%tn] enough 1 last 100 : {T}",
+    "%tn = lanes 4 [0; LANES] : i32x{L} %r = window_gather q[%tn] enough 1 last 100 : {T}",
 )
 _FLOATS = _results(
     ["{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "neg {a}", "call min({a}, {b})", "call max({a}, {b})",

@@ -289,7 +289,7 @@ def _moved_on(op: ops.Operation, k: int, lanes: int, whole: int) -> ops.Operatio
     match op:
         case ops.Load() | ops.ClampedLoad():
             return replace(op, at=op.at + k * lanes)
-        case ops.MonotoneGather():  # a shorter vector fits further on
+        case ops.MonotoneGather() | ops.WindowGather():  # a shorter vector fits further on
             return replace(op, enough=op.enough + (whole - lanes), last=op.last + (whole - lanes))
         case ops.Lanes():
             return replace(op, pattern=op.pattern[k * lanes : (k + 1) * lanes])

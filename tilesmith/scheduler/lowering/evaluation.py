@@ -57,6 +57,11 @@ class Evaluation(Places):
         finally:
             self.known, self.known_lanes, self.constraints = kept
 
+    def inside(self, e: Access, frame: Frame) -> tuple[Expr, Frame] | None:
+        """See Places."""
+        stage = self.sources.inlined.get(e.name)
+        return None if stage is None else (stage.values[e.component], self.inlined_frame(e, frame))
+
     @abstractmethod
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:
         """The frame that the inlined stage of `e` is evaluated in."""

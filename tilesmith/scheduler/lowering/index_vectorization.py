@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
@@ -14,6 +14,7 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
     Binary,
     Call,
     Cast,
@@ -69,6 +70,7 @@ class Frame:
 T = TypeVar("T")
 
 
+Moves: TypeAlias = Literal["not", "in order", "any way"]
 Known: TypeAlias = tuple[T, Scope, int, Expr]
 """What an expression is, as long as the scope is open where that is defined, at a depth; and the expression, so that no
 other has its identity."""
@@ -90,6 +92,7 @@ class Places(ABC):
         self.safe = safe
         self.constraints: list[Index] = []
         self.known_lanes: dict[tuple[int, int], Known[Lane]] = {}
+        self.known_moves: dict[tuple[int, int], tuple[Moves, Expr]] = {}
         self.intervals: dict[int, Interval] = {}
         self.rounding = False
         self._frames: dict[object, Frame] = {}
@@ -175,8 +178,51 @@ class Places(ABC):
             ends = interval(e, known=self.intervals).numeric
             most = None if ends is None or ends[0] < 0 else int(ends[1])
             value = value if _is_short(value.type) else self.convert(value, INT32)
-            return Lane(const(0), None, value if most is None else self._unsigned(value), most=most)
+            near = self.moves(e, frame) == "in order"
+            return Lane(const(0), None, value if most is None else self._unsigned(value), most=most, near=near)
         return Lane(self.builder.as_index(value))
+
+    def moves(self, e: Expr, frame: Frame) -> Moves:
+        """How a value differs from lane to lane, where nothing wraps: "not", or "in order", from the first to the last,
+        as what is made of one coordinate does by functions that go up or down alone; else "any way"."""
+        if isinstance(e, Const | Var):
+            return self._moves(e, frame)
+        key = (id(e), frame.number)
+        known = self.known_moves.get(key)
+        if known is None:
+            known = self.known_moves[key] = self._moves(e, frame), e
+        return known[0]
+
+    def _moves(self, e: Expr, frame: Frame) -> Moves:
+        match e:
+            case Const() | ParamRef() | InputBound():
+                return "not"
+            case Var():
+                lane = frame.env[e.name]
+                if lane.uniform:
+                    return "not"
+                in_order = lane.near if lane.pattern is None else [*lane.pattern] in _both_ways(lane.pattern)
+                return "in order" if in_order else "any way"
+            case Unary(op="-") | Cast():
+                return self.moves(e.operand, frame)
+            case Binary(op="+" | "-" | "*" | "/" | "//"):
+                sides = {self.moves(e.left, frame), self.moves(e.right, frame)}
+            case Call(function="floor" | "ceil" | "round" | "trunc" | "min" | "max" | "clamp"):
+                sides = {self.moves(a, frame) for a in e.args}
+                return "any way" if "any way" in sides else "in order" if "in order" in sides else "not"
+            case Access():
+                inside = self.inside(e, frame)
+                if inside is not None:
+                    return self.moves(*inside)
+                sides = {self.moves(i, frame) for i in e.indices}
+                return "not" if sides <= {"not"} else "any way"
+            case _:
+                return "any way"
+        return "not" if sides == {"not"} else "in order" if sides == {"not", "in order"} else "any way"
+
+    def inside(self, e: Access, frame: Frame) -> tuple[Expr, Frame] | None:
+        """The value of an inlined stage that `e` reads, and its frame; None of any other."""
+        return None
 
     def _unsigned(self, value: Value) -> Value:
         """A value that is never negative as unsigned: a lane becomes an address without a sign to extend."""
@@ -221,7 +267,7 @@ class Places(ABC):
             return None
         if not place_interval(e, self.intervals).bounded:
             return None
-        return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most)
+        return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most, near=a.near)
 
     def _split(self, e: Binary, a: Lane, b: Index, frame: Frame) -> Lane:
         """a // b or a % b for an index that moves from lane to lane."""
@@ -363,6 +409,10 @@ def _key(lanes: Iterable[Lane]) -> tuple[object, ...]:
 def _is_run(lane: Lane) -> bool:
     p = lane.pattern
     return lane.run or (p is not None and all(b - a in (0, 1) for a, b in pairwise(p)))
+
+
+def _both_ways(pattern: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    return sorted(pattern), sorted(pattern, reverse=True)
 
 
 def _is_short(t: ScalarType) -> bool:

@@ -23,10 +23,11 @@ from tilesmith.scheduler.ir.loop.ops import (
     MonotoneGather,
     Shuffle,
     VectorsIntoLine,
+    WindowGather,
 )
 from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds, Scatter, Store, StreamAligned, StreamLine
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, INT64, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
 from tilesmith.scheduler.lowering.prefetches import Ahead
 
@@ -126,8 +127,21 @@ def load(
         enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
         run = MonotoneGather(row, index, enough, origin + extent - width)
         return b.define(run, type_, width, hint=hint, pinned=pinned, at_least=at_least)
+    in_row = moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
+    if unit.near and in_row and index is not None and _has_windows(b, type_):
+        index = index if index.type.bits == 32 else b.define(Cast(index), INT32, width, hint="at")
+        window = WindowGather(row, index, extent - width, origin + extent - width - unit.base)
+        return b.define(window, type_, width, hint=hint, pinned=pinned, at_least=at_least)
     gather = Gather(row, gathered)
     return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
+
+
+def _has_windows(b: Builder, type_: ScalarType) -> bool:
+    """True if places near each other are picked of two vectors faster than one by one: of registers that are wider than
+    the narrowest, and short elements not of the longest, whose places are too many for registers."""
+    wide = b.vectors.register_bytes > b.vectors.narrowest_bytes
+    short = type_.bytes < interleaved_channels.PERMUTED_BYTES
+    return wide and type_ != BOOL and not (short and b.vectors.register_bytes >= interleaved_channels.LONGEST_BYTES)
 
 
 def _along_row(

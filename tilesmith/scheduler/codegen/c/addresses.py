@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias, assert_never
 
-from tilesmith.scheduler.codegen.c import gathers
+from tilesmith.scheduler.codegen.c import gathers, windows
 from tilesmith.scheduler.codegen.c.conversions import cast
 from tilesmith.scheduler.codegen.c.lane_gathers import lane_gather, place
 from tilesmith.scheduler.codegen.c.lookup_tables import lookup
@@ -23,6 +23,7 @@ Memory: TypeAlias = (
     | ops.GatherPairs
     | ops.GatherFours
     | ops.MonotoneGather
+    | ops.WindowGather
     | ops.Lookup
     | ops.CarriedElements
     | ops.VectorsIntoLine
@@ -76,6 +77,12 @@ def address(o: Operands, r: Value, op: Memory) -> str:
             return _fours(o, r, op)
         case ops.MonotoneGather():
             return _monotone_gather(o, r, op)
+        case ops.WindowGather():
+            if not windows.has_windows(r.type, r.lanes):
+                return _gather(o, r, ops.Gather(op.row, (LaneOffset(Lane(const(0), None, op.at), const(1), const(0)),)))
+            at = op.at.name if op.at.type == INT32 else f"({o.of(INT32, r.lanes)}){op.at.name}"
+            ends = f"{o.symbols.bare(op.enough)}, {o.symbols.bare(op.last)}"
+            return f"{o.function(windows.NAME, r.type, r.lanes)}({op.row}, {ends}, {at})"
         case ops.Lookup():
             return _lookup(o, r, op)
         case ops.CarriedElements() | ops.VectorsIntoLine():

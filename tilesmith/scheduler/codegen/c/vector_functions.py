@@ -22,6 +22,7 @@ from tilesmith.scheduler.codegen.c import (
     neighbours,
     neon,
     permutations,
+    windows,
 )
 from tilesmith.scheduler.codegen.c.elementary_functions import FLOAT_FUNCTIONS
 from tilesmith.scheduler.codegen.c.integer_functions import BINARY, EXTREMES, definition, is_integer_function, types_of
@@ -104,6 +105,8 @@ class Functions:
             for function in gathers.called(name):
                 types += self.ask(*function)
             return types
+        if name == windows.NAME:
+            return [*types, *windows.types_of(t, lanes), *self.ask("apart", t, lanes)]
         if neighbours.is_neighbours(name):
             return [*types, *neighbours.types_of()]
         if not self.in_vectors(name, t):
@@ -131,7 +134,7 @@ class Functions:
     def text(self) -> list[str]:
         """The definitions, callees first."""
         before = (*BINARY, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER))
-        order = [*dict.fromkeys((*before, *_FIRST, *_ORDER, *integer_division.NAMES))]
+        order = [*dict.fromkeys((*before, *_FIRST, *_ORDER, *integer_division.NAMES, windows.NAME))]
         asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]) if f[0] in order else -1, f[1].name, f[0]))
         lines = [self._definition(*f) for f in asked]
         heads = (("TILESMITH_REGISTER", _WHOLE), (neon.MACRO, neon.HEADER))
@@ -146,6 +149,8 @@ class Functions:
             return lookup_tables.definition(name, lanes, function_name(name, t, lanes))
         if gathers.is_gather(name):
             return gathers.definition(name, t, function_name(name, t, lanes))
+        if name == windows.NAME:
+            return windows.definition(t, lanes, function_name(name, t, lanes))
         if neighbours.is_neighbours(name):
             return neighbours.definition(name, t, lanes, function_name(name, t, lanes))
         if name in EXTREMES:

@@ -67,6 +67,7 @@ def expression(o: Operands, d: Define) -> str:
             | ops.GatherPairs()
             | ops.GatherFours()
             | ops.MonotoneGather()
+            | ops.WindowGather()
             | ops.Lookup()
         ):
             return memory.loaded(o, r, op)

@@ -232,6 +232,17 @@ class MonotoneGather:
     last: Index
 
 
+@dataclass(frozen=True, slots=True)
+class WindowGather:
+    """Elements at `row[at]`, of places that lie near each other as a rule. The row has `enough` elements more than the
+    vector; `last` is the last place where a whole vector fits."""
+
+    row: Pointer
+    at: Value
+    enough: Index
+    last: Index
+
+
 LOOKUP_PART = 128
 """Elements of a part of a table that is looked up: so many fill two vectors of 64 bytes."""
 
@@ -304,6 +315,7 @@ Operation: TypeAlias = (
     | GatherPairs
     | GatherFours
     | MonotoneGather
+    | WindowGather
     | Lookup
     | CarriedElements
     | VectorsIntoLine

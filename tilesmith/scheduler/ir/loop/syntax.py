@@ -48,6 +48,7 @@ FORMATS: dict[type, str] = {
     ops.GatherPairs: "gather_pairs {row}[{offsets}] half {half}",
     ops.GatherFours: "gather_fours {row}[{offsets}] part {part}",
     ops.MonotoneGather: "monotone_gather {row}[{at}] enough {enough} last {last}",
+    ops.WindowGather: "window_gather {row}[{at}] enough {enough} last {last}",
     ops.Lookup: "lookup {row}[{at}] whole({whole}) parts {parts}",
     # alignment
     ops.CarriedElements: "carried_elements {row}[{at}] of {element} by {width}",

@@ -39,7 +39,7 @@ class Lane:
 
     What else lowering knows of it: with `run` the vector is one of neighbours, clamped: no lane is less than the one
     before it, nor more than one above, where `room` is not negative. `most` is what no lane of a vector that is never
-    negative exceeds, if known."""
+    negative exceeds, if known. With `near` the places that the vector says lie near each other as a rule."""
 
     base: Index
     pattern: tuple[int, ...] | None = None
@@ -47,6 +47,7 @@ class Lane:
     run: bool = False
     most: int | None = None
     room: Index | None = None
+    near: bool = False
 
     @property
     def uniform(self) -> bool:
