@@ -126,6 +126,22 @@ def written_box(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[st
     return box
 
 
+def steady_parts(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[Reduce, frozenset[str]]:
+    """The reductions of `update` that read its own stage and are the same in all iterations of its innermost loops, its
+    loops in `order`: with these loops, in which no iteration is proved to write what they read."""
+    system, found = _system(stage, update), dict[Reduce, frozenset[str]]()
+    parts = (*update.values, *(() if update.where is None else (update.where,)))
+    for e in dict.fromkeys(n for part in parts for n in walk(part) if isinstance(n, Reduce) and _reads(n, stage.name)):
+        used = {n.name for n in walk(e) if isinstance(n, Var)} - _bound_inside(e)
+        first = next((n for n, loop in enumerate(order) if loop in used), len(order))
+        inside = order[:first]
+        held: dict[str, Sign] = {loop: 0 for loop in order if loop not in inside}
+        reads = [(tuple(map(_form, a.indices)), local) for a, local in _own_reads(e, stage.name, {})]
+        if inside and not any(system.meets(place, local, held) for place, local in reads):
+            found[e] = frozenset(inside)
+    return found
+
+
 def commutes(stage: Stage, update: Update, strict: bool = False) -> bool:
     """True if the terms of `update` may be combined in any order and grouping; those of floats not if `strict`."""
     return associative(stage, update) is not None and not (strict and any(v.type.is_float for v in update.values))
@@ -280,6 +296,10 @@ class _System:
             others = [own, *(read for read in self.reads if read != own)]
             self.answers[key] = runs and any(self._meet(place, local, ahead) for place, local in others)
         return self.answers[key]
+
+    def meets(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
+        """True if an iteration may read that place where the other of two such iterations writes."""
+        return self._meet(place, local, ahead)
 
     def early(self, ahead: Mapping[str, Sign]) -> bool:
         """True if the second of two such iterations may read what the first one writes."""

@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.traversal import values_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Known, Places
@@ -22,12 +22,14 @@ from tilesmith.scheduler.lowering.prefetches import NOTHING_AHEAD, Ahead
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Sources of reads: stages to inline, buffers of everything else, the names of params; what is prefetched."""
+    """Sources of reads: stages to inline, buffers of everything else, the names of params; what is prefetched. Of an
+    update the reductions that are the same in all iterations of some loops are `steady`, with these loops."""
 
     inlined: Mapping[str, Stage]
     buffers: Mapping[tuple[str, int], Buffer]
     params: Mapping[str, str]
     ahead: Ahead = NOTHING_AHEAD
+    steady: Mapping[Reduce, frozenset[str]] = field(default_factory=dict)
 
 
 class Evaluation(Places):

@@ -158,8 +158,25 @@ class Evaluator(Evaluation):
             case Call():
                 return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
             case Reduce():
-                return reduced(self, e, frame)
+                steady = self._steady(e, frame) if e in self.sources.steady else None
+                return reduced(self, e, frame) if steady is None else steady
         raise AssertionError(e)
+
+    def _steady(self, e: Reduce, frame: Frame) -> Value | None:
+        """A reduction that is the same in all iterations of the innermost loops of an update, worked out before these;
+        None where it is in no such loop."""
+        b, loops = self.builder, self.sources.steady[e]
+        used = {name: at for name, at in frame.env.items() if name not in loops}
+        key = ("steady", e, *((name, at.base) for name, at in used.items()))
+        found = b.recall(key)
+        depth = max(b.guard, *(b.depth_of(at) for at in used.values()))
+        if found is None:
+            if depth >= b.depth or not all(at.uniform for at in used.values()):
+                return None
+            with b.outside(depth):
+                found = b.remember(depth, key, lambda: reduced(self, e, frame))
+        assert isinstance(found, Value)
+        return found
 
     def _boundary_select(self, e: Select, frame: Frame) -> Value | None:
         """A constant boundary along the axis: inside the domain there is nothing to select."""

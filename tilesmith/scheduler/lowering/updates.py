@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
-from tilesmith.scheduler.analysis.dependence import default_order, free_dims, written_box
+from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
 from tilesmith.scheduler.ir.index import Index, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -56,11 +57,13 @@ def run_updates(
             once=True,
             estimate=estimate,
         )
+        steady = steady_parts(stage, update, loops.loops)
+        read = replace(sources, steady=steady) if steady else sources
         vector = loops.vector
         if vector is not None and is_row_scan(stage, loops.loops, vector.dim, update):
-            run_transposed(b, sources, nest, stage, buffers, update)
+            run_transposed(b, read, nest, stage, buffers, update)
         else:
-            run(b, sources, nest)
+            run(b, read, nest)
 
 
 def _side_by_side(
