@@ -118,6 +118,9 @@ def call(
     args: list[object] = []
     keep: list[object] = []
     for i in pipeline.inputs:
+        if i.table is not None and i.name not in inputs:
+            args.append(None)
+            continue
         image = inputs[i.name]
         extents = image.array.shape[::-1]
         order = tuple(i.dims.index(d) for d in i.storage)

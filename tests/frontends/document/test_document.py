@@ -199,6 +199,7 @@ TABLE: list[tuple[str, Callable[[Document], object], str, int | None]] = [
     ("bad_param", put("/params/1/default", 0.5), "/params/1/default", None),
     ("bad_param", put("/params/1/min", -(2**31) - 1), "/params/1/min", None),
     ("bad_param", put("/params/2/min", 0), "/params/2/min", None),
+    ("bad_table", put("/inputs/0/values", [1]), "/inputs/0", None),
     ("unknown_output", put("/outputs/0", "lost"), "/outputs/0", None),
     ("unknown_output", put("/outputs/0", "image"), "/outputs/0", None),
     ("missing_estimate", drop("/estimates/last"), "/estimates", None),

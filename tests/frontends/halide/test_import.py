@@ -15,7 +15,7 @@ from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 require_module("halide")
 
 import halide as hl  # noqa: E402
-from support.halide_users import CASES, TABLE, Case, alike, picture  # noqa: E402
+from support.halide_users import CASES, Case, alike, picture  # noqa: E402
 
 from benchmarks.problem import at_regions  # noqa: E402
 from tilesmith.app.bench.to_halide import to_halide  # noqa: E402
@@ -28,7 +28,7 @@ x, y, c = hl.Var("x"), hl.Var("y"), hl.Var("c")
 
 def interpreted(imported: Imported, case: Case) -> list[tuple[np.ndarray, ...]]:
     images = {i.name(): Image(a, (0,) * a.ndim) for i, a in case.images.items()}
-    images |= {name: Image(TABLE, (0,)) for name in imported.buffers}
+    assert not imported.buffers  # they are tables
     params = {p.name(): v for p, v in case.params}
     outputs = imported.pipeline.outputs
     results = interpret(imported.pipeline, images, params, dict(zip(outputs, map(tuple, case.regions), strict=True)))

@@ -134,7 +134,7 @@ def _inputs(
         found[name] = InputFile(path, mins)
     if estimates and texts:
         complaints.append(("--estimates makes the inputs: give either it or --input", None))
-    asked = [] if estimates else [i for i in pipeline.inputs if i.name not in weights]
+    asked = [] if estimates else [i for i in pipeline.inputs if i.name not in weights and i.table is None]
     for missing in (i for i in asked if i.name not in found):
         need = f"{missing.type}, dims [{', '.join(missing.dims)}]"
         complaints.append((f"the input {missing.name!r} ({need}) is not given", f"add --input {missing.name}=FILE"))

@@ -85,7 +85,7 @@ def _write_weights(found: ImportedPipeline, output: Path | None) -> None:
     beside = output.with_suffix(".npz")
     with _writing(beside), beside.open("wb") as file:
         np.savez(file, allow_pickle=False, **found.weights)
-    asked = [f"--input {i.name}=FILE" for i in found.pipeline.inputs if i.name not in found.weights]
+    asked = [f"--input {i.name}=FILE" for i in found.pipeline.inputs if i.name not in found.weights and i.table is None]
     typer.echo(f"wrote {output}, and its weights to {beside}", err=True)
     typer.echo(f"to run it: tilesmith run {output} {' '.join(asked)} --input {beside}", err=True)
 

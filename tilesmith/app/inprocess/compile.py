@@ -7,6 +7,7 @@ import time
 from tilesmith.app.inprocess.compiled import CompiledPipeline
 from tilesmith.app.inprocess.sources import pipeline_of, platform_of
 from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.ir.pipeline.arguments import table_of
 
 
 def compile(
@@ -24,4 +25,5 @@ def compile(
     """
     found = pipeline_of(pipeline)
     record = compile_pipeline(found.pipeline, platform_of(platform), options, now=time.perf_counter)
-    return CompiledPipeline(record, threads, found.weights)
+    tables = {i.name: image.array for i in found.pipeline.inputs if (image := table_of(i)) is not None}
+    return CompiledPipeline(record, threads, {**tables, **found.weights})

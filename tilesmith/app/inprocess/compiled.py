@@ -163,7 +163,9 @@ class CompiledPipeline:
 
     def _layout(self, given: Given, arrays: list[Array]) -> Layout:
         regions = () if given.region is None else tuple(self.signature.regions(given.region).items())
-        origins = () if given.origin is None else tuple(self.signature.origins(given.origin).items())
+        origins = self.signature.tables
+        if given.origin is not None:
+            origins = tuple((dict(origins) | self.signature.origins(given.origin)).items())
         return self._layouts.of(tuple([a.shape for a in arrays]), origins, given.params.bounds, regions)
 
     def _block(self) -> Block:

@@ -46,7 +46,7 @@ class Given:
 class Signature:
     """The signature of `pipeline`. Images are passed by position, in the order of the document, or by name; params by
     name; an option whose name is taken by either has a `_` behind its name. `bounds` are the params that regions may
-    depend on, `weights` images that need not be given."""
+    depend on, `weights` images that need not be given; `tables` are where those begin that the pipeline has."""
 
     def __init__(self, pipeline: Pipeline, bounds: tuple[str, ...], weights: Mapping[str, object]) -> None:
         self.pipeline = pipeline
@@ -55,6 +55,9 @@ class Signature:
         taken = {*self.inputs, *self.params}
         self.options = {name + "_" * (name in taken): name for name in OPTIONS}
         self._bounds, self._weights = bounds, weights
+        self.tables = tuple(
+            (i.name, tuple(lo for lo, _ in i.table.region)) for i in pipeline.inputs if i.table is not None
+        )
         self._asked = tuple(name for name in self.inputs if name not in weights)
         self._scalars = lru_cache(_KEPT)(self._checked)
 
@@ -136,7 +139,7 @@ class Signature:
                 raise ArgumentError(f"origin: there are several inputs, name each: {{{self.inputs[0]!r}: ..., ...}}")
             given = {self.inputs[0]: given}
         dims = {i.name: i.dims for i in self.pipeline.inputs}
-        found = {}
+        found: dict[str, tuple[int, ...]] = {}
         for name, point in given.items():
             if name not in dims:
                 raise ArgumentError(f"origin: there is no input {name!r}; inputs: {', '.join(dims)}")

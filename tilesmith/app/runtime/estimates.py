@@ -13,7 +13,7 @@ import numpy as np
 from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.features.required_regions import required_regions
-from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, Scalar
+from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, Scalar, table_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.rewrites.passes import normalise
@@ -67,6 +67,9 @@ def images(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Image]
     """
     made = {}
     for name, region in input_regions(pipeline, params).items():
+        if (table := table_of(pipeline.input(name))) is not None:
+            made[name] = table
+            continue
         digest = hashlib.sha256(f"{pipeline.name}/{name}".encode()).digest()
         rng = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:8], "little")))
         shape = tuple(extent for _, extent in reversed(region))

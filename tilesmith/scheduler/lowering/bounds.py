@@ -10,8 +10,9 @@ from tilesmith.scheduler.analysis.index_overflow import Held, reach
 from tilesmith.scheduler.ir.index import const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Copy
-from tilesmith.scheduler.ir.loop.program import Argument, OverflowGuard, Parameter, Statement
+from tilesmith.scheduler.ir.loop.program import Argument, OverflowGuard, Parameter, Statement, Table
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
+from tilesmith.scheduler.ir.pipeline.arguments import table_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Stage
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -47,6 +48,7 @@ class _Bounds:
         program = replace(
             unit.program,
             arguments=self.arguments,
+            tables=self._tables(),
             params=tuple(map(self._parameter, written.params)),
             derived=tuple(self._parameter(p) for p in unit.pipeline.params if p.value is not None),
             derivation=derivation,
@@ -82,6 +84,23 @@ class _Bounds:
                 c_name, made = b.fresh(name), joint.get(name, name)
                 arguments.append(Argument(name, c_name, type_, stage.dims, stage.storage, True, made))
         return tuple(arguments)
+
+    def _tables(self) -> tuple[Table, ...]:
+        """The values of inputs that the pipeline has itself, in the order of their storage."""
+        found = []
+        for image, argument in zip(self.unit.pipeline.inputs, self.arguments, strict=False):
+            if image.table is None or (values := table_of(image)) is None:
+                continue
+            axes = [len(image.dims) - 1 - image.dims.index(d) for d in reversed(image.storage)]
+            stored = values.array.transpose(axes)
+            extent = dict(zip(image.dims, values.extent, strict=True))
+            stride, step = {}, 1
+            for d in image.storage:
+                stride[d], step = step, step * extent[d]
+            numbers = tuple(n if image.type.is_float else int(n) for n in stored.reshape(-1).tolist())
+            by_dim = tuple(stride[d] for d in image.dims)
+            found.append(Table(argument.c_name, image.type, values.min, values.extent, by_dim, numbers))
+        return tuple(found)
 
     def _asked(self, stage: Stage) -> Box:
         """The region of an output that the caller asks for."""

@@ -149,7 +149,7 @@ def _pipeline(services: Context, schedule_id: str) -> Pipeline:
 def _check_names(pipeline: Pipeline, asked: RunRequest, files: set[str]) -> None:
     """ApiError `bad_request` where names are not the pipeline's, or inputs are missing."""
     inputs = {i.name for i in pipeline.inputs}
-    wanted = set() if asked.estimates else inputs
+    wanted = set() if asked.estimates else {i.name for i in pipeline.inputs if i.table is None}
     groups = (
         ("input", files, inputs),
         ("input", set(asked.mins), inputs),

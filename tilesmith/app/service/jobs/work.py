@@ -157,6 +157,8 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
     found = {}
     for number, wanted in enumerate(pipeline.inputs):
         path = files.upload(task.job_id, number)
+        if wanted.table is not None and not path.exists():
+            continue
         try:
             channels = estimates.channels(pipeline, wanted, request.params)
             array = images.read(path, wanted, channels, request.convert)
@@ -176,6 +178,8 @@ def _keep_previews(task: Task, pipeline: Pipeline, inputs: Mapping[str, Image]) 
     files = JobFiles(task.data_dir)
     files.make(task.job_id)
     for number, wanted in enumerate(pipeline.inputs):
+        if wanted.name not in inputs:
+            continue
         array = inputs[wanted.name].array
         if previews.is_picture(array, wanted.dims):
             files.preview(task.job_id, number).write_bytes(previews.png(array, wanted.dims, stretch=False))

@@ -11,7 +11,7 @@ from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.prelude import ABI
 from tilesmith.scheduler.codegen.c.statements import Statements
 from tilesmith.scheduler.codegen.c.types import Symbols, element, literal, scalar, words
-from tilesmith.scheduler.ir.loop.program import Argument, Parameter, Program
+from tilesmith.scheduler.ir.loop.program import Argument, Parameter, Program, Table
 from tilesmith.scheduler.ir.loop.traversal import defined
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
@@ -75,10 +75,12 @@ def header_of(program: Program, entry: str, abi: str = ABI) -> str:
         "#include <stdint.h>",
     ]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", abi.rstrip(), ""]
+    tables = {t.c_name for t in program.tables}
     for a in program.arguments:
         kind = "output" if a.output else "input"
         order = "" if a.storage == a.dims else f", {a.storage[0]} fastest in memory"
-        lines.append(f"/* {kind} {a.name}: {a.type} [{', '.join(a.dims)}]{order} */")
+        own = "; NULL: the values of the pipeline" if a.c_name in tables else ""
+        lines.append(f"/* {kind} {a.name}: {a.type} [{', '.join(a.dims)}]{order}{own} */")
     asked: dict[str | None, dict[str, None]] = {}
     for a in program.arguments:
         asked.setdefault(a.made_by, {})[a.name] = None
@@ -139,6 +141,28 @@ _COVERED = re.compile(r" *const int64_t (\w+) = [^,;]*\w+, (\w+) = [^,;]* \+ \d+
 """The ends of what vectors cover (see `codegen.c.control.peeled`)."""
 
 
+def _own_values(table: Table) -> list[str]:
+    """The values that stand in for an input that is not passed."""
+    c, width = table.c_name, 110
+    rows, row = [], "       "
+    for value in table.values:
+        text = f" {literal(value, table.type)},"
+        if len(row) + len(text) > width:
+            rows.append(row)
+            row = "       "
+        row += text
+    ends = ("{" + ", ".join(map(str, part or (0,))) + "}" for part in (table.min, table.extent, table.stride))
+    data = f"(void *){c}_values"
+    return [
+        f"    static const {element(table.type)} {c}_values[] = {{",
+        *rows,
+        row,
+        "    };",
+        f"    tilesmith_buffer {c}_own = {{{data}, {len(table.min)}, {', '.join(ends)}}};",
+        f"    if (!{c}) {c} = &{c}_own;",
+    ]
+
+
 class Entry:
     """Prints what comes first in the entry; the statements there are of scalars and indices alone."""
 
@@ -172,6 +196,7 @@ class Entry:
         inputs = [a for a in p.arguments if not a.output]
         outputs = [a for a in p.arguments if a.output]
         lines += [f"    (void){param.c_name};" for param in p.params]
+        lines += [line for table in p.tables for line in _own_values(table)]
         asked = " || ".join(f"({a.c_name} && !{a.c_name}->data)" for a in p.arguments)
         lines.append(f"    const int query = {asked};")
         checks = [f"!ts_is_image({a.c_name}, {len(a.dims)}, query)" for a in inputs]

@@ -108,24 +108,33 @@ def with_halide_entry(source: CSource, program: Program) -> CSource:
 
 
 def _signature(program: Program, entry: str) -> str:
-    parts = [f"struct halide_buffer_t *{name}" if t.endswith("*") else f"{t} {name}" for t, name in parameters(program)]
+    own = {t.c_name for t in program.tables}
+    parts = [
+        f"struct halide_buffer_t *{name}" if t.endswith("*") else f"{t} {name}"
+        for t, name in parameters(program)
+        if name not in own
+    ]
     return f"int {entry}_halide({', '.join(parts)})"
 
 
 def _function(program: Program, entry: str, signature: str) -> list[str]:
-    images = {a.c_name: n for n, a in enumerate(program.arguments)}
+    tables = {t.c_name for t in program.tables}
+    passed = [a for a in program.arguments if a.c_name not in tables]
+    images = {a.c_name: n for n, a in enumerate(passed)}
     lines = [f"{signature} {{", f"    tilesmith_buffer own[{max(1, len(images))}];", "    int status;"]
-    for n, a in enumerate(program.arguments):
+    for n, a in enumerate(passed):
         code, bits = _type(a.type)
         lines.append(f"    status = ts_from_halide({a.c_name}, &own[{n}], {len(a.dims)}, {code}, {bits});")
         lines.append("    if (status) return status;")
     asked = " || ".join(f"ts_asks({name})" for name in images) or "0"
-    arguments = ", ".join(f"&own[{images[n]}]" if t.endswith("*") else n for t, n in parameters(program))
+    arguments = ", ".join(
+        "0" if n in tables else f"&own[{images[n]}]" if t.endswith("*") else n for t, n in parameters(program)
+    )
     lines += [
         f"    const int query = {asked};",
         f"    status = {entry}({arguments});",
         "    if (status == TILESMITH_E_REGION && query) {",
-        *(f"        {_told(a, n)}" for n, a in enumerate(program.arguments)),
+        *(f"        {_told(a, n)}" for n, a in enumerate(passed)),
         "        return 0;",
         "    }",
         *(f"    if (status == TILESMITH_OK) {a.c_name}->flags |= 1;" for a in program.arguments if a.output),

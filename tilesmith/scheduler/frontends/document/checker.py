@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.frontends.document.diagnostics import Report
@@ -18,7 +19,7 @@ from tilesmith.scheduler.frontends.document.stage_checker import (
     parse_boundary,
     parse_stage,
 )
-from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage, Table
 from tilesmith.scheduler.ir.pipeline.topological_order import in_order
 from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType
 
@@ -38,6 +39,7 @@ class _Checker:
     def __init__(self, shape: Shape, limits: Limits, report: Report) -> None:
         self.shape, self.limits, self.report = shape, limits, report
         self.params: dict[str, Param] = {}
+        self.tables = 0
         self.names = Names(self.params, {}, set(shape.broken))
         self.context = Context(self.names, limits, report, limits.document_nodes, limits.document_bytes)
         self.problem = self.context.problem
@@ -68,7 +70,9 @@ class _Checker:
         if len(stages) != len(self.shape.stages) or len(inputs) != len(self.shape.inputs):
             raise InternalError("a document without problems has a part that could not be built")
         outputs = tuple(name for _, name in self.shape.outputs)
-        params, sizes = tuple(self.params.values()), tuple(sorted(estimates))
+        tables = [(i.name, i.table.region) for i in inputs if i.table is not None]
+        params = tuple(self.params.values())
+        sizes = tuple(sorted((dict(estimates) | dict(tables)).items()))
         return Pipeline(self.shape.name, self.shape.doc, params, tuple(inputs), tuple(stages), outputs, sizes)
 
     # Declarations
@@ -112,7 +116,38 @@ class _Checker:
             parsed = parse_boundary(self.context, where + "/boundary", image.boundary)
             boundary = check_boundary(self.context, parsed, image.dims, (type_,), is_input=True)
         dims = tuple(image.dims)
-        return Input(image.name, type_, dims, boundary, tuple(image.storage) if image.storage is not None else dims)
+        storage = tuple(image.storage) if image.storage is not None else dims
+        return Input(image.name, type_, dims, boundary, storage, self._table(where, image, type_))
+
+    def _table(self, where: str, image: InputDocument, type_: ScalarType) -> Table | None:
+        """The values of an input, where the document has them."""
+        if image.values is None and image.region is None:
+            return None
+        if image.values is None or image.region is None:
+            missing, other = ("values", "region") if image.values is None else ("region", "values")
+            self.problem("bad_table", where, f"{image.name!r} has {other} and no {missing}: a table has both.")
+            return None
+        values, region, count = image.values, image.region, len(image.values)
+        self.tables += count
+        if not self.context.within(f"{where}/values", "table_values", self.tables, self.limits.table_values):
+            return None
+        if len(region) != len(image.dims):
+            message = f"{image.name!r} has {len(image.dims)} dims, and its region has {len(region)}."
+            self.problem("bad_table", f"{where}/region", message)
+            return None
+        self._spans(f"{where}/region", region)
+        points = prod(max(0, extent) for _, extent in region)
+        if points != count:
+            self.problem(
+                "bad_table", f"{where}/values", f"The region has {points} points, and there are {count} values."
+            )
+            return None
+        wrong = next((n for n, v in enumerate(values) if not _is_of(v, type_)), None)
+        if wrong is not None:
+            self.problem("bad_table", f"{where}/values/{wrong}", f"{values[wrong]} is not a value of {type_}.")
+            return None
+        kept = tuple(float(type_.numpy.type(v)) for v in values) if type_.is_float else tuple(values)
+        return Table(tuple((lo, extent) for lo, extent in region), kept)
 
     # Order
 
@@ -175,15 +210,18 @@ class _Checker:
                 message = f"{name!r} has {len(owner.dims)} dims, and its estimate has {len(spans)}."
                 self.problem("bad_estimate", where, message)
                 continue
-            for k, (lo, extent) in enumerate(spans):
-                if not 1 <= extent <= self.limits.extent:
-                    message = f"An extent is from 1 to {self.limits.extent}."
-                    self.problem("bad_estimate", f"{where}/{k}/1", message)
-                if abs(lo) > self.limits.coordinate:
-                    message = f"A min is from -{self.limits.coordinate} to {self.limits.coordinate}."
-                    self.problem("bad_estimate", f"{where}/{k}/0", message)
+            self._spans(where, spans)
             result.append((name, tuple((lo, extent) for lo, extent in spans)))
         return result
+
+    def _spans(self, where: str, spans: Sequence[Sequence[int]]) -> None:
+        for k, (lo, extent) in enumerate(spans):
+            if not 1 <= extent <= self.limits.extent:
+                message = f"An extent is from 1 to {self.limits.extent}."
+                self.problem("bad_estimate", f"{where}/{k}/1", message)
+            if abs(lo) > self.limits.coordinate:
+                message = f"A min is from -{self.limits.coordinate} to {self.limits.coordinate}."
+                self.problem("bad_estimate", f"{where}/{k}/0", message)
 
 
 _Estimates = list[tuple[str, tuple[tuple[int, int], ...]]]

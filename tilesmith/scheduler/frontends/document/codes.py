@@ -25,6 +25,7 @@ CODES: dict[str, str] = {
     "duplicate_name": "A name is declared twice.",
     "bad_boundary": "The keys of a boundary do not fit its kind or its owner.",
     "bad_storage": "`storage` is not an order of the dims.",
+    "bad_table": "`region` and `values` of an input do not go together, or a value is not of its type.",
     "bad_param": "`default`, `min` and `max` of a param contradict its type or each other.",
     "unknown_output": "An output that is not a stage.",
     "missing_estimate": "An output without an estimate.",

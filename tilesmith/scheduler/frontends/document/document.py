@@ -55,7 +55,10 @@ def to_document(pipeline: Pipeline) -> dict[str, Any]:
     document["inputs"] = [_input(i, tuples) for i in pipeline.inputs]
     document["stages"] = [_stage(s, tuples) for s in pipeline.stages]
     document["outputs"] = list(pipeline.outputs)
-    document["estimates"] = {name: [list(span) for span in spans] for name, spans in pipeline.estimates}
+    tables = {i.name for i in pipeline.inputs if i.table is not None}
+    document["estimates"] = {
+        name: [list(span) for span in spans] for name, spans in pipeline.estimates if name not in tables
+    }
     return document
 
 
@@ -78,6 +81,8 @@ def _input(i: Input, tuples: frozenset[str]) -> dict[str, Any]:
         document["boundary"] = _boundary(i.boundary, i.type)
     if i.storage != i.dims:
         document["storage"] = list(i.storage)
+    if i.table is not None:
+        document |= {"region": [list(span) for span in i.table.region], "values": list(i.table.values)}
     return document
 
 

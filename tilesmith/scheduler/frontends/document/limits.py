@@ -26,6 +26,7 @@ class Limits:
     expression_depth: int = 200  # brackets, calls and operators inside each other
     expression_chain: int = 600  # the same with the terms of a long sum counted
     document_nodes: int = 150_000  # of all expressions together
+    table_values: int = 65_536  # of all tables together
     extent: int = 1 << 28  # of an estimate, in points
     coordinate: int = 1 << 30  # of an estimate's min, in either direction
     problems: int = 500  # reported of one document

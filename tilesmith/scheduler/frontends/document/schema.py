@@ -47,13 +47,16 @@ class BoundaryDocument(_Document):
 
 
 class InputDocument(_Document):
-    """An image."""
+    """An image; one with `values`, the first dim varying fastest, and the `region` that they are of, is a table, which
+    need not be passed."""
 
     name: Identifier
     type: TypeName
     dims: list[Identifier]
     boundary: BoundaryDocument | None = None
     storage: list[Identifier] | None = None
+    region: list[Span] | None = None
+    values: list[Number] | None = None
 
 
 class UpdateDocument(_Document):

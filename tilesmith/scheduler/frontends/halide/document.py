@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from tilesmith.scheduler.frontends.document.fresh_names import fresh
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.halide import templates
+from tilesmith.scheduler.frontends.halide.buffers import array_of
 from tilesmith.scheduler.frontends.halide.expressions import Inexpressible, Translator, scalar_type
 from tilesmith.scheduler.frontends.halide.serialized import (
     HALIDE_BOOL,
@@ -101,7 +104,8 @@ class Draft:
 
     `funcs` are the Funcs of the stages, `dims` Halide's names of their dims, `loops` those of the domains of their
     updates; `reductions` are the Funcs that stand inside of a stage's values, in the order in which they are met;
-    `buffers` those inside of the pipeline; `scheduled` Funcs that have schedules already.
+    `buffers` those inside of the pipeline that are no tables of the document, `weights` the values of these;
+    `scheduled` Funcs that have schedules already.
     """
 
     document: dict[str, Any] = field(default_factory=dict)
@@ -113,6 +117,7 @@ class Draft:
     remarks: dict[str, None] = field(default_factory=dict)
     scheduled: list[str] = field(default_factory=list)
     obstacles: list[Obstacle] = field(default_factory=list)
+    weights: dict[str, np.ndarray[Any, np.dtype[Any]]] = field(default_factory=dict)
 
 
 Spans = Mapping[str, Sequence[Sequence[int]]]
@@ -147,6 +152,7 @@ class _Drafting:
         self.images = {k: v for k, v in images.items() if k in read}
         self.scalars = {k: v for k, v in params.items() if k in read}
         self.parts: list[dict[str, Any]] = []
+        self.tables = 0
         self._names()
 
     # Names
@@ -204,7 +210,20 @@ class _Drafting:
             self._fail(name, "", error)
             return None
         entry |= _storage(dims, facts.strides)
+        if name in self.program.buffers and (array := array_of(self.program.buffers[name])) is not None:
+            entry |= self._table(name, array)
         return entry
+
+    def _table(self, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> dict[str, Any]:
+        """The values of a Buffer: of one that is too large for a document beside it, as weights."""
+        whole = self.tables + array.size
+        if whole > Limits().table_values or not np.isfinite(array).all():
+            self.result.weights[self.names[name]] = array
+            return {}
+        self.tables = whole
+        del self.result.buffers[self.names[name]]
+        region = [list(span) for span in self.images[name].estimates]
+        return {"region": region, "values": array.reshape(-1).tolist()}
 
     def _param(self, name: str) -> dict[str, Any] | None:
         facts = self.scalars[name]

@@ -81,4 +81,4 @@ def _inexpressible(error: NotExpressible) -> ImportFailed:
 
 def _with_notes(imported: Imported) -> ImportedPipeline:
     became = (f"the Buffer {buffer!r} became the input {name!r}" for name, buffer in imported.buffers.items())
-    return ImportedPipeline(imported.pipeline, (*became, *imported.remarks))
+    return ImportedPipeline(imported.pipeline, (*became, *imported.remarks), imported.draft.weights)

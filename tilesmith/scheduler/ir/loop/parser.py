@@ -22,6 +22,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Program,
     Scratch,
     Statement,
+    Table,
 )
 from tilesmith.scheduler.ir.loop.syntax import INFIX, MACHINE, PARTS, SYNTAX, UNARY, Field, Literal, Part
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
@@ -45,7 +46,7 @@ FUNCTIONS: dict[str, Callable[[Index, Index], Index]] = {
 BY_WORD: dict[str, type] = {
     parts[0].text.split()[0].split("(")[0]: kind
     for kind, parts in SYNTAX.items()
-    if isinstance(parts[0], Literal) and kind not in (Buffer, Argument, Parameter)
+    if isinstance(parts[0], Literal) and kind not in (Buffer, Argument, Parameter, Table)
 }
 """Operations and statements, by the word that they begin with."""
 STATEMENTS = get_args(Statement)
@@ -101,6 +102,7 @@ class _Parser:
             "text": self.quoted,
             "int": self.integer,
             "number": self.number,
+            "numbers": lambda: self.many(self.number),
             "ScalarType": lambda: self.scalar_type(self.name()),
             "Lane": self.lane,
             "Ends": self.ends,
@@ -176,6 +178,7 @@ class _Parser:
         architecture = self.quoted()
         line_bytes, register_bytes, carried_vectors, permuted_bytes = map(self.figure, MACHINE)
         arguments = self.while_next("argument", lambda: self.formatted(Argument))
+        tables = self.while_next("table", lambda: self.formatted(Table))
         params = self.while_next("param", self.parameter)
         derived = self.while_next("derived", lambda: (self.take(), self.parameter(known=False))[1])
         buffers = self.while_next("buffer", lambda: self.formatted(Buffer))
@@ -194,6 +197,7 @@ class _Parser:
         return Program(
             name, doc, method, arguments, params, images, bounds, required, body, estimates, strict, line_bytes,
             register_bytes, carried_vectors, permuted_bytes, architecture, derived, derivation,
+            tables,
         )  # fmt: skip
 
     def figure(self, name: str) -> int:

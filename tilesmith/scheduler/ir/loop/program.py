@@ -365,6 +365,19 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Values of an input that the code has itself, for callers that pass none, in the order of its storage, dense: min,
+    extent and stride by dim."""
+
+    c_name: str
+    type: ScalarType
+    min: tuple[int, ...]
+    extent: tuple[int, ...]
+    stride: tuple[int, ...]
+    values: tuple[int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A scalar of the C function. What is computed relies on `min` <= value <= `max` where they are not None."""
 
@@ -408,3 +421,4 @@ class Program:
     architecture: str
     derived: tuple[Parameter, ...] = ()
     derivation: Body = ()
+    tables: tuple[Table, ...] = ()

@@ -110,6 +110,7 @@ FORMATS: dict[type, str] = {
     # the whole
     program.Argument: "argument {name:text} as {c_name:name} : {type} dims({dims:names}) storage({storage:names}) "
     "{output?} [[made_by {made_by:text}]]",
+    program.Table: "table {c_name:name} : {type} min({min}) extent({extent}) stride({stride}) values({values:numbers})",
     program.Parameter: "param {name:text} as {c_name:name} : {type} [[min {min:number}]] [[max {max:number}]]",
 }
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.ir.pipeline import semantics
-from tilesmith.scheduler.ir.pipeline.pipeline import Param, Pipeline
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline
 from tilesmith.scheduler.ir.pipeline.semantics import Array
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
@@ -44,8 +46,19 @@ class Image:
         return tuple(reversed(self.array.shape))
 
 
+def table_of(image: Input) -> Image | None:
+    """The values that the document has of an input, None where it has none."""
+    if image.table is None:
+        return None
+    shape = tuple(extent for _, extent in reversed(image.table.region))
+    array = np.array(image.table.values, image.type.numpy).reshape(shape)
+    return Image(array, tuple(lo for lo, _ in image.table.region))
+
+
 def checked_images(pipeline: Pipeline, inputs: Mapping[str, Image]) -> dict[str, Image]:
-    """`inputs`, or ArgumentError where they are not the pipeline's: names, types, dims."""
+    """`inputs` and tables that are not among them, or ArgumentError where they are not the pipeline's: names, types,
+    dims."""
+    inputs = {i.name: image for i in pipeline.inputs if (image := table_of(i)) is not None} | dict(inputs)
     _same_names("input", {i.name for i in pipeline.inputs}, set(inputs))
     for i in pipeline.inputs:
         image = inputs[i.name]
@@ -57,7 +70,7 @@ def checked_images(pipeline: Pipeline, inputs: Mapping[str, Image]) -> dict[str,
             raise ArgumentError(f"input {i.name}: the image is empty")
         for dim, place in zip(i.dims, zip(image.min, image.extent, strict=True), strict=True):
             _within_grid(f"input {i.name}", dim, *place)
-    return dict(inputs)
+    return inputs
 
 
 def checked_params(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str, Array]:

@@ -52,14 +52,25 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Values of an input that the document has: `region` is (min, extent) per dim, the first dim varies fastest in
+    `values`, whatever the input's storage."""
+
+    region: tuple[tuple[int, int], ...]
+    values: tuple[int | float | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
-    """An image that the caller passes. `storage` lists the dims fastest first (always filled in)."""
+    """An image that the caller passes, or need not pass if it has a `table`. `storage` lists the dims fastest first
+    (always filled in)."""
 
     name: str
     type: ScalarType
     dims: tuple[str, ...]
     boundary: Boundary | None
     storage: tuple[str, ...]
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
