@@ -195,6 +195,7 @@ class Conditions(TypedDict):
     measured_at: str
     load_before: list[float]
     load_after: list[float]
+    confinement: NotRequired[str | None]
 
 
 class Decision(TypedDict):

@@ -32,7 +32,7 @@ def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> 
     parts = _table(producer, read, run)
     if parts:
         return (Transfer("table", size, times, parts),)
-    if read.looked_up or (producer.storage and not spans_of[producer.storage[0]].known):
+    if read.looked_up or read.computed or (producer.storage and not spans_of[producer.storage[0]].known):
         if _is_pixels(members, producer):
             return (Transfer("pixels", size, times, producer.extents[-1]),)
         return (Transfer("pairs" if _in_pairs(producer, spans_of, run) else "gathered", size, times),)

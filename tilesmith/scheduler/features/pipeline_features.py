@@ -52,7 +52,7 @@ class Read(NamedTuple):
     an index of several dims as one of the longest of these, the others where they may be. `skipped` are those of the
     points that no single point reads, since a `mux` picks others. `bounded`: the places that data says have ends that
     the document says. `several`: where accesses go along memory by different dims, the spans and points of those that
-    go alike.
+    go alike. `computed`: where is read depends on floats that follow no line, for neighbours in memory on others.
     """
 
     producer: str
@@ -64,6 +64,7 @@ class Read(NamedTuple):
     skipped: float = 0.0
     bounded: bool = True
     several: tuple[tuple[tuple[Span, ...], float], ...] = ()
+    computed: bool = False
 
     @property
     def executed(self) -> float:
@@ -317,13 +318,18 @@ class _Reader:
         looked_up = any(
             data and not along_memory.isdisjoint(of) for a in those for data, of in zip(a.data, a.used, strict=True)
         )
+        computed = any(
+            s.var is None and not along_memory.isdisjoint(of) and _of_floats(index)
+            for a, found in zip(those, each, strict=True)
+            for s, of, index in zip(found, a.used, a.access.indices, strict=True)
+        )
         indices = [i for a in those for i in a.access.indices] if looked_up else []
         bounded = not any(isinstance(e, InputBound) for i in indices for e in walk(i))
         points = [self._points(a) for a in those]
         several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
         reuse = self._reuse(spans, those)
-        return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several)
+        return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed)
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -412,6 +418,11 @@ class _Reader:
         return overlap_in(tuple(spans), loop)
 
 
+def _of_floats(index: Expr) -> bool:
+    """True if an index is computed of floats: neighbours are at places that no step tells."""
+    return any(e.type.is_float for e in walk(index))
+
+
 def _alike(each: list[tuple[Span, ...]], points: list[float]) -> tuple[tuple[tuple[Span, ...], float], ...]:
     """The hulls of the spans of accesses that move by the same dims, with their points; none where that is all, or not
     known of one."""
@@ -429,8 +440,9 @@ def together(a: Read, b: Read) -> Read:
     spans = _hulls(a.spans, b.spans)
     rough = _hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
     looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
-    points, bounded = a.points + b.points, a.bounded and b.bounded
-    return Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped, bounded=bounded)
+    points, bounded, computed = a.points + b.points, a.bounded and b.bounded, a.computed or b.computed
+    found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
+    return found._replace(bounded=bounded, computed=computed)
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -449,7 +461,9 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
     moves = any(s.var is not None or not s.known for s in read.spans)  # else it is read at one place, wherever via is
     looked_up = read.looked_up or (via.looked_up and moves)
     skipped, bounded = points - executed, read.bounded and via.bounded
-    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped, bounded=bounded)
+    computed = read.computed or (via.computed and moves)
+    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
+    found = found._replace(bounded=bounded, computed=computed)
     return found.at_most(box_points(spans))
 
 
