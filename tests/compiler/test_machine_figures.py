@@ -81,7 +81,8 @@ OF = {
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS FURTHEST_PIXELS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
-        scheduler/lowering/reductions: UNROLLED_TRIPS MOST_WRITTEN UNROLLED_SCALAR_TRIPS WRITTEN_TERMS
+        scheduler/features/register_tiles: UNROLLED_TRIPS MOST_WRITTEN
+        scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
         scheduler/lowering/transposed_scans: SHUFFLED_BYTES

@@ -161,6 +161,8 @@ def _count(o: Operations) -> float:
 def _transfers(work: Work, m: Machine) -> float:
     """Cycles of the loads, stores and prefetches of one step."""
     asks = work.asked * m.core.prefetch.request_loads * m.parameters.load_cycles
+    uniform = sum(t.times for t in work.loads if t.way == "uniform")  # elements for all lanes: few are in registers
+    asks += max(0.0, uniform - max(0, m.registers - m.core.registers.working)) * m.parameters.load_cycles
     return asks + sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
 
 

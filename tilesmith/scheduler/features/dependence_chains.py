@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.features.operation_counts import constant_trips
+from tilesmith.scheduler.features.register_tiles import is_written_out
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -103,7 +104,10 @@ class _Chains:
     def _from_parts(self, e: Expr) -> Ends:
         if isinstance(e, Reduce):
             parts = (e.body, *(() if e.where is None else (e.where,)))
-            return _joined(_last(map(self.of, parts)), prod(map(constant_trips, e.domain)), self._simple(e))
+            inside, joins = _last(map(self.of, parts)), prod(map(constant_trips, e.domain))
+            if is_written_out(e):
+                return _joined(inside, joins, self._simple(e))
+            return inside[0] + joins * self._simple(e), inside[1] + self._simple(e)  # a loop around one sum
         if _is_sum(e):
             terms = _terms(e)
             before = _last(map(self.of, terms))

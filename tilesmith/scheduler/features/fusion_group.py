@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,15 @@ from tilesmith.scheduler.analysis.access_functions import Span, hull, variable
 from tilesmith.scheduler.analysis.sliding_windows import group_spans, read_otherwise
 from tilesmith.scheduler.features.incremental_footprint import Motion, through
 from tilesmith.scheduler.features.loop_nest import Line, Nest, line
-from tilesmith.scheduler.features.pipeline_features import Facts, Read, box_points, composed, inlined_read, together
+from tilesmith.scheduler.features.pipeline_features import (
+    Facts,
+    Read,
+    StageFacts,
+    box_points,
+    composed,
+    inlined_read,
+    together,
+)
 from tilesmith.scheduler.ir.memo import Memo, once
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
@@ -226,7 +234,7 @@ def effective(
     for name in members.names:
         if name not in inlined:
             apart = dict(rows.get(name, {}))
-            if name == members.output or name in registers:
+            if name in registers or (name == members.output and (unrolled or not apart)):
                 apart = _side_by_side(members, name, unrolled)
             made = known.setdefault((name, tuple(apart.items())), [])
             found = next((e for e in made if e.holds(inlined)), None)
@@ -276,12 +284,20 @@ def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
     """The read with its positions for each point of a stage of which so many along its `unrolled` dims are computed
     side by side."""
     producer = facts.stages[read.producer]
+    if read.several:
+        several = tuple((spans, min(n, _positions(producer, spans, unrolled))) for spans, n in read.several)
+        return read._replace(several=several).at_most(sum(n for _, n in several))
+    return read.at_most(_positions(producer, read.spans, unrolled))
+
+
+def _positions(producer: StageFacts, spans: tuple[Span, ...], unrolled: Mapping[str, int]) -> float:
+    """Elements of a producer that a point needs of those that the points together read."""
     positions = 1.0
-    for dim, span in zip(producer.dims, read.spans, strict=True):
+    for dim, span in zip(producer.dims, spans, strict=True):
         if span.known:
             positions *= span.extent(1 if span.var is None else unrolled.get(span.var, 1))
         elif producer.extent(dim) <= FEW:
             positions *= producer.extent(dim)
         else:
-            return read
-    return read.at_most(positions / prod(unrolled.values()))
+            return inf
+    return positions / prod(unrolled.values())

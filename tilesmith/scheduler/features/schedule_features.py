@@ -55,7 +55,7 @@ def counts_of_group(
         if p.stage not in inlined
     }
     unrolled = {d: min(output.extent(d), sizes.get(d, output.extent(d))) for d in group.unroll}
-    rows = points_together(members, group.loops, {name: at.compute for name, at in levels.items()})
+    rows = points_together(members, group.loops, {name: at.compute for name, at in levels.items()}, inlined)
     reads = effective(members, inlined, unrolled, in_registers(levels), rows)
     return worked_counts(members, reads, nest, levels, threads, running_of(facts, group)._replace(past=past))
 

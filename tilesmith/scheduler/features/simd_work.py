@@ -23,6 +23,7 @@ from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
 from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 
@@ -194,7 +195,7 @@ class WorkCounter:
             table,
             asked=self._asked(name, run),
             columns=across,
-            chain=self._chain(name),
+            chain=self._shared_chain(name),
             before=before,
             passes=self._passes(name, run) if facts.passes else (),
         )
@@ -239,6 +240,15 @@ class WorkCounter:
         """How often each point of a stage is computed."""
         points = self.counter.stage(name, False, False).points
         return points / float(self.counter.members.facts.stages[name].root_points)
+
+    def _shared_chain(self, name: str) -> Chain:
+        """The chain of a stage; of a long reduction the part of each of the points whose sums run side by side."""
+        found, reads = self._chain(name), self.counter.reads[name]
+        definitions = self.counter.members.facts.definitions
+        inlined = {n: definitions[n] for n in reads.inlined}
+        if reads.side_by_side == 1 or not has_long_reduction(definitions[name], inlined):
+            return found
+        return Chain(*(cycles / reads.side_by_side for cycles in found))
 
     def _chain(self, name: str) -> Chain:
         """Cycles of the chains of operations of a point of a stage, by way of what is inline in it."""

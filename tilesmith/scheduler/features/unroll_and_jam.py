@@ -9,6 +9,7 @@ from functools import reduce
 from tilesmith.scheduler.analysis.access_functions import Span, hull
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.fusion_group import FEW, Members
+from tilesmith.scheduler.features.register_tiles import sums_together
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
@@ -17,10 +18,13 @@ ROWS_TOGETHER = 4
 """Rows whose windows overlap: of seven rows each, four together load ten instead of 28."""
 
 
-def points_together(members: Members, loops: Sequence[str], computed: Mapping[str, int]) -> dict[str, dict[str, int]]:
+def points_together(
+    members: Members, loops: Sequence[str], computed: Mapping[str, int], inlined: frozenset[str] = frozenset()
+) -> dict[str, dict[str, int]]:
     """Unroll-and-jam by stage of a group: the dims of which several points are computed at once, and how many: rows
-    that are done together, and dims of few points that updates run through inside of their vectors."""
-    found = rows_together(members, loops, computed)
+    that are done together, register tiles of long reductions, and dims of few points that updates run through inside
+    of their vectors."""
+    found = {**rows_together(members, loops, computed), **sums_together(members, loops, computed, inlined)}
     for name in computed:
         stage = members.facts.stages[name]
         run = {loop for update in stage.updates for loop, _ in update.loops}

@@ -14,6 +14,7 @@ from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, box_hull, footprint, reads, settled_box, variables
 from tilesmith.scheduler.analysis.dependence import pure_dims
+from tilesmith.scheduler.features.register_tiles import has_long_reduction, shares_loads
 from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER, overlaps
 from tilesmith.scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop.computations import BlockedDim, Compute, DimRange
@@ -34,9 +35,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Placement, UpdateLoops, Vector, dim_of, inner
 from tilesmith.scheduler.lowering.group_plan import Level
 from tilesmith.scheduler.lowering.interleaved_channels import expect_channels
-from tilesmith.scheduler.lowering.loop_nest import shares_loads
 from tilesmith.scheduler.lowering.open_group import OpenGroup
-from tilesmith.scheduler.lowering.reductions import has_long_reduction
 from tilesmith.scheduler.lowering.rotating_windows import grid_start
 from tilesmith.scheduler.lowering.row_loops import joined_row, unrolled_dims
 from tilesmith.scheduler.lowering.row_room import give_room, widest, with_room

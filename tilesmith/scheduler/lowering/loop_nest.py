@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Interval
 from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.streaming_stores import line_vectors
@@ -14,7 +13,6 @@ from tilesmith.scheduler.ir.loop.builder import Builder, TooWide
 from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors
 from tilesmith.scheduler.ir.loop.traversal import walk as statements_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane
-from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -43,7 +41,7 @@ class Nest:
     `blocks` so many iterations are computed side by side. `name` is the stage's.
 
     `whole`, if it is a list, notes the lanes of rows that vectors cover where these fit: no scalars are emitted.
-    `roomy`: rows begin where those of memory do, and have room at both ends.
+    `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions.
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     `estimate` gives an index at the estimates.
@@ -64,6 +62,7 @@ class Nest:
     estimate: Callable[[Index], int] = field(default=lambda _: 1)
     whole: list[int] | None = None
     roomy: bool = False
+    sums: bool = False
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -343,6 +342,11 @@ def _past(
     return buffer, tuple(at[d] for d in dims)
 
 
+def _at_edges(nest: Nest) -> Nest:
+    """The nest at the ends of rows, which are short code: what is unrolled are loops, but around long sums."""
+    return nest if nest.sums else replace(nest, unroll={})
+
+
 def _scalars(
     b: Builder,
     sources: Sources,
@@ -357,7 +361,7 @@ def _scalars(
     with b.scope() as body:
         var = b.fresh(dim)
         at = Lane(b.declare(var))
-        _nest(b, sources, replace(nest, unroll={}), [{**env, dim: at} for env in envs], rest, None, 1)
+        _nest(b, sources, _at_edges(nest), [{**env, dim: at} for env in envs], rest, None, 1)
     b.emit(Loop(var, lo, hi, const(1), tuple(body), skip=skip))
 
 
@@ -384,7 +388,7 @@ def _clamped(
                 lane = Lane(b.declare(q), tuple(range(lanes)))
                 axis = Axis(q, 1, lanes, b.depth, splits=splits)
                 evaluator = Evaluator(b, sources, axis, own=nest.own, exact=True)
-                _vector_body(b, evaluator, replace(nest, unroll={}), [{**env, dim: lane} for env in envs], rest)
+                _vector_body(b, evaluator, _at_edges(nest), [{**env, dim: lane} for env in envs], rest)
     except TooWide:
         return False
     b.emit(Loop(var, lo, hi, const(lanes), tuple(body), skip=skip, seen=ClampedIndex(q, None, sym(most))))
@@ -402,21 +406,3 @@ def _vector_body(
         _vector_body(b, evaluator, nest, opened, rest[1:])
 
     _open(b, nest, envs, rest[0], inside)
-
-
-def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:
-    """Whether points of `stage` that differ in `dim` only read a same vector along `along`, inlined stages included."""
-    for a in accesses(stage):
-        names = [{v.name for v in walk(i) if isinstance(v, Var)} for i in a.access.indices]
-        if not any(along in n for n in names):
-            continue
-        if not any(dim in n for n in names):
-            return True
-        inner = inlined.get(a.producer)
-        if inner is None:
-            continue
-        through = [d for d, n in zip(inner.dims, names, strict=True) if dim in n]
-        moving = [d for d, n in zip(inner.dims, names, strict=True) if along in n]
-        if len(through) == len(moving) == 1 and shares_loads(inner, through[0], moving[0], inlined):
-            return True
-    return False

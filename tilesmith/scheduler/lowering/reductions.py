@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
+from tilesmith.scheduler.features.register_tiles import UNROLLED_TRIPS, is_written_out, trips
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import literal
 from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, If, Loop
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
-from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 from tilesmith.scheduler.lowering.index_vectorization import Frame
@@ -21,12 +21,8 @@ from tilesmith.scheduler.lowering.index_vectorization import Frame
 Job: TypeAlias = "tuple[Reduce, Frame]"
 """A reduction at a point."""
 
-UNROLLED_TRIPS = 64
-"""Reductions of at most this many terms, all bounds constant, are written out as vectors, ..."""
-MOST_WRITTEN = 4096
-"""... if with those of reductions inside of them no more are."""
 UNROLLED_SCALAR_TRIPS = 9
-"""... and those of at most this many as scalars, which only edges are."""
+"""Reductions of at most this many terms are written out as scalars, which only edges are."""
 WRITTEN_TERMS = 32
 """Inside the loops of longer ones, as many terms are written out."""
 
@@ -56,31 +52,7 @@ def _remember(ev: Evaluation, e: Reduce, frame: Frame, state: list[Value]) -> No
 
 
 def _is_long(ev: Evaluation, e: Reduce) -> bool:
-    return not _is_written_out(e, UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS)
-
-
-def _is_written_out(e: Reduce, most: int) -> bool:
-    terms = prod(map(_trips, e.domain))
-    return 0 < terms <= most and terms * sum(map(_written, children(e))) <= MOST_WRITTEN
-
-
-def _written(e: Expr) -> int:
-    """Terms of reductions that are written out for an expression; of a loop those of one iteration."""
-    inside = sum(map(_written, children(e)))
-    if not isinstance(e, Reduce):
-        return inside
-    terms = prod(map(_trips, e.domain)) * max(1, inside)
-    return terms if terms <= MOST_WRITTEN else max(1, inside)
-
-
-def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
-    """Whether a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
-    for e in (e for v in stage.values for e in walk(v)):
-        if isinstance(e, Reduce) and not _is_written_out(e, UNROLLED_TRIPS):
-            return True
-        if isinstance(e, Access) and e.name in inlined and has_long_reduction(inlined[e.name], inlined):
-            return True
-    return False
+    return not is_written_out(e, UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS)
 
 
 def _unrolled(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
@@ -105,7 +77,7 @@ def _points(ev: Evaluation, domain: tuple[RVar, ...], frame: Frame) -> list[Fram
     points = [frame]
     for r in domain:
         assert isinstance(r.lo, Const)
-        lo, n = int(r.lo.value), _trips(r)
+        lo, n = int(r.lo.value), trips(r)
         points = [ev.extended(f, r.name, Lane(const(v))) for f in points for v in range(lo, lo + n)]
     return points
 
@@ -151,7 +123,7 @@ def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, J
 def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
     """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
     each is loaded for both."""
-    return ev.axis is not None and not _waits(ev, e) and prod(map(_trips, e.domain)) >= ev.builder.core.registers.terms
+    return ev.axis is not None and not _waits(ev, e) and prod(map(trips, e.domain)) >= ev.builder.core.registers.terms
 
 
 def _in_step(ev: Evaluation, jobs: list[Job]) -> None:
@@ -265,20 +237,15 @@ def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
 def _loops(domain: tuple[RVar, ...], jobs: int) -> int:
     """How many of the variables are loops: the last ones, few and constant terms, are written out."""
     n, terms = len(domain), jobs
-    while n > 1 and 0 < _trips(domain[n - 1]) * terms <= WRITTEN_TERMS:
+    while n > 1 and 0 < trips(domain[n - 1]) * terms <= WRITTEN_TERMS:
         n -= 1
-        terms *= _trips(domain[n])
+        terms *= trips(domain[n])
     return n
 
 
 def _cells(e: Reduce) -> int:
     """How many accumulators a reduction has."""
     return len(e.domain) + 1 if e.op in ("argmin", "argmax") else 1
-
-
-def _trips(r: RVar) -> int:
-    """Iterations, where the range is constant; a great many where it is not."""
-    return int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
 
 
 def _picked(e: Reduce, state: list[Value]) -> Value:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
+from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim
@@ -107,6 +108,7 @@ class _Rows:
             past=(s.buffers[0], stage.dims) if s.stream else None,
             half=self._half(s),
             estimate=estimate,
+            sums=has_long_reduction(stage, sources.inlined),
         )
         box = tuple(x.ends for x in s.box)
         for part in left_to_values(b, sources, stage, s.updates, box):

@@ -86,6 +86,11 @@ class Params:
     where it costs less."""
     side_by_side_row_vectors: int = 16
     """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
+    register_tile_points: int = 8
+    """Points of a register tile along a dim, at most: a load serves enough of them by then, and each has rows of its
+    own, whose addresses take registers, too."""
+    register_tile_sizes: int = 3
+    """Numbers of points of a register tile that are tried for each number of vectors, the largest first."""
     stays_share_of_last_level: float = 0.5
     """The share of the last level that data may take, with all else that circulates, to stay there from call to
     call."""

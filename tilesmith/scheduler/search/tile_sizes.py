@@ -147,7 +147,8 @@ def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], sha
     levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
     unrolled = order.side_by_side(members.facts.stages[members.output]) if shared else {}
     inlined = frozenset(choices) - frozenset(levels)
-    rows = points_together(members, order.loops, {name: at.compute for name, at in levels.items()}) if shared else {}
+    computed = {name: at.compute for name, at in levels.items()}
+    rows = points_together(members, order.loops, computed, inlined) if shared else {}
     return Shape(order, choices, effective(members, inlined, unrolled, in_registers(levels), rows), levels)
 
 

@@ -92,6 +92,9 @@ def _vector_of_output(
     output = members.facts.stages[members.output]
     if dim_of(order.loops[order.unrolled]) != output.row:
         return None
+    if order.vectors > 1:
+        one = vector_of(output, computed_bytes, platform)
+        return None if one is None else Vector(one.dim, one.lanes * order.vectors)
     return (vector_of if fused else wide_vector_of)(output, computed_bytes, platform)
 
 

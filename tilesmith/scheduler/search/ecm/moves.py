@@ -17,6 +17,7 @@ from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER
 from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import FUSED_FIRST, neighbours, shapes
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
+from tilesmith.scheduler.search.ecm.register_tiles import register_tiles
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import in_bands, side_by_side, tiled_dims
@@ -207,4 +208,4 @@ def ahead_bytes(platform: Platform) -> int:
     return min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, platform.core.prefetch.furthest_bytes)
 
 
-WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, bands)
+WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, register_tiles, bands)

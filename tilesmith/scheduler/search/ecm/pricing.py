@@ -56,7 +56,7 @@ class GroupCandidate:
         how memory is written and asked."""
         if self.sized is None:
             return None if self.settled is None else (self.settled.group.loops, self.settled.group.placements)
-        return (self.sized.shape.order.loops, *self.sized.shape.levels.items())
+        return (self.sized.shape.order.loops, self.sized.shape.order.vectors, *self.sized.shape.levels.items())
 
 
 @dataclass(frozen=True, slots=True)

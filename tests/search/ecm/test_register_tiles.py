@@ -1,0 +1,67 @@
+"""Register tiles of long reductions: what the search decides of products of matrices and convolutions."""
+
+from __future__ import annotations
+
+from tilesmith.platforms import catalog
+from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group
+from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search.driver import autoschedule
+
+
+def product(value: str, updates: list[dict[str, object]], **inputs: list[str]) -> Pipeline:
+    return load(
+        {
+            "format": 1,
+            "name": "product",
+            "inputs": [{"name": n, "type": "float32", "dims": dims} for n, dims in inputs.items()],
+            "stages": [{"name": "c", "dims": ["j", "i"], "value": value, "updates": updates}],
+            "outputs": ["c"],
+            "estimates": {"c": [[0, 512], [0, 512]]},
+        }
+    )
+
+
+def group_of(pipeline: Pipeline, platform: str) -> Group:
+    """The group of the pipeline on two threads."""
+    machine = catalog.load(platform).model_copy(update={"threads": 2})
+    (group,) = autoschedule(pipeline, machine).schedule.groups
+    return group
+
+
+def tile_of(group: Group) -> tuple[int, int]:
+    """Points along i, and lanes along j."""
+    tile = group.tile("i")
+    assert group.unroll == ("i",)
+    assert group.vector is not None
+    assert group.vector.dim == "j"
+    assert tile is not None
+    assert tile.size is not None
+    return tile.size, group.vector.lanes
+
+
+def test_sums_of_a_tile_fit_the_registers_and_do_not_wait_for_themselves() -> None:
+    matrices = product("sum(a(k, i) * b(j, k) for k in range(512))", [], a=["k", "i"], b=["j", "k"])
+    for name in ("i7-6700", "epyc-9655"):
+        platform = catalog.load(name)
+        points, lanes = tile_of(group_of(matrices, name))
+        vectors = points * lanes * 4 // platform.vector_bytes
+        assert 8 <= vectors < platform.vector_registers - 1
+
+
+def test_an_update_and_a_sum_have_the_same_schedule() -> None:
+    update = {"domain": {"k": [0, 512]}, "at": ["j", "i"], "value": "c(j, i) + a(k, i) * b(j, k)"}
+    summed = product("sum(a(k, i) * b(j, k) for k in range(512))", [], a=["k", "i"], b=["j", "k"])
+    updated = product("0.0", [update], a=["k", "i"], b=["j", "k"])
+    assert group_of(summed, "i7-6700") == group_of(updated, "i7-6700")
+
+
+def test_a_product_of_an_image_with_itself_is_read_by_two_accesses_that_are_known() -> None:
+    covariance = product("sum(a(i, k) * a(j, k) for k in range(512))", [], a=["j", "k"])
+    platform = catalog.load("i7-6700")
+    facts = gather(normalise(covariance, False), line_bytes=platform.line_bytes, core=platform.core)
+    (read,) = facts.stages["c"].reads
+    assert [points for _, points in read.several] == [512.0, 512.0]
+    assert tile_of(group_of(covariance, "i7-6700"))[0] > 1

@@ -1,0 +1,113 @@
+"""Register tiles: points of a long reduction that are computed together, each with its sum in a register. What they
+share is loaded once for all of them, and no sum waits for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.features.fusion_group import Members
+from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, Var, children, walk
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.schedule.schedule import inner
+
+UNROLLED_TRIPS = 64
+"""Reductions of at most this many terms, all bounds constant, are written out as vectors, ..."""
+MOST_WRITTEN = 4096
+"""... if with those of reductions inside of them no more are."""
+
+
+def is_written_out(e: Reduce, most: int = UNROLLED_TRIPS) -> bool:
+    """True if the terms of a reduction, at most so many, are written out; those of others are a loop."""
+    terms = prod(map(trips, e.domain))
+    return 0 < terms <= most and terms * sum(map(_written, children(e))) <= MOST_WRITTEN
+
+
+def _written(e: Expr) -> int:
+    """Terms of reductions that are written out for an expression; of a loop those of one iteration."""
+    inside = sum(map(_written, children(e)))
+    if not isinstance(e, Reduce):
+        return inside
+    terms = prod(map(trips, e.domain)) * max(1, inside)
+    return terms if terms <= MOST_WRITTEN else max(1, inside)
+
+
+def trips(r: RVar) -> int:
+    """Iterations, where the range is constant; a great many where it is not."""
+    return int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
+
+
+def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
+    """True if a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
+    if _is_long(stage):
+        return True
+    reads = {a.producer for a in accesses(stage)} & inlined.keys()
+    return any(has_long_reduction(inlined[name], inlined) for name in sorted(reads))
+
+
+def _is_long(stage: Stage) -> bool:
+    known = _known(stage)
+    if "long" not in known:
+        every = (e for v in stage.values for e in walk(v))
+        known["long"] = any(isinstance(e, Reduce) and not is_written_out(e) for e in every)
+    return known["long"]
+
+
+@once
+def _known(stage: Stage) -> dict[str, bool]:
+    """Memoised results of `_is_long`."""
+    return {}
+
+
+def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:
+    """True if points of `stage` that differ in `dim` only read a same vector along `along`, inlined stages included."""
+    for a in accesses(stage):
+        names = [{v.name for v in walk(i) if isinstance(v, Var)} for i in a.access.indices]
+        if not any(along in n for n in names):
+            continue
+        if not any(dim in n for n in names):
+            return True
+        inside = inlined.get(a.producer)
+        if inside is None:
+            continue
+        through = [d for d, n in zip(inside.dims, names, strict=True) if dim in n]
+        moving = [d for d, n in zip(inside.dims, names, strict=True) if along in n]
+        if len(through) == len(moving) == 1 and shares_loads(inside, through[0], moving[0], inlined):
+            return True
+    return False
+
+
+def sums_together(
+    members: Members, loops: Sequence[str], computed: Mapping[str, int], inlined: frozenset[str]
+) -> dict[str, dict[str, int]]:
+    """Register tiles that lowering makes where a schedule does not say them, by stage of a group: the dim of which
+    points are computed together, and how many: of long reductions of neighbours that share what they load. `loops` are
+    the group's, innermost first, and `computed` has the positions that stages are computed at."""
+    facts, sums = members.facts, members.facts.core.registers.sums
+    inside = {n: facts.definitions[n] for n in inlined}
+    found: dict[str, dict[str, int]] = {}
+    for name in (*computed, members.output):
+        stage, row = facts.definitions[name], facts.stages[name].row
+        if row is None or not has_long_reduction(stage, inside):
+            continue
+        for dim in stage.dims:
+            wide = dim != row and facts.stages[name].extent(dim) >= 2 * sums
+            if wide and shares_loads(stage, dim, row, inside):
+                if _is_inside(members, loops, computed, name, dim):
+                    found[name] = {dim: sums}
+                break
+    return found
+
+
+def _is_inside(members: Members, loops: Sequence[str], computed: Mapping[str, int], name: str, dim: str) -> bool:
+    """True if all points of a stage along `dim` that an iteration of its level has are computed at once: there are no
+    threads, and nothing else is computed, in the loop over them."""
+    var = members.follows[name][dim].var
+    if var is None:
+        return True
+    at = loops.index(inner(var))
+    if name != members.output:
+        return at < computed[name]
+    return at < len(loops) - 1 and all(level > at for level in computed.values())

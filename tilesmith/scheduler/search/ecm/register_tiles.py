@@ -1,0 +1,111 @@
+"""Register tiles of a group's output: which points of a long reduction are computed together, as a move of the search.
+
+Of a product of matrices some rows times some vectors are: so many sums run side by side that none waits for itself,
+and what is loaded is used by all of a row or a column of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import gcd
+
+from tilesmith.scheduler.features.fusion_group import Members
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.register_tiles import has_long_reduction, shares_loads
+from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
+from tilesmith.scheduler.search.ecm.loop_structures import shapes
+from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
+from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.taco2019.levels import LoopOrder
+from tilesmith.scheduler.search.taco2019.tiling import beside, tiled_dims
+from tilesmith.scheduler.search.tile_sizes import Shape, Sized
+from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
+
+
+def register_tiles(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+    """The plan with register tiles, of all sizes for which there are registers: along each dim whose points share
+    vectors, in the orders of tiles in which what is shared by most of them stays near."""
+    facts = pricing.facts
+    output, row = facts.stages[members.output], facts.stages[members.output].row
+    inside = {n: facts.definitions[n] for n, c in sized.shape.choices.items() if c.levels is None}
+    stage = facts.definitions[members.output]
+    if row is None or beside(output) or sized.shape.order.whole or not has_long_reduction(stage, inside):
+        return
+    tiled = tiled_dims(output)
+    for dim in tiled:
+        if dim == row or row not in tiled or not shares_loads(stage, dim, row, inside):
+            continue
+        near = _rows_in_first_level(pricing, output, dim)
+        for vectors in (1, 2, 4):
+            for points in _points(output.extent(dim), vectors, near, pricing):
+                for order, panel in _orders(sized.shape.order, dim, points, row, vectors):
+                    if pricing.expired():
+                        return
+                    yield from _priced(pricing, plan, members, sized, order, panel)
+
+
+def _rows_in_first_level(pricing: Pricing, output: StageFacts, dim: str) -> int:
+    """The most rows of neighbours along a dim that the first level has a line of each of at once: where they lie a
+    multiple of its sets apart, as many as it has ways."""
+    first, most = pricing.platform.caches[0], PARAMS.register_tile_points
+    for read in output.reads:
+        producer = pricing.facts.stages[read.producer]
+        for spans in (spans for spans, _ in read.several or ((read.roughly, 0.0),)):
+            for d, span in zip(producer.dims, spans, strict=True):
+                if span.known and span.var == dim:
+                    step = int(abs(float(span.rate))) * producer.apart.get(d, 1) * producer.bytes_per_point
+                    way = first.size_bytes // first.ways
+                    most = min(most, first.ways * max(1, way // gcd(step, way)))
+    return most
+
+
+def _points(extent: int, vectors: int, near: int, pricing: Pricing) -> list[int]:
+    """Points along a dim of which each has so many vectors of sums in registers, beside one of each that they share and
+    an element for all lanes: as many as there are registers for, and as divide the dim, and fewer. Not more than rows
+    that are `near`."""
+    most = (pricing.platform.vector_registers - vectors - 1) // vectors
+    if not 1 <= vectors <= pricing.platform.vector_unit.registers_per_value or most < 2:
+        return []
+    most = min(most, near)
+    divisors = [n for n in range(most, 1, -1) if extent % n == 0][: PARAMS.register_tile_sizes]
+    return divisors or [n for n in (8, 4, 2) if n <= most and extent >= PARAMS.register_tile_points * n][:1]
+
+
+def _orders(order: LoopOrder, dim: str, points: int, row: str, vectors: int) -> Iterator[tuple[LoopOrder, bool]]:
+    """The order with the points unrolled inside of the row's vectors, and dims of few iterations outside of these; and
+    the same with tiles of the row outermost, of as many points as vectors have lanes, which is a panel."""
+    intra = [loop for loop in order.loops if loop == inner(dim_of(loop))]
+    inter = [loop for loop in order.loops if loop != inner(dim_of(loop))]
+    few = [loop for loop in intra[: order.unrolled] if loop not in (inner(dim), inner(row))]
+    others = [loop for loop in intra[order.unrolled :] if loop not in (inner(dim), inner(row))]
+    inside = (inner(dim), inner(row), *others, *few)
+    apart = [loop for loop in inter if loop not in (outer(dim), outer(row))]
+    ways = {
+        (tuple(inter), False),
+        ((outer(row), outer(dim), *apart), False),
+        ((outer(row), *apart, outer(dim)), False),
+        ((outer(dim), *apart, outer(row)), True),
+        ((outer(dim), outer(row), *apart), True),
+    }
+    for outside, panel in sorted(ways):
+        yield LoopOrder((*inside, *outside), 1, rows=((dim, points),), vectors=vectors), panel
+
+
+def _priced(
+    pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized, order: LoopOrder, panel: bool
+) -> Iterator[GroupCandidate]:
+    output = pricing.facts.stages[members.output]
+    for _, shape in shapes(members, order, (plan.kind,), pricing.platform):
+        vector = output_vector(members, order, shape.choices, pricing.platform)
+        if vector is None or output.extent(vector.dim) < vector.lanes or _has_rows_inside(shape):
+            continue
+        sizes = {**sized.sizes, vector.dim: output.extent(vector.dim), **dict(order.rows)}
+        if panel:
+            sizes[vector.dim] = vector.lanes
+        yield pricing.priced(plan.segment, members, replace(shape, prefetch=0), sizes, plan.kind)
+
+
+def _has_rows_inside(shape: Shape) -> bool:
+    """True if something is computed in the loop over vectors, which has no registers left."""
+    return any(levels.compute <= shape.order.innermost for levels in shape.levels.values())
