@@ -8,8 +8,8 @@ from support.places import assert_exact, document, inferred
 
 EXACT = (
     "x - x % 8", "x + 3 - (x + 3) % 8", "x // 4 * 4 + x % 4", "x + y - x % 4", "3 - (x - x % 5)", "x * 2 + (y & 1)",
-    "x & -4", "x >> 2", "x << 1", "(x >> 1) + (y & 3)", "abs(x - 9)", "absd(x, 9)", "~x", "clamp(x - 3, 0, 40)", "max(x, y)",
-    "x * 3 // 2", "x % 7 + y", "(x + y) // 2 - 1", "p * x - 3", "x // q", "min(x, p * 2) + q",
+    "x & -4", "x >> 2", "x << 1", "(x >> 1) + (y & 3)", "abs(x - 9)", "absd(x, 9)", "~x", "clamp(x - 3, 0, 40)",
+    "max(x, y)", "x * 3 // 2", "x % 7 + y", "(x + y) // 2 - 1", "p * x - 3", "x // q", "min(x, p * 2) + q",
 )  # fmt: skip
 CLOSE = {"x ^ 1": 1, "x | 3": 3, "x ^ 5": 7, "x & -3": 3, "x % 4 + x % 2": 1}
 """Of what is told not exactly, how far beyond what is read the ends are, at most."""
