@@ -19,6 +19,7 @@ OF = {
     "types of data, their arithmetic, and the forms of documents and expressions": """
         cost_models/ecm/steps: BYTES
         scheduler/analysis/access_functions: ZERO
+        scheduler/analysis/bounds_inference: _NOWHERE
         scheduler/analysis/dependence: _SIGNS
         scheduler/analysis/linear_combinations: ONE
         scheduler/codegen/c/bounds_overflow: COORDINATE LIMIT

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, lcm
 from types import MappingProxyType
+from typing import TypeAlias
 
 from tilesmith.scheduler.analysis.access_functions import Span, hull
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
@@ -30,6 +31,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    walk,
 )
 from tilesmith.scheduler.ir.pipeline.float_bounds import bits_of, rounded
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage, Update
@@ -268,16 +270,19 @@ def _product(a: Interval, b: Interval) -> Interval:
     return lo, hi
 
 
+Form: TypeAlias = Span | tuple[Expr, tuple[RVar, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reads:
     """Accesses of a stage to one producer: per dim of the producer the forms of its indices.
 
     A `Span` stands for all clamp-free indices along one variable at one rate; other indices stay expressions,
-    with the reduction variables around them.
+    with the reduction variables around them, and so do those in domains that may be empty when the code is called.
     """
 
     producer: str
-    forms: tuple[tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], ...]
+    forms: tuple[tuple[Form, ...], ...]
 
 
 @once
@@ -291,14 +296,14 @@ def reads(stage: Stage) -> tuple[Reads, ...]:
     )
 
 
-def _forms(found: list[StageAccess], d: int) -> tuple[Span | tuple[Expr, tuple[RVar, ...]], ...]:
+def _forms(found: list[StageAccess], d: int) -> tuple[Form, ...]:
     """Lines are merged. Of an index that its span does not tell exactly, as of 2 * (x // 2) or of clamps, the bounds
     are worked out: whoever computes part of a stage elsewhere must not need more of an input than that stage."""
     spans: dict[tuple[str | None, object], Span] = {}
     others: dict[tuple[Expr, tuple[RVar, ...]], None] = {}
     for a in found:
         span = a.spans[d]
-        if span.known and not span.clamps and span.lo == span.hi:
+        if span.known and not span.clamps and span.lo == span.hi and not any(map(_may_be_empty, a.reductions)):
             key = (span.var, span.rate)
             spans[key] = hull(spans[key], span) if key in spans else span
         else:
@@ -340,12 +345,43 @@ def add_domain(domain: tuple[RVar, ...], env: dict[str, Interval]) -> None:
         env[r.name] = (lo[0], maximum(lo[1] + extent[1] - 1, lo[0]))
 
 
-def footprint(read: Reads, env: Mapping[str, Interval]) -> Box:
-    """The box of `read.producer` that the intervals of the reader's variables need."""
-    return tuple(_dim_footprint(forms, env) for forms in read.forms)
+def footprint(read: Reads, env: Mapping[str, Interval], own: bool = False) -> Box:
+    """The box of `read.producer` that the intervals of the reader's variables need; `own`: it is the reader itself."""
+    return tuple(_dim_footprint(forms, env, own) for forms in read.forms)
 
 
-def _dim_footprint(forms: tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], env: Mapping[str, Interval]) -> Interval:
+def _may_be_empty(r: RVar) -> bool:
+    """True if the variable may have no value: its extent is known when the code is called, and may be 0 then."""
+    if isinstance(r.extent, Const):
+        return False
+    least = values.interval(r.extent, _at_least_one).lo
+    return not isinstance(least, int | float) or least < 1
+
+
+def _at_least_one(leaf: Leaf) -> values.Interval:
+    if isinstance(leaf, InputBound) and leaf.which == "extent":
+        return values.Interval(1, values.RUNTIME)
+    return values.leaf_interval(leaf)
+
+
+_NOWHERE = 1 << 34
+"""Beyond all coordinates: intervals from there to its negative are empty, whatever they are moved by, and joined with
+others they leave these as they are."""
+
+
+def _unless_empty(interval: Interval, domain: tuple[RVar, ...], env: Mapping[str, Interval]) -> Interval:
+    """The interval, or an empty one where `domain` is empty: nothing is read there."""
+    missing: Index | None = None
+    for r in filter(_may_be_empty, domain):
+        lacks = maximum(const(1) - interval_of(r.extent, env)[1], const(0))
+        missing = lacks if missing is None else maximum(missing, lacks)
+    if missing is None:
+        return interval
+    far = minimum(missing, const(1)).scaled(_NOWHERE)
+    return interval[0] + far, interval[1] - far
+
+
+def _dim_footprint(forms: tuple[Form, ...], env: Mapping[str, Interval], own: bool) -> Interval:
     result: Interval | None = None
     for form in forms:
         if isinstance(form, Span):
@@ -354,7 +390,7 @@ def _dim_footprint(forms: tuple[Span | tuple[Expr, tuple[RVar, ...]], ...], env:
             expr, domain = form
             inner = dict(env)
             add_domain(domain, inner)
-            piece = interval_of(expr, inner)
+            piece = _unless_empty(interval_of(expr, inner), _moving(expr, domain) if own else domain, env)
         result = piece if result is None else interval_hull(result, piece)
     assert result is not None
     return result
@@ -370,14 +406,21 @@ def settled_box(stage: Stage, box: Box, numbers: Mapping[str, Interval] = Mappin
         box = box_hull(box, _written(update, env))
     for read in reads(stage):
         if read.producer == stage.name:
-            box = box_hull(box, footprint(read, env))
+            box = box_hull(box, footprint(read, env, own=True))
     return box
 
 
 def _written(update: Update, env: Mapping[str, Interval]) -> Box:
     inside = dict(env)
     add_domain(update.domain, inside)
-    return tuple(interval_of(e, inside) for e in update.at)
+    return tuple(_unless_empty(interval_of(e, inside), _moving(e, update.domain), env) for e in update.at)
+
+
+def _moving(e: Expr, domain: tuple[RVar, ...]) -> tuple[RVar, ...]:
+    """The variables that an index of a stage's own has. Others say nothing of this dim, and what is computed of the
+    stage, but for its updates, is told more shortly without them."""
+    names = {n.name for n in walk(e) if isinstance(n, Var)}
+    return tuple(r for r in domain if r.name in names)
 
 
 Name = Callable[[Index, str], Index]

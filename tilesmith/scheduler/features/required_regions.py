@@ -19,7 +19,7 @@ def required_regions(
     input_regions: Mapping[str, Region],
 ) -> dict[str, Region]:
     """(min, extent) per dim of every stage and input of a normal `pipeline` that the output `regions` ((min, extent)
-    per dim) need.
+    per dim) need; what is not needed is missing.
 
     `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs those
     that bounds depend on. The same intervals that the generated code computes at its entry. It has no numbers when they
@@ -52,5 +52,6 @@ def required_regions(
     result: dict[str, Region] = {}
     for name, box in required_boxes(pipeline, outputs, named).items():
         numbers = [(lo.value(env), hi.value(env)) for lo, hi in box]
-        result[name] = tuple((lo, hi - lo + 1) for lo, hi in numbers)
+        if all(lo <= hi for lo, hi in numbers):  # else it is read in an empty domain alone
+            result[name] = tuple((lo, hi - lo + 1) for lo, hi in numbers)
     return result
