@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
-from support.native import Region
+from support.machines import here
+from support.native import Region, build, call
 from support.places import Params, assert_computes, assert_exact, document, inferred
 
+from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.document import load_text
+from tilesmith.scheduler.ir.pipeline.arguments import Image
 
 F32 = "float32"
 RATIO = "float32(big.extent.{0}) / float32(small.extent.{0})"
@@ -69,3 +75,34 @@ def test_code_reads_no_more(name: str) -> None:
 def test_what_has_no_bounds_is_refused(index: str) -> None:
     with pytest.raises(DocumentError, match="unbounded_index"):
         document({"v": {"dims": ["x"], "value": "image(x, 0) * 2.0"}, "out": f"image({index}, y)"}, {"image": F32})
+
+
+RAMP = """
+format: 1
+name: ramp
+inputs:
+  - {name: a, type: float32, dims: [x], boundary: {kind: repeat_edge}}
+stages:
+  - name: between
+    dims: [x, y]
+    value: >-
+      lerp(a(clamp(int32(floor(float32(x) * 0.3 - float32(y) * 0.7)), -300, 300) + 300),
+      a(clamp(int32(floor(float32(x) * 0.3 - float32(y) * 0.7)), -300, 300) + 301),
+      clamp(float32(x) * 0.3 - float32(y) * 0.7 - floor(float32(x) * 0.3 - float32(y) * 0.7), 0.0, 1.0))
+outputs: [between]
+estimates: {a: [[0, 602]], between: [[0, 300], [0, 300]]}
+"""
+
+
+def test_a_weight_is_of_the_point_that_is_read() -> None:
+    """The place is contracted where it is a value, and rounded where it is an index: their floors are one."""
+    pipeline = load_text(RAMP, yaml=True)
+    source = compile_pipeline(pipeline, here()).source
+    images = {"a": Image(np.arange(-300, 302, dtype=np.float32), (0,))}
+    status, got = call(build(source, ("-O1",)), source, pipeline, images, {}, {"between": ((0, 300), (0, 300))})
+    x, y = np.meshgrid(np.arange(300), np.arange(300))
+    assert status == 0
+    np.testing.assert_allclose(got["between"][0], 0.3 * x - 0.7 * y, atol=1e-3)
+    floors = re.findall(r"ts_floor_f32x\d+\((\w+?)(?:_f32x\d+)?[(),]", source.code)
+    assert floors
+    assert set(floors) == {"ts_opaque"}

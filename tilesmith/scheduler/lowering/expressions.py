@@ -57,6 +57,10 @@ class Streams(Protocol):
         """Is told of every load from memory."""
 
 
+def _is_cut(e: Expr, operand: Expr) -> bool:
+    return e.type.is_integer and operand.type.is_float
+
+
 class Evaluator(Evaluation):
     """Evaluates definitions of one stage in the open scope of a builder.
 
@@ -103,6 +107,15 @@ class Evaluator(Evaluation):
         self.known[key] = (result, b.scopes[depth], depth, e)
         return result
 
+    def _rounded(self, e: Expr, frame: Frame) -> Value:
+        """The value of a place between points, every operation rounded as where it is an index: a weight that is the
+        place less its floor has to be of the point that is read."""
+        outside, self.rounding = self.rounding, True
+        try:
+            return self.value(e, frame)
+        finally:
+            self.rounding = outside
+
     def _value(self, e: Expr, frame: Frame) -> Value:
         define = self.builder.define
         match e:
@@ -145,9 +158,13 @@ class Evaluator(Evaluation):
                 return self.op(ops.Logical(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
             case Unary():
                 return self.op(ops.Unary(e.op, self.value(e.operand, frame)), e)
+            case Cast(operand=Cast(operand=place)) if e.type.is_float and _is_cut(e.operand, place):
+                return self.convert(self._rounded(e.operand, frame), e.type, e.saturate)
             case Cast():
                 value = self.value(e.operand, frame)
                 return self.convert(value, e.type, e.saturate)
+            case Call(function="floor" | "ceil" | "trunc"):
+                return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
             case Call(function="mux"):
                 return self._mux(e, frame)
             case Call(function="clamp"):
