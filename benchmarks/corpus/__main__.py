@@ -28,9 +28,10 @@ from benchmarks import contest, halide_peers
 from benchmarks.builds import COMPILERS, NATIVE, instruction_sets
 from benchmarks.contest import Entry
 from benchmarks.corpus import page
-from benchmarks.corpus.registry import cases, for_reports
+from benchmarks.corpus.registry import SMALL_SUFFIX, cases, for_reports
 from benchmarks.documents import drawn_name, pipeline_of
 from benchmarks.everywhere import (
+    COMPILE_S,
     ROUNDS,
     TIMEOUT_S,
     UNFINISHED,
@@ -43,7 +44,9 @@ from benchmarks.everywhere import (
 from benchmarks.findings import DEFAULT, PAPER, ROOT
 from benchmarks.problem import at_estimates
 from benchmarks.regret import regret
+from tilesmith.app.runtime.build import build
 from tilesmith.platforms import CpuPlatform
+from tilesmith.scheduler.compiler import compile_pipeline
 
 OUTPUT = Path("build/corpus")
 DRAWN = 83
@@ -65,9 +68,14 @@ class Judgements:
     def known(self, job: Job, mine: Mapping[str, Any]) -> dict[str, Any] | None:
         return self._records.get(self._key(job, mine))
 
-    def judge(self, job: Job, mine: Mapping[str, Any]) -> dict[str, Any]:
-        """Holds the library to the interpreter and to a library's function (`judge.py`)."""
+    def judge(self, job: Job, mine: Mapping[str, Any], machine: CpuPlatform) -> dict[str, Any]:
+        """Holds the library to the interpreter and to a library's function (`judge.py`). A random pipeline may have its
+        size in its stages: what is held to the interpreter is then compiled for the small one."""
         question = {"pipeline": job.pipeline, "library": mine["library"], "entry": mine["entry"]}
+        small = pipeline_of(job.pipeline + SMALL_SUFFIX)
+        if small.stages != pipeline_of(job.pipeline).stages:
+            source = compile_pipeline(small, machine).source
+            question["small"] = str(build(source, machine, contest.BUILD / "everywhere", COMPILE_S).path)
         environment = os.environ | {"OMP_NUM_THREADS": str(job.threads), "OPENBLAS_NUM_THREADS": str(job.threads)}
         try:
             done = subprocess.run(
@@ -167,7 +175,7 @@ def work(
             continue
         if judgements.known(job, mine) is None:
             yield f"checking {told}"
-            judgements.judge(job, mine)
+            judgements.judge(job, mine, contenders.machine(job))
         if timings.known(job, known) is None:
             yield f"timing {told}"
             timings.time(job, known)

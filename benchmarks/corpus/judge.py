@@ -3,10 +3,11 @@ own: it may crash.
 
 It reads a question as one line of JSON and prints the answer as another:
 
-    {"pipeline": NAME, "library": FILE, "entry": ENTRY, "threads": 1}
+    {"pipeline": NAME, "library": FILE, "entry": ENTRY, "small": FILE}
     {"interpreter": DIFFERENCE, "reference": DIFFERENCE, "reference_ms": ..., "ours_ms": ...}
 
-A difference is a sentence, empty where values agree; who has no reference has only the first.
+`small` is the library for the interpreter's size, where it is another one. A difference is a sentence, empty where
+values agree; who has no reference has only the first.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to a question."""
     name = question["pipeline"]
     library, loop = Library.load(name, question["library"], question["entry"]), Loop(one_thread())
-    found: dict[str, Any] = {"interpreter": interpreter(at_estimates(pipeline_of(name + SMALL_SUFFIX)), library, loop)}
+    small = Library.load(name, question.get("small", question["library"]), question["entry"])
+    found: dict[str, Any] = {"interpreter": interpreter(at_estimates(pipeline_of(name + SMALL_SUFFIX)), small, loop)}
     if name in cases() and cases()[name].reference is not None:
         _limit_opencv()
         found |= reference(at_estimates(pipeline_of(name)), library, loop)
