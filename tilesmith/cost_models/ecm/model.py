@@ -144,12 +144,12 @@ def _terms(
 
 def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount) -> tuple[Amount, ...]:
     """The time of an update that passes over its stage, in the core, and what each level adds to it: what it loads it
-    stores in the same place."""
+    stores in the same place, so that a line goes for each that comes."""
     core = (p.steps * pass_cycles(p, m) + p.singles * pass_cycles(p._replace(lanes=1), m)) * (m.cycle * share)
     stays = [_fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
     levels = [
-        largest(served * (load + store) * share, 2 * served * together)
+        largest(served * max(load, store) * share, 2 * served * together)
         for (load, store, together, _), served in zip(m.outer, (a - b for a, b in pairwise(beyond)), strict=True)
     ]
     one, all_threads, _ = m.memory
