@@ -24,7 +24,7 @@ def doubts(stage: str, work: Work, m: Machine) -> tuple[str, ...]:
     if work.looked_up and _least(work.table) > m.inside[0] / 2:
         found.append(f"{stage} reads where data says, of more than the first cache holds: lines may be near or far.")
     elif not work.looked_up and any(t.way in ("gathered", "pairs") for t in work.loads):
-        found.append(f"{stage} reads at places that are no multiples of a step: vectors are put together lane by lane.")
+        found.append(f"{stage} reads what does not lie side by side: vectors are put together lane by lane.")
     if any(t.way == "gathered" for t in work.stores):
         found.append(f"{stage} writes where data says, or far apart: stores may wait for each other.")
     if any(p.lanes == 1 and p.chain for p in work.passes):
