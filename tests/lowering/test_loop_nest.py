@@ -11,6 +11,7 @@ from support.builders import builder
 from support.lowered import body, buffer, group, loaded, pipeline
 from support.lowered_values import assert_lowered_right, execute_body
 
+from tilesmith.scheduler.features.register_tiles import shares_loads
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import literal
@@ -20,7 +21,7 @@ from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import NeedAlignment
-from tilesmith.scheduler.lowering.loop_nest import Nest, iterations, run, shares_loads, written_out
+from tilesmith.scheduler.lowering.loop_nest import Nest, iterations, run, written_out
 from tilesmith.scheduler.lowering.memory import load, store
 
 Golden = Callable[[str, str], None]

@@ -12,6 +12,7 @@ from support.machines import machine
 from support.native import source_of
 
 from tilesmith.platforms.core import Core, Registers
+from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import sym
 from tilesmith.scheduler.ir.loop.ops import Call
@@ -22,7 +23,7 @@ from tilesmith.scheduler.ir.loop.values import Lane
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 from tilesmith.scheduler.lowering.index_vectorization import Frame
-from tilesmith.scheduler.lowering.reductions import has_long_reduction, reduced, together
+from tilesmith.scheduler.lowering.reductions import reduced, together
 
 
 @pytest.mark.parametrize("inline", [False, True])
