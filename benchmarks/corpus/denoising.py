@@ -167,7 +167,7 @@ def wiener_filter() -> Made:
     return stage("filtered", select(spread[x, y] < 0.01, mean[x, y], fitted))
 
 
-@case()
+@case(apart=1e-3)
 def kuwahara_filter() -> Made:
     """The mean of that of four quarters of 7 x 7 whose variance is least."""
     a = gray()

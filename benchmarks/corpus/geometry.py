@@ -78,7 +78,7 @@ def affine_warp() -> Made:
     return stage("warped", _between(a, at_x[x, y], at_y[x, y])), a
 
 
-@case()
+@case(apart=1e-4)
 def perspective_warp() -> Made:
     """A perspective map of bytes, the nearest pixel."""
     a = colour(type=uint8, interleaved=True)
@@ -90,7 +90,7 @@ def perspective_warp() -> Made:
     return stage("warped", a[px, py, c], x, y, c, storage=(c, x, y)), a
 
 
-@case()
+@case(within=1e-3)
 def radial_undistortion() -> Made:
     """Brown's radial distortion taken away, linear between pixels."""
     a = colour()
@@ -111,7 +111,7 @@ def polar_image() -> Made:
     return stage("polar", _between(a, half + reach * cosine[y], half + reach * sine[y])), a
 
 
-@case()
+@case(within=1e-3)
 def swirl() -> Made:
     """A turn that is less the farther from the middle."""
     a = gray()

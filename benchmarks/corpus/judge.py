@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks.arguments import Arguments
 from benchmarks.contender import private_stdout
+from benchmarks.corpus.differences import difference
 from benchmarks.corpus.registry import SMALL_SUFFIX, cases
 from benchmarks.documents import pipeline_of
 from benchmarks.interleaved import Library, Loop, one_thread
@@ -98,20 +99,6 @@ def _burst(call: Callable[[], object]) -> float:
         call()
         taken.append(1e3 * (clock() - start))
     return min(taken)
-
-
-def difference(expected: np.ndarray, got: np.ndarray, within: float, apart: float) -> str:
-    """In what two results differ: by more than the part `within` of the largest magnitude in more than the share
-    `apart` of the values."""
-    if expected.shape != got.shape:
-        return f"its shape is {expected.shape}, ours {got.shape}"
-    one, other = expected.astype(np.float64), got.astype(np.float64)
-    off = np.abs(one - other)
-    scale = float(np.abs(one).max()) or 1.0
-    far = np.count_nonzero(~(off <= within * scale))
-    if far <= apart * off.size:
-        return ""
-    return f"{far} of {off.size} values are off by up to {np.nanmax(off) / scale:.1e} of the largest"
 
 
 def answer(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def laplacian_pyramid() -> Made:
     return now
 
 
-@case()
+@case(apart=1e-5)
 def scale_space_extrema() -> Made:
     """An octave of SIFT: five Gaussians, their differences, and what is greater than its 26 neighbours."""
     a = gray()

@@ -45,7 +45,8 @@ dim that no output has; others have what the outputs require."""
 @dataclass(frozen=True)
 class Case:
     """A pipeline of the corpus. `reference` takes the inputs by name, axes in the order of memory, slowest first, and
-    gives the outputs likewise; these agree `within` that part of the largest magnitude, but for `apart` of them."""
+    gives the outputs likewise; these agree `within` that part of the largest magnitude, but for `apart` of them: so do
+    those of two schedules."""
 
     name: str
     topic: str

@@ -12,7 +12,7 @@ from support.native import build, call
 from support.tools import require_compiler
 
 from benchmarks.corpus import page
-from benchmarks.corpus.judge import difference
+from benchmarks.corpus.differences import difference
 from benchmarks.corpus.registry import SMALL_SUFFIX, TOPICS, cases, for_reports
 from benchmarks.documents import pipeline_of
 from benchmarks.everywhere import Job

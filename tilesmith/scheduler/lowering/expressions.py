@@ -233,6 +233,8 @@ class Evaluator(Evaluation):
         return self.op(ops.Select(uniform, inside, self.value(e.if_false, frame)), e)
 
     def _access(self, e: Access, frame: Frame) -> Value:
+        if e.name in self.sources.inlined:  # a part of the expression, as it is of an index
+            return self._read(e, frame)
         outside, self.rounding = self.rounding, False
         try:
             return self._read(e, frame)
