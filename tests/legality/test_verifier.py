@@ -154,7 +154,7 @@ def test_what_lives_for_a_vector_beside_registers_is_read_by_shifts_and_has_no_u
     group = replace(schedule.groups[0], placements=(beside, replace(beside, stage="b")))
     check(rewrite(of, replace(schedule, groups=(group,))))
     image = "image.extent.x"
-    stages[0]["updates"] = [{"domain": {"r": [0, image]}, "at": ["x", "y"], "value": "a(x, y) + image(r, y)"}]
+    stages[0]["updates"] = [{"domain": {"r": [0, image]}, "at": ["x", "y"], "value": "a(x, y) * 2 + image(r, y)"}]
     stages[2]["value"] = "b(x, y)"
     of, schedule = _row(stages, (replace(beside, store="y.inner"), *_in_registers("b")))
     _refused(schedule, "stage 'a' in the group of 'c': updates are not computed at the vectorised loop", of)

@@ -60,13 +60,13 @@ def test_only_pure_dims_of_an_output_are_tiled() -> None:
     assert group.updates == (UpdateLoops(("x", "r"), Vector("x", 16)),)
 
 
-def test_a_scan_along_memory_has_no_vectors_and_threads_over_rows() -> None:
+def test_a_scan_along_memory_has_vectors_across_rows_and_threads_over_them() -> None:
     along = update((r, y), F("out")(r, y) + F("out")(r - 1, y), variable("r", 1, 500))
     out = stage("out", "xy", exp(F("input")(x, y)), (along,))
     (group,) = _schedule(pipeline("along", [out], {"out": (500, 4096)})).groups
     assert [t.dim for t in group.tiles] == ["y"]
     assert group.parallel == "y.outer"
-    assert group.updates == (UpdateLoops(("r", "y")),)
+    assert group.updates == (UpdateLoops(("r", "y"), Vector("y", 16)),)
 
 
 def test_a_stage_without_pure_dims_has_threads_of_its_own() -> None:

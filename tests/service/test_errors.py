@@ -196,6 +196,7 @@ JOBS = {
     "run_timeout": RunError("run_timeout", "too long"),
     "out_of_memory": RunError("out_of_memory", "too much"),
     "store_full": RunError("store_full", "no space"),
+    "not_confined": RunError("not_confined", "neither"),
     "region_outside_input": RegionError("input needs more"),
     "bad_argument": ArgumentError("input is uint8"),
     "internal": InternalError("ours"),

@@ -21,6 +21,7 @@ CONDITIONS = {
     "measured_at": "2026-01-01T12:00:00Z",
     "load_before": [0.0, 0.0, 0.0],
     "load_after": [0.5, 0.0, 0.0],
+    "confinement": "landlock",
 }
 
 

@@ -182,7 +182,7 @@ def test_the_examples_of_the_openapi_document_work(service):
 def test_health_readiness_and_metrics(service):
     assert service.client.get("/healthz").json()["status"] == "ok"
     ready = service.client.get("/readyz").json()
-    assert ready["checks"] == {"store": "ok", "tables": "ok", "jobs": "ok"}
+    assert ready["checks"] == {"store": "ok", "tables": "ok", "jobs": "ok", "confinement": "bubblewrap"}
     service.schedule()
     service.schedule()
     text = service.client.get("/metrics").text

@@ -241,7 +241,6 @@ TABLE: list[tuple[str, Callable[[Document], object], str, int | None]] = [
     ("bad_predicate", put("/stages/2/updates/0/where", "rx"), "/stages/2/updates/0/where", 1),
     ("unbounded_index", put("/stages/0/value", "soft(int32(soft(x, y)), y)"), "/stages/0/value", 6),
     ("unbounded_index", put("/stages/2/updates/0/at/0", "hist(rx)"), "/stages/2/updates/0/at/0", 1),
-    ("unbounded_index", drop("/params/1/max"), "/stages/1/value/0", 6),
     # Stages
     ("self_read", put("/stages/0/value", "0.5 + last(x, y - 1)"), "/stages/0/value", 7),
     ("cycle", put("/stages/2/value", "uint32(last(0, 0))"), "/stages/0", None),

@@ -346,7 +346,6 @@ def test_argmin_as_a_stage(function: str) -> None:
         ("lut(a_int32(x, y))", "unbounded_index", 5),
         ("lut(a_uint32(x, y))", "unbounded_index", 5),
         ("lut(int32(a_float32(x, y)))", "unbounded_index", 5),
-        ("lut(x + p_int32)", "unbounded_index", 5),
         ("lut(min(a_int32(x, y), 5))", "unbounded_index", 5),
         ("f(x, y - 1)", "self_read", 1),
         ("1 < x < 3", "chained_comparison", 1),
