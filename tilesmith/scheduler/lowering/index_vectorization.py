@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
-from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
+from tilesmith.scheduler.ir.index import Atom, Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Value
@@ -355,12 +356,31 @@ class Places(ABC):
 
     def least(self, x: Index, inside: int = 0) -> Index:
         """The least that `x` is in the loops from depth `inside` on: their variables at the worse of their ends."""
-        ranges, depths = self.builder.ranges, self.builder.depths
+        return self._end(x, inside, least=True)
+
+    def _end(self, x: Index, inside: int, least: bool) -> Index:
         for atom, k in x.terms:
-            if atom.kind == "sym" and atom.key in ranges and depths[atom.key] >= inside:
-                lo, hi = ranges[atom.key]
-                x = x - sym(atom.key).scaled(k) + (lo if k > 0 else hi).scaled(k)
+            end = self._end_of(atom, inside, least == (k > 0))
+            if end is not None:
+                x = x - atom.index.scaled(k) + end.scaled(k)
         return x
+
+    def _end_of(self, atom: Atom, inside: int, least: bool) -> Index | None:
+        """An end of an atom; None where no loop inside moves it, or nothing is known of how."""
+        ranges, depths = self.builder.ranges, self.builder.depths
+        if not any(name in ranges and depths[name] >= inside for name in atom.symbols):
+            return None
+        match atom.kind:
+            case "sym":
+                return ranges[atom.key][0 if least else 1]
+            case "min" | "max":
+                ends = [self._end(a, inside, least) for a in atom.args]
+                return reduce(minimum if atom.kind == "min" else maximum, ends)
+            case "div" if atom.args[1].is_const and atom.args[1].const > 0:
+                return divide(self._end(atom.args[0], inside, least), atom.args[1])
+            case "mod" if atom.args[1].is_const:
+                return const(0 if least else atom.args[1].const - 1)
+        return None
 
     def position(self, lane: Lane) -> Value:
         """An index as an int32 value."""

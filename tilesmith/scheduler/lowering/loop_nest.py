@@ -44,7 +44,7 @@ class Nest:
     `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions.
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
-    `estimate` gives an index at the estimates.
+    `estimate` gives an index at the estimates. `exact`: every lane clamps on its own.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Nest:
     whole: list[int] | None = None
     roomy: bool = False
     sums: bool = False
+    exact: bool = False
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -164,8 +165,10 @@ def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
         except TooWide:
             assert vector is not None
             vector, align = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None, 1
-        except NotUniformBound:
-            vector = None
+        except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
+            if nest.exact or nest.once:
+                vector = None
+            nest = replace(nest, exact=True)
 
 
 def _nest(
@@ -260,6 +263,9 @@ def _row(
     are at work, are vectors too, which clamp lane by lane. Where vectors may reach beyond both ends they are all."""
     dim, lanes = vector.dim, vector.lanes
     lo, hi = nest.bounds[dim]
+    if nest.exact:
+        _edges(b, sources, nest, envs, rest, vector, None, splits)
+        return
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
     given: list[Index] = []
     with b.scope(given=given) as body:
@@ -288,7 +294,15 @@ def _row(
             end = minimum(end, divide(fixed, -moving).scaled(align) + lanes)
         else:
             raise NotUniformBound
-    if nest.once:
+    points = nest.estimate(hi - lo + 1)
+    by_blocks = nest.once and align == 1 and bool(evaluator.constraints)
+    if by_blocks:
+        inside = nest.estimate(minimum(end, hi + 1) - maximum(start, lo))
+        by_blocks = points - inside // lanes * lanes >= lanes
+    if by_blocks:
+        start = b.let(lo + divide(start - lo + (lanes - 1), lanes).scaled(lanes), f"{dim}_start")
+        end = start + divide(end - start, lanes).scaled(lanes)
+    elif nest.once:
         start = b.let(divide(start + (align - 1), align).scaled(align), f"{dim}_start")
         end = start + divide(end - start, lanes).scaled(lanes)
     for name in (first, last, from_, to):
@@ -302,12 +316,16 @@ def _row(
     seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
     b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
     skip = (sym(from_), sym(to))
+    if by_blocks:
+        for part in ((lo, minimum(sym(from_) - 1, hi)), (sym(to), hi)):  # vectors may begin beyond a short row
+            _blocks(b, sources, replace(nest, bounds={**nest.bounds, dim: part}), envs, rest, vector, splits)
+        return
     wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
     left = hi - lo + sym(from_) - sym(to)
     if nest.whole is not None and not (evaluator.constraints or nest.once or given) and align == 1 and past is None:
         nest.whole.append(lanes)
         return
-    if wide * MOST_OF_ROW < nest.estimate(hi - lo + 1) or nest.once or not evaluator.constraints:
+    if wide * MOST_OF_ROW < points or nest.once or not evaluator.constraints:
         with b.condition() as scalars:
             _scalars(b, sources, nest, envs, rest, dim, skip)
         shorter = not (evaluator.constraints or nest.once)  # only rows that are have points left
@@ -316,6 +334,22 @@ def _row(
         else:
             b.scopes[-1].statements.extend(scalars)
         return
+    _edges(b, sources, nest, envs, rest, vector, skip, splits)
+
+
+def _edges(
+    b: Builder,
+    sources: Sources,
+    nest: Nest,
+    envs: list[dict[str, Lane]],
+    rest: tuple[str, ...],
+    vector: Vector,
+    skip: Ends | None,
+    splits: bool,
+) -> None:
+    """The points of a row but for those to skip: in vectors that clamp lane by lane where the row has so many."""
+    dim, lanes = vector.dim, vector.lanes
+    lo, hi = nest.bounds[dim]
     with b.condition() as vectors:
         made = _clamped(b, sources, nest, envs, rest, vector, skip, splits)
     with b.condition() as scalars:
@@ -354,7 +388,7 @@ def _scalars(
     envs: list[dict[str, Lane]],
     rest: tuple[str, ...],
     dim: str,
-    skip: Ends,
+    skip: Ends | None,
 ) -> None:
     """The points that vectors leave of a row, one by one."""
     lo, hi = nest.bounds[dim]
@@ -365,6 +399,34 @@ def _scalars(
     b.emit(Loop(var, lo, hi, const(1), tuple(body), skip=skip))
 
 
+def _blocks(
+    b: Builder,
+    sources: Sources,
+    nest: Nest,
+    envs: list[dict[str, Lane]],
+    rest: tuple[str, ...],
+    vector: Vector,
+    splits: bool,
+) -> None:
+    """An edge of a row no point of which may be visited twice: vectors whose lanes clamp on their own, then points."""
+    dim, lanes = vector.dim, vector.lanes
+    lo, hi = nest.bounds[dim]
+    try:
+        with b.attempt():
+            q = b.fresh(f"{dim}_at")
+            with b.scope() as body:
+                lane = Lane(b.declare(q), tuple(range(lanes)))
+                evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth, splits=splits), own=nest.own, exact=True)
+                _vector_body(b, evaluator, _at_edges(nest), [{**env, dim: lane} for env in envs], rest)
+            b.emit(Loop(q, lo, hi - (lanes - 1), const(lanes), tuple(body)))
+            left = lo + divide(hi - lo + 1, lanes).scaled(lanes)
+    except TooWide:
+        left = lo
+    with b.condition() as scalars:
+        _scalars(b, sources, replace(nest, bounds={**nest.bounds, dim: (left, hi)}), envs, rest, dim, None)
+    b.emit(If((hi - left,), (Apart(tuple(scalars), seldom=True),)))
+
+
 def _clamped(
     b: Builder,
     sources: Sources,
@@ -372,7 +434,7 @@ def _clamped(
     envs: list[dict[str, Lane]],
     rest: tuple[str, ...],
     vector: Vector,
-    skip: Ends,
+    skip: Ends | None,
     splits: bool,
 ) -> bool:
     """Both edges of a row that is at least a vector long, in vectors whose lanes clamp on their own. The last one ends
