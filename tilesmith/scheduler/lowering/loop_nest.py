@@ -9,7 +9,7 @@ from tilesmith.scheduler.analysis.bounds_inference import Interval
 from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
-from tilesmith.scheduler.ir.loop.builder import Builder, TooWide
+from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, TooWide
 from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors
 from tilesmith.scheduler.ir.loop.traversal import walk as statements_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane
@@ -160,15 +160,19 @@ def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
             with b.attempt():
                 _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
             return
-        except NeedAlignment as need:
-            align = need.align
-        except TooWide:
-            assert vector is not None
-            vector, align = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None, 1
-        except NotUniformBound:  # there is no telling where clamps are active: every lane has its own
-            if nest.exact or nest.once:
-                vector = None
-            nest = replace(nest, exact=True)
+        except Misfit as misfit:
+            if vector is None:  # what runs inside has vectors of its own, and does not get others from here
+                raise
+            match misfit:
+                case NeedAlignment():
+                    align = misfit.align
+                case TooWide():
+                    vector, align = Vector(vector.dim, vector.lanes // 2) if vector.lanes > 2 else None, 1
+                case NotUniformBound():  # there is no telling where clamps are active: every lane has its own
+                    vector = None if nest.exact or nest.once else vector
+                    nest = replace(nest, exact=True)
+                case _:
+                    raise
 
 
 def _nest(

@@ -11,7 +11,7 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit
 from tilesmith.scheduler.ir.loop.program import Accumulator, Apart, Assign, If, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Select, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -22,6 +22,11 @@ from tilesmith.scheduler.lowering.memory import load, store
 
 SHUFFLED_BYTES = 16
 """Bytes of the parts of registers in which lanes change places for one instruction; whole parts do between them."""
+
+
+MOST_WRITTEN_OUT = 8192
+"""Operations of a block of rows at most, all of whose steps are written out: code of more is no faster for that, and
+takes compilers minutes."""
 
 
 class NotTransposed(Misfit):
@@ -40,6 +45,9 @@ def run_transposed(
     scan, across, *outside = nest.order
     lanes = nest.vector.lanes
     alone = replace(nest, vector=None, unroll={})
+    if lanes * sum(_operations(v, sources, {}) for v in update.values) > MOST_WRITTEN_OUT:
+        run(b, sources, alone)
+        return
 
     def blocks(_: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
         for env in envs:
@@ -65,6 +73,18 @@ class _Scan:
     lanes: int
     outside: Mapping[str, Lane]
     nest: Nest
+
+
+def _operations(e: Expr, sources: Sources, known: dict[str, int]) -> int:
+    """The operations of an expression, with those of the stages that are inlined into it."""
+    count = 0
+    for node in walk(e):
+        count += 1
+        if isinstance(node, Access) and node.name in sources.inlined:
+            if node.name not in known:
+                known[node.name] = sum(_operations(v, sources, known) for v in sources.inlined[node.name].values)
+            count += known[node.name]
+    return count
 
 
 def is_row_scan(stage: Stage, order: tuple[str, ...], vector: str, update: Update) -> bool:
