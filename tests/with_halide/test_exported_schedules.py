@@ -84,7 +84,9 @@ def assert_realised(made: HalidePipeline, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "method"), [(n, "taco2019") for n in pipelines.names()] + [(n, "default") for n in LIGHT]
+    ("name", "method"),
+    # LLVM takes minutes for twenty layers, on some machines
+    [(n, "taco2019") for n in pipelines.names() if n != "vdsr"] + [(n, "default") for n in LIGHT],
 )
 def test_python_that_was_exported_computes_what_the_interpreter_computes(name: str, method: str) -> None:
     made = to_halide(loaded(name), defined=True)
