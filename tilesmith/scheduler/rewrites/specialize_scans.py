@@ -16,11 +16,12 @@ from tilesmith.scheduler.analysis.stage_graph import expressions, is_plain
 from tilesmith.scheduler.interpreter.interpreter import interpret
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline import semantics
-from tilesmith.scheduler.ir.pipeline.constant_folding import fold
+from tilesmith.scheduler.ir.pipeline.constant_folding import fold, folded
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -247,6 +248,8 @@ class _Specialising:
         if not children(e):
             return e
         e = map_children(e, lambda c: self._written(c, known, below))
+        if isinstance(e, Cast):
+            return folded(e)
         if not isinstance(e, Access):
             return fold(e) if all(isinstance(part, Const) for part in children(e)) else e
         if e.name not in self.dims:
