@@ -18,6 +18,7 @@ from tilesmith.scheduler.search import SearchOptions, SearchResult, autoschedule
 from tilesmith.scheduler.search.constraints.constrained_search import bounded
 from tilesmith.scheduler.search.constraints.constraints import Fixed
 from tilesmith.scheduler.search.constraints.document import from_document, load
+from tilesmith.scheduler.search.params import PARAMS
 
 Decisions = dict[str, dict[str, object]]
 
@@ -61,7 +62,8 @@ def _checked(of: Pipeline, best: SearchResult, decisions: Decisions) -> None:
     check(rewrite(of, found.schedule))
     fixed = bounded(from_document(decisions), gather(found.plan.pipeline))
     assert fixed.admits(found.schedule) is None
-    assert float(found.predicted.total) <= float(best.predicted.total) * (1 + 1e-9), decisions
+    # where what is fixed leaves less to gain, groups of the paper may be left
+    assert float(found.predicted.total) * PARAMS.paper_gain <= float(best.predicted.total) * (1 + 1e-9), decisions
 
 
 @pytest.mark.parametrize("of", [blur(), harris(), unsharp()], ids=lambda p: p.name)
