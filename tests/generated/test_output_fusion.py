@@ -166,7 +166,7 @@ def test_refused(stages: tuple[str, ...], joint: str, why: str) -> None:
             {
                 "format": 1, "name": "p", "inputs": [{"name": "img", "type": "uint8", "dims": ["x", "y"]}],
                 "stages": [{"name": "summed", "dims": ["x", "y"], "value": "int32(0)", "updates": [
-                    {"domain": {"r": [0, 99]}, "at": ["x", "y"], "value": "summed(x, y) + img(x + r, y)"}]}],
+                    {"domain": {"r": [0, 99]}, "at": ["x", "y"], "value": "summed(x, y) * 2 + img(x + r, y)"}]}],
                 "outputs": ["summed"], "estimates": {"summed": [[0, 9], [0, 9]]},
             }
         ).stages  # fmt: skip

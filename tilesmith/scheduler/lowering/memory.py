@@ -128,7 +128,7 @@ def load(
         run = MonotoneGather(row, index, enough, origin + extent - width)
         return b.define(run, type_, width, hint=hint, pinned=pinned, at_least=at_least)
     in_row = moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
-    if unit.near and in_row and index is not None and _has_windows(b, type_):
+    if unit.near and in_row and index is not None and _has_windows(b, type_, width):
         index = index if index.type.bits == 32 else b.define(Cast(index), INT32, width, hint="at")
         window = WindowGather(row, index, extent - width, origin + extent - width - unit.base)
         return b.define(window, type_, width, hint=hint, pinned=pinned, at_least=at_least)
@@ -136,10 +136,10 @@ def load(
     return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
 
 
-def _has_windows(b: Builder, type_: ScalarType) -> bool:
+def _has_windows(b: Builder, type_: ScalarType, lanes: int) -> bool:
     """True if places near each other are picked of two vectors faster than one by one: of registers that are wider than
-    the narrowest, and short elements not of the longest, whose places are too many for registers."""
-    wide = b.vectors.register_bytes > b.vectors.narrowest_bytes
+    the narrowest, as those of the places are, and short elements not of the longest, whose places are too many."""
+    wide = min(b.vectors.register_bytes, lanes * INT32.bytes) > b.vectors.narrowest_bytes
     short = type_.bytes < interleaved_channels.PERMUTED_BYTES
     return wide and type_ != BOOL and not (short and b.vectors.register_bytes >= interleaved_channels.LONGEST_BYTES)
 
