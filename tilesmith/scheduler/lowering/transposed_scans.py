@@ -172,6 +172,8 @@ class _Tile:
     carried: dict[tuple[Key, int], Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if any(isinstance(e, Access) for place in self.scan.update.at for e in walk(place)):
+            raise NotTransposed
         self.dims = {name: 0 for name, _ in self.sources.buffers}
         self.evaluator = Evaluator(self.b, self.sources, self.axis, own=self.scan.stage.name, streams=self)
         written, following = (self._written(const(n)) for n in (0, 1))
