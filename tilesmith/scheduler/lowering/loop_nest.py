@@ -321,7 +321,10 @@ def _row(
     b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
     skip = (sym(from_), sym(to))
     if by_blocks:
-        for part in ((lo, minimum(sym(from_) - 1, hi)), (sym(to), hi)):  # vectors may begin beyond a short row
+        for part in (
+            (lo, minimum(sym(from_) - 1, hi)),
+            (minimum(sym(to), hi + 1), hi),
+        ):  # vectors may begin beyond a short row
             _blocks(b, sources, replace(nest, bounds={**nest.bounds, dim: part}), envs, rest, vector, splits)
         return
     wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
