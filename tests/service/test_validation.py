@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tilesmith import platforms
+from tilesmith.app.service.schedules.answers import Answer, Question
 from tilesmith.app.service.schedules.examples import BLUR, ROWS
+from tilesmith.app.service.schedules.work import answer
 
 FLOW = """\
 format: 1
@@ -57,6 +60,18 @@ def test_a_valid_pipeline_is_answered_in_canonical_form(shared):
         stored = shared.client.post("/v1/pipelines", json=found["pipeline"]["document"])
         assert stored.status_code in (200, 201)
     assert "platform" not in found
+
+
+def test_an_input_that_is_read_beyond_its_estimate_is_a_warning(shared):
+    text = FLOW.replace("inptu(x, y)", "input(x + 9, y)").replace(" + c(x)", "").replace("    colour: red\n", "")
+    image = {"input": [[0, 64], [0, 64]]}
+    document = yaml.safe_load(text) | {"estimates": {"b": [[0, 64], [0, 64]]} | image}
+    (warning,) = checked(shared, pipeline=document)["pipeline"]["warnings"]
+    assert "is needed from 9 to 72 in dim 'x'" in warning
+    assert warning.endswith("stage 'a' reads it at x + 9")
+    answered = answer(Question(document, platforms.to_document(platforms.load("host")), "default", False, None))
+    assert isinstance(answered, Answer)
+    assert answered.body["warnings"] == [warning]
 
 
 def test_nothing_is_kept(service):

@@ -276,10 +276,9 @@ def description(result: Result) -> dict[str, Any]:
 
 def _warnings(result: Result) -> tuple[str, ...]:
     """Estimates that do not go together, in words."""
-    from tilesmith.scheduler.analysis.size_warnings import buffer_warnings, input_warnings
+    from tilesmith.scheduler.analysis.size_warnings import size_warnings
 
-    normal = result.plan.pipeline
-    return (*input_warnings(normal), *buffer_warnings(normal, result.source.buffers))
+    return size_warnings(result.plan.pipeline, result.source.buffers)
 
 
 def _misfits(result: Result) -> tuple[Misfit, ...]:

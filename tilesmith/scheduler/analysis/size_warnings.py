@@ -18,6 +18,11 @@ _NAMED = 3
 """Buffers that a warning names, at most."""
 
 
+def size_warnings(pipeline: Pipeline, buffers: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Sentences on what does not go together at the estimates of a normal pipeline: inputs, then `buffers`."""
+    return (*input_warnings(pipeline), *buffer_warnings(pipeline, buffers))
+
+
 def input_warnings(pipeline: Pipeline) -> tuple[str, ...]:
     """One sentence for each dim of an input of a normal pipeline that is read beyond its estimate, with the index that
     reads furthest."""

@@ -96,6 +96,7 @@ def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Ou
         "buffers": [{"name": name, "bytes": count} for name, count in source.buffers],
         "entry": source.entry,
         "misfits": list(outcome.generated.misfits),
+        "warnings": list(outcome.generated.warnings),
         "tuning": tuned.to_document(),
         "timings_ms": base["timings_ms"] | {"tune": round(1000 * tuned.seconds, 3)},
     }

@@ -130,11 +130,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The C of a schedule, its loop nest, and the kernels that do not fit the device, where it runs on one."""
+    """The C of a schedule, its loop nest, the kernels that do not fit the device, where it runs on one, and sizes that
+    do not go together."""
 
     source: CSource
     loopnest: str
     misfits: tuple[dict[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def compact(value: object) -> str:

@@ -239,6 +239,9 @@ class Schedule(BaseModel):
     entry: str = Field(description="The exported C function")
     steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
     misfits: list[Misfit] = Field(default=[], description="Of an OpenCL device: kernels that do not fit it")
+    warnings: list[str] = Field(
+        default=[], description="Sizes that do not go together at the estimates: inputs too small, buffers too large"
+    )
     tuning: Tuning | None = Field(default=None, description="Of a tuned schedule")
     timings_ms: dict[str, float] = Field(description="Of the making of this schedule, not of this request")
     version: str

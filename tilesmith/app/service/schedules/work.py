@@ -32,6 +32,7 @@ from tilesmith.app.service.schedules.answers import (
 )
 from tilesmith.app.service.schedules.examples import BLUR
 from tilesmith.cost_models.ecm import Ecm
+from tilesmith.scheduler.analysis.size_warnings import size_warnings
 from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.prelude import entry_name
@@ -140,7 +141,8 @@ def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
         machine = platforms.load(json.loads(decided.platform))
         made = checked_and_generated(pipeline, schedule, machine, time.perf_counter, backend=decided.backend)
         found = tuple(m.to_document() for m in misfits(made.plan, machine))
-        return Generated(made.source, loopnest.to_text(made.plan), found)
+        warnings = size_warnings(made.plan.pipeline, made.source.buffers)
+        return Generated(made.source, loopnest.to_text(made.plan), found, warnings)
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -235,6 +237,7 @@ def _answer(found: _Found, question: Question) -> Answer:
         "entry": entry_name(plan.written.name),
         **({"steps": [s.to_document() for s in found.result.trace.steps]} if found.result.trace.steps else {}),
         "misfits": [m.to_document() for m in misfits(plan, found.platform)],
+        "warnings": list(size_warnings(plan.pipeline, source.buffers if source else ())),
         "timings_ms": {name: round(ms, 3) for name, ms in found.timings_ms.items()},
     }
     return Answer(

@@ -61,6 +61,9 @@ class CheckedDocument(BaseModel):
     problems: list[DocumentProblem] = Field(default=[], description="In the order of the document")
     name: str | None = Field(default=None, description="Of a valid one")
     id: str | None = Field(default=None, description="Of a valid pipeline or strategy: its content hash")
+    warnings: list[str] = Field(
+        default=[], description="Of a valid pipeline: inputs that are read beyond their estimates, with the index"
+    )
     document: dict[str, Any] | None = Field(
         default=None, description="A valid one in canonical form, as other routes take it"
     )

@@ -19,11 +19,13 @@ from tilesmith.app.service.validation.schemas import (
 )
 from tilesmith.platforms import PlatformError
 from tilesmith.platforms.documents import DOCUMENT_BYTES
+from tilesmith.scheduler.analysis.size_warnings import input_warnings
 from tilesmith.scheduler.errors import DocumentError, Problem
 from tilesmith.scheduler.frontends.document import document as pipelines
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.document.positions import Positions
 from tilesmith.scheduler.frontends.document.safe_loader import read_json, read_yaml, sniff_yaml
+from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.strategies import document as strategies
 
 Check = Callable[[Any], CheckedDocument]
@@ -70,8 +72,10 @@ def _problem(problem: Problem, positions: Positions | None) -> DocumentProblem:
 
 
 def _pipeline(document: Any, limits: Limits) -> CheckedDocument:
-    found = identity(pipelines.load(document, limits))
-    return CheckedDocument(valid=True, name=found.name, id=found.id, document=json.loads(found.document))
+    pipeline = pipelines.load(document, limits)
+    found, warnings = identity(pipeline), list(input_warnings(normalise(pipeline)))
+    text = json.loads(found.document)
+    return CheckedDocument(valid=True, name=found.name, id=found.id, document=text, warnings=warnings)
 
 
 def _platform(document: Any) -> CheckedDocument:
