@@ -460,6 +460,15 @@ def serve(
     service.serve(host, port, database, not no_calibrate, context.obj)
 
 
+@app.command()
+@reporting
+def doctor(as_json: AsJson = False) -> None:
+    """Check an installation of the service: settings, compiler, confinement, disk, database, clock, pool."""
+    from tilesmith.app.cli import examination
+
+    examination.doctor(as_json)
+
+
 def main() -> None:
     """The entry point of the command."""
     # Expressions may be chains of hundreds of operators, and stages of thousands: both are followed to their end.

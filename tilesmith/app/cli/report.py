@@ -18,7 +18,7 @@ from tilesmith.scheduler.frontends.document.excerpts import problem_lines
 if TYPE_CHECKING:
     from tilesmith.platforms.errors import PlatformProblem
 
-OK, DEFECT, USAGE, NO_SCHEDULE, COMPILE_FAILURE, RUN_FAILURE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, DEFECT, USAGE, NO_SCHEDULE, COMPILE_FAILURE, RUN_FAILURE, UNFIT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 STANDARD_INPUT = "the document on the standard input"
 USAGE_CODES = ("bad_", "image_", "limit_exceeded", "region_")
 

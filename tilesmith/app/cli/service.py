@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import socket
 
-from pydantic import ValidationError
-
 from tilesmith.app.cli.report import UsageError
 from tilesmith.app.cli.sources import detected
-from tilesmith.app.service.settings import RefusedAddress, Settings
+from tilesmith.app.service.configuration import BadSettings, Complaint, read_settings
+from tilesmith.app.service.settings import RefusedAddress
 
 
 def serve(
@@ -18,9 +17,9 @@ def serve(
     given = {"host": host, "port": port, "database_url": database, "calibrate": None if calibrate else False}
     added = {"plugins": plugins} if plugins else {}
     try:
-        settings = Settings(**{name: value for name, value in given.items() if value is not None}, **added)  # type: ignore[arg-type]
-    except ValidationError as error:
-        raise UsageError(*(_complaint(str(e["loc"][0]), e["msg"]) for e in error.errors())) from None
+        settings = read_settings(**{name: value for name, value in given.items() if value is not None}, **added)
+    except BadSettings as error:
+        raise UsageError(*map(_problem, error.complaints)) from None
     detected()
     _check_free(settings.host, settings.port)
 
@@ -32,13 +31,11 @@ def serve(
         raise UsageError((str(error), None)) from None
 
 
-def _complaint(setting: str, message: str) -> tuple[str, str]:
-    option = {"host": "--host", "port": "--port", "database_url": "--database"}.get(setting)
-    variable = f"TILESMITH_{setting.upper()}"
-    return (
-        f"{option or variable}: {message.removeprefix('Value error, ').lower()}",
-        f"{variable} in the environment sets it too",
-    )
+def _problem(complaint: Complaint) -> tuple[str, str]:
+    """The message, with the option that sets it where there is one, and the remedy."""
+    option = {"host": "--host", "port": "--port", "database_url": "--database"}.get(complaint.setting)
+    named = complaint.variable if option is None else f"{option} ({complaint.variable})"
+    return f"{named}: {complaint.message}", complaint.remedy
 
 
 def _check_free(host: str, port: int) -> None:

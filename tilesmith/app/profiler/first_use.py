@@ -55,6 +55,11 @@ def measured_once(detected: CpuPlatform, tell: Tell, warn: Tell, again: bool = F
         return detected
 
 
+def kept_measurement(detected: CpuPlatform) -> CpuPlatform | None:
+    """The measurement of `detected` that is kept; None where there is none. Nothing is measured."""
+    return _kept(platformdirs.user_cache_path("tilesmith", appauthor=False) / "hosts" / f"{_key(detected)}.json")
+
+
 def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> tuple[CpuPlatform, bool]:
     """A measurement, and whether something disturbed it; `detected` where it fails: kept too, it is not tried
     again as long as nothing changes."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -27,6 +29,7 @@ from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
 from tilesmith.app.service.dashboard.pages import error_page
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.differences.endpoints import router as differences_router
+from tilesmith.app.service.draining import DrainingServer
 from tilesmith.app.service.http import Requests
 from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
@@ -58,6 +61,8 @@ from tilesmith.app.service.webhooks.service import Webhooks
 __all__ = ["RefusedAddress", "create_app", "serve"]
 
 log = structlog.get_logger("tilesmith")
+
+STARTUP_FAILURE = 3  # as uvicorn has it
 
 DESCRIPTION = """
 Image-processing pipelines in, schedules and fast C out.
@@ -195,8 +200,10 @@ def serve(
     store.upgrade(db)
     check_address(chosen.host, Tokens(db, chosen).in_force())
     db.close()
-    uvicorn.run(
-        create_app(chosen),
+    app = create_app(chosen)
+    context: Context = app.state.context
+    config = uvicorn.Config(
+        app,
         host=chosen.host,
         port=chosen.port,
         log_config=None,
@@ -204,3 +211,8 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
+    server = DrainingServer(config, lambda: context.runner.drain(chosen.drain_s))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)

@@ -94,6 +94,9 @@ class Settings(BaseSettings):
         default=15.0, gt=0, description="A running job whose service is silent this long is requeued, s"
     )
     job_attempts: int = Field(default=3, ge=1, description="Times a job is started before a lost service fails it")
+    drain_s: float = Field(
+        default=30.0, ge=0, description="How long running jobs may go on after SIGTERM before they are requeued, s"
+    )
     build_timeout_s: float = Field(default=120.0, gt=0, description="Longest C compilation, s")
     build_cache_bytes: int = Field(
         default=4 * GIB, gt=0, description="Libraries that are kept, bytes; the least recently used leave first"

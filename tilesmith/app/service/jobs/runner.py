@@ -89,6 +89,7 @@ class JobRunner:
         self.name = uuid.uuid4().hex
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
+        self._draining = threading.Event()
         self._wake = threading.Condition()
         self._watches: dict[str, Watch] = {}
 
@@ -107,6 +108,21 @@ class JobRunner:
         thread = threading.Thread(target=target, name=f"tilesmith-jobs-{name}", daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def drain(self, seconds: float) -> None:
+        """Takes no more jobs, and waits up to so long for those that run. `stop` puts back what runs then."""
+        log.info("draining", running=len(self._watches), seconds=seconds)
+        until = time.monotonic() + seconds
+        self._draining.set()
+        self.wake()
+        for thread in self._threads[1:]:  # the first is maintenance, which keeps the leases of others in order
+            thread.join(max(0.0, until - time.monotonic()))
+        log.info("drained", running=len(self._watches))
+
+    @property
+    def draining(self) -> bool:
+        """True if no more jobs are taken, as the service is about to end."""
+        return self._draining.is_set()
 
     def stop(self) -> None:
         """Puts running jobs back into the queue and ends the threads."""
@@ -137,11 +153,11 @@ class JobRunner:
 
     def _wait(self, seconds: float) -> None:
         with self._wake:
-            if not self._stopping.is_set():
+            if not (self._stopping.is_set() or self._draining.is_set()):
                 self._wake.wait(seconds)
 
     def _work_forever(self) -> None:
-        while not self._stopping.is_set():
+        while not (self._stopping.is_set() or self._draining.is_set()):
             try:
                 busy = self.work_once()
             except SQLAlchemyError as error:

@@ -129,7 +129,7 @@ def readyz(services: Services) -> Health:
     checks = {
         "store": "ok",
         "tables": "ok" if store.is_current(services.db) else "not migrated",
-        "jobs": "ok" if services.runner.alive else "not running",
+        "jobs": "draining" if services.runner.draining else "ok" if services.runner.alive else "not running",
     }
     failing = {name for name, found in checks.items() if found != "ok"}
     if services.settings.job_workers > 0 and not confinement.allowed():
