@@ -65,3 +65,28 @@ def test_a_product_of_an_image_with_itself_is_read_by_two_accesses_that_are_know
     (read,) = facts.stages["c"].reads
     assert [points for _, points in read.several] == [512.0, 512.0]
     assert tile_of(group_of(covariance, "i7-6700"))[0] > 1
+
+
+def test_of_a_convolution_a_row_has_all_channels_in_turn() -> None:
+    """What a row needs of the image is small enough to stay in the caches; the whole image is not."""
+    taps = "sum(a(x + p, y + q, k) * w(p, q, k, c) for k in range(128) for q in range(3) for p in range(3))"
+    image, out = [[0, 202], [0, 162], [0, 128]], [[0, 200], [0, 160], [0, 128]]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "convolution",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["x", "y", "k"]},
+                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
+            ],
+            "stages": [{"name": "f", "dims": ["x", "y", "c"], "value": taps}],
+            "outputs": ["f"],
+            "estimates": {"a": image, "w": [[0, 3], [0, 3], [0, 128], [0, 128]], "f": out},
+        }
+    )
+    group = group_of(pipeline, "i7-6700")
+    assert group.unroll == ("c",)
+    assert group.loops[-2:] == ("c.outer", "y.outer")
+    rows = group.tile("y")
+    assert rows is not None
+    assert rows.size == 1

@@ -86,7 +86,7 @@ class Params:
     where it costs less."""
     side_by_side_row_vectors: int = 16
     """Vectors of a row that is tried with others side by side, at least: the first and the last take far longer."""
-    register_tile_points: int = 8
+    register_tile_points: int = 16
     """Points of a register tile along a dim, at most: a load serves enough of them by then, and each has rows of its
     own, whose addresses take registers, too."""
     register_tile_sizes: int = 3

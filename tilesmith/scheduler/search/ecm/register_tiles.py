@@ -6,7 +6,7 @@ and what is loaded is used by all of a row or a column of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import gcd
 
@@ -39,10 +39,10 @@ def register_tiles(pricing: Pricing, plan: GroupCandidate, members: Members, siz
         near = _rows_in_first_level(pricing, output, dim)
         for vectors in (1, 2, 4):
             for points in _points(output.extent(dim), vectors, near, pricing):
-                for order, panel in _orders(sized.shape.order, dim, points, row, vectors):
+                for order, tiles in _orders(output, sized.shape.order, dim, points, row, vectors):
                     if pricing.expired():
                         return
-                    yield from _priced(pricing, plan, members, sized, order, panel)
+                    yield from _priced(pricing, plan, members, sized, order, tiles)
 
 
 def _rows_in_first_level(pricing: Pricing, output: StageFacts, dim: str) -> int:
@@ -72,28 +72,47 @@ def _points(extent: int, vectors: int, near: int, pricing: Pricing) -> list[int]
     return divisors or [n for n in (8, 4, 2) if n <= most and extent >= PARAMS.register_tile_points * n][:1]
 
 
-def _orders(order: LoopOrder, dim: str, points: int, row: str, vectors: int) -> Iterator[tuple[LoopOrder, bool]]:
-    """The order with the points unrolled inside of the row's vectors, and dims of few iterations outside of these; and
-    the same with tiles of the row outermost, of as many points as vectors have lanes, which is a panel."""
+def _orders(
+    output: StageFacts, order: LoopOrder, dim: str, points: int, row: str, vectors: int
+) -> Iterator[tuple[LoopOrder, dict[str, int]]]:
+    """Orders with the points unrolled inside of the row's vectors, and sizes of tiles that they have beside those of
+    the plan: the order as it is, with dims of few iterations outside of the vectors; with tiles of the row outermost,
+    of as many points as a step has, which is a panel (size 0); and with all other dims outside of the tiles, so that
+    one point of those has all tiles in turn, which read again what that point needs; each of them outermost, as threads
+    share that loop."""
     intra = [loop for loop in order.loops if loop == inner(dim_of(loop))]
     inter = [loop for loop in order.loops if loop != inner(dim_of(loop))]
-    few = [loop for loop in intra[: order.unrolled] if loop not in (inner(dim), inner(row))]
+    short = [loop for loop in intra[: order.unrolled] if loop not in (inner(dim), inner(row))]
     others = [loop for loop in intra[order.unrolled :] if loop not in (inner(dim), inner(row))]
-    inside = (inner(dim), inner(row), *others, *few)
+    inside = (inner(dim), inner(row), *others, *short)
     apart = [loop for loop in inter if loop not in (outer(dim), outer(row))]
-    ways = {
-        (tuple(inter), False),
-        ((outer(row), outer(dim), *apart), False),
-        ((outer(row), *apart, outer(dim)), False),
-        ((outer(dim), *apart, outer(row)), True),
-        ((outer(dim), outer(row), *apart), True),
-    }
-    for outside, panel in sorted(ways):
-        yield LoopOrder((*inside, *outside), 1, rows=((dim, points),), vectors=vectors), panel
+    whole: dict[str, int] = {}
+    panel = {row: 0}
+    ways: list[tuple[tuple[str, ...], dict[str, int]]] = [
+        (tuple(inter), whole),
+        ((outer(row), outer(dim), *apart), whole),
+        ((outer(row), *apart, outer(dim)), whole),
+        ((outer(dim), *apart, outer(row)), panel),
+        ((outer(dim), outer(row), *apart), panel),
+    ]
+    around = [d for d in output.storage if d in output.pure and d not in (dim, row) and output.extent(d) > 1]
+    for last in around:
+        outside = [outer(d) for d in (*(d for d in around if d != last), last)]
+        ways.append(((outer(row), outer(dim), *outside), dict.fromkeys(around, 1)))
+    known = []
+    for way in ways:
+        if way not in known:
+            known.append(way)
+            yield LoopOrder((*inside, *way[0]), 1, rows=((dim, points),), vectors=vectors), way[1]
 
 
 def _priced(
-    pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized, order: LoopOrder, panel: bool
+    pricing: Pricing,
+    plan: GroupCandidate,
+    members: Members,
+    sized: Sized,
+    order: LoopOrder,
+    tiles: Mapping[str, int],
 ) -> Iterator[GroupCandidate]:
     output = pricing.facts.stages[members.output]
     for _, shape in shapes(members, order, (plan.kind,), pricing.platform):
@@ -101,8 +120,7 @@ def _priced(
         if vector is None or output.extent(vector.dim) < vector.lanes or _has_rows_inside(shape):
             continue
         sizes = {**sized.sizes, vector.dim: output.extent(vector.dim), **dict(order.rows)}
-        if panel:
-            sizes[vector.dim] = vector.lanes
+        sizes |= {d: n or vector.lanes for d, n in tiles.items()}
         yield pricing.priced(plan.segment, members, replace(shape, prefetch=0), sizes, plan.kind)
 
 
