@@ -185,7 +185,7 @@ def test_the_last_use_is_known_to_an_hour(service, monkeypatch):
     monkeypatch.setattr(repository, "use", lambda db, id_, at: (written.append(at), use(db, id_, at)))
     for minutes in (0, 1, 59, 61, 62):
         monkeypatch.setattr("tilesmith.app.service.tokens.service.now_us", lambda at=minutes: at * 60_000_000)
-        tokens.check(token, "read")
+        tokens.authenticate(token)
     assert written == [0, 61 * 60_000_000]
     (used,) = tokens.every()
     assert used.last_used_at == datetime.fromtimestamp(61 * 60, UTC)

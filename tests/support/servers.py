@@ -10,12 +10,15 @@ from typing import Any
 
 import uvicorn
 
+from tilesmith.app.service.connections import bounded
+
 
 class Server(uvicorn.Server):
     """A server in a thread that says when it listens, and ends as soon as it is told to: uvicorn looks every 0.1 s."""
 
     def __init__(self, app: Any) -> None:
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
+        http = bounded(app.state.context.settings)
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none", http=http)
         super().__init__(config)
         self.ready = threading.Event()
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
 
 from tilesmith.app.service.baselines.service import Baselines
+from tilesmith.app.service.connections import client_of
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs.runner import JobRunner
@@ -22,7 +24,7 @@ from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.tokens.schemas import Scope
-from tilesmith.app.service.tokens.service import Tokens, unauthorized
+from tilesmith.app.service.tokens.service import Holder, Tokens, unauthorized
 from tilesmith.app.service.webhooks.service import Webhooks
 
 
@@ -66,30 +68,56 @@ CHALLENGE = 'Basic realm="tilesmith: a token as the password", Bearer'
 """Asked of who has no token: programs send it as a bearer's, browsers ask their user for a password."""
 
 
-def _holder_of(scope: Scope) -> Callable[..., None]:
-    def check(services: Services, bearer: Bearer) -> None:
-        services.tokens.check(bearer.credentials if bearer else None, scope)
+async def authenticated(request: Request, token: str | None) -> Holder:
+    """Who shows `token` with `request`; ApiError `unauthorized` or `too_many_failures`. The store is asked once."""
+    known: dict[str | None, Holder] = request.scope.setdefault("state", {}).setdefault("holders", {})
+    if token not in known:
+        client = client_of(request.scope.get("client"))
+        known[token] = await asyncio.to_thread(context(request).tokens.authenticate, token, client)
+    return known[token]
+
+
+def _holder_of(scope: Scope) -> Callable[..., Awaitable[None]]:
+    async def check(request: Request, bearer: Bearer) -> None:
+        (await authenticated(request, bearer.credentials if bearer else None)).require(scope)
 
     return check
 
 
-def in_browsers(scope: Scope) -> Callable[..., None]:
+def in_browsers(scope: Scope) -> Callable[..., Awaitable[None]]:
     """The check of what browsers fetch, too: a bearer's token, or one as the password of a browser's own question."""
 
-    def check(services: Services, bearer: Bearer, basic: Basic) -> None:
+    async def check(request: Request, bearer: Bearer, basic: Basic) -> None:
         token = bearer.credentials if bearer else basic.password if basic else None
         try:
-            services.tokens.check(token, scope)
+            holder = await authenticated(request, token)
         except ApiError as error:
             if error.code == "unauthorized":
                 raise unauthorized(error.detail, CHALLENGE) from None
             raise
+        holder.require(scope)
 
     return check
 
 
-def _token_name(services: Services, bearer: Bearer) -> str | None:
-    return services.tokens.holder(bearer.credentials if bearer else None)
+async def before_body(request: Request) -> None:
+    """Refuses a request of who shows no token that is known, by whichever scheme. ApiError `unauthorized`,
+    `too_many_failures`."""
+    challenge = "Bearer" if request.url.path.startswith("/v1/") else CHALLENGE
+    bearer = await _bearer(request)
+    try:
+        basic = None if bearer else await _basic(request)
+        await authenticated(request, bearer.credentials if bearer else basic.password if basic else None)
+    except ApiError as error:
+        if error.code == "unauthorized":
+            raise unauthorized(error.detail, challenge) from None
+        raise
+    except HTTPException:
+        raise unauthorized("the header Authorization cannot be read", challenge) from None
+
+
+async def _token_name(request: Request, bearer: Bearer) -> str | None:
+    return (await authenticated(request, bearer.credentials if bearer else None)).name
 
 
 TokenName = Annotated[str | None, Depends(_token_name)]

@@ -43,10 +43,14 @@ CODES: dict[str, tuple[int, str]] = {
     "not_found": (404, "There is nothing at this address"),
     "method_not_allowed": (405, "The address does not take this method"),
     "body_too_large": (413, "The body is too large"),
+    "head_too_large": (431, "The head of the request is too large"),
+    "request_timeout": (408, "The request arrives too slowly"),
+    "too_many_connections": (503, "Too many connections"),
     "unsupported_media_type": (415, "The body is of the wrong media type"),
     "http_error": (400, "The request cannot be served"),
     # who asks
     "unauthorized": (401, "A token is needed"),
+    "too_many_failures": (429, "Too many unknown tokens"),
     "forbidden": (403, "The token does not allow this"),
     "cross_origin": (403, "The request comes from a page of another site"),
     # what is asked for
@@ -99,7 +103,15 @@ CODES: dict[str, tuple[int, str]] = {
 }
 """code -> (HTTP status, title). Codes are never renamed; docs/api.md explains each."""
 
-RETRY_AFTER_S = {"queue_full": 10, "busy": 1, "store_busy": 1, "store_full": 60, "store_unavailable": 5, "not_ready": 2}
+RETRY_AFTER_S = {
+    "queue_full": 10,
+    "busy": 1,
+    "too_many_connections": 1,
+    "store_busy": 1,
+    "store_full": 60,
+    "store_unavailable": 5,
+    "not_ready": 2,
+}
 
 
 class ApiError(HTTPException):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -14,9 +15,10 @@ from urllib.parse import urlsplit
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tilesmith.app.service.connections import DISCARDED_BYTES
 from tilesmith.app.service.errors import ApiError, from_os, from_store, response
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.settings import Settings
@@ -30,6 +32,8 @@ IMPORTS = re.compile(r"/v1/imports/[^/]+")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 QUIET = ("/healthz", "/readyz", "/metrics")
 LOCAL_NAMES = ("localhost",)
+DISCARDING_S = 1.0
+"""The time that the body of a refused request has to arrive."""
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -66,14 +70,32 @@ class Exchange:
         return str(getattr(found, "path", "unmatched"))
 
 
+@dataclass(slots=True)
+class _Body:
+    """The bytes of a body that came so far. `held`: they stay in memory while the request is answered."""
+
+    limit: int
+    held: bool
+    received: int = 0
+
+
 class Requests:
     """The outermost middleware, plain ASGI for the sake of its cost."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, tokens: TokensInForce) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        metrics: Metrics,
+        tokens: TokensInForce,
+        authenticate: Callable[[Request], Awaitable[None]],
+    ) -> None:
         self.app = app
         self.settings = settings
         self.metrics = metrics
         self.tokens = tokens
+        self.authenticate = authenticate
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -111,19 +133,23 @@ class Requests:
                 exchange.sent += len(message.get("body", b""))
             await send(message)
 
-        refused = self._refusal(scope, headers)
+        body = _Body(self._limit(scope), held=not UPLOADS.fullmatch(scope["path"]))
         try:
+            refused = await self._refusal(scope, headers)
             if refused is not None:
-                await response(Request(scope), refused)(scope, receive, sending)
+                await response(Request(scope), await _turned_away(refused, headers, receive))(scope, receive, sending)
                 return
-            await self.app(scope, self._limited(scope, receive), sending)
+            await self.app(scope, self._limited(body, receive), sending)
         except Exception as error:  # the boundary of the process: whatever it was, the client gets an answer
             if exchange.status:
                 raise
             await response(Request(scope), _as_api_error(error))(scope, receive, sending)
+        finally:
+            self._held -= body.received if body.held else 0
 
-    def _refusal(self, scope: Scope, headers: Headers) -> ApiError | None:
-        """Why the request is not looked at, if so: another host (DNS rebinding), another site, or too large."""
+    async def _refusal(self, scope: Scope, headers: Headers) -> ApiError | None:
+        """Why the request is not looked at, if so: another host (DNS rebinding), another site, too large, or changing
+        something without a token."""
         host = _host_name(headers.get("host", ""))
         if not self._is_ours(host):
             return ApiError("bad_host", "the Host header names no host of this service (setting allowed_hosts)")
@@ -131,7 +157,12 @@ class Requests:
             return ApiError("cross_origin", "pages of other sites may not use this service")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 20 or int(length) > self._limit(scope):
-            return self._too_large(scope)
+            return _too_large(self._limit(scope))
+        if scope["method"] not in SAFE_METHODS:
+            try:
+                await self.authenticate(Request(scope))
+            except ApiError as error:
+                return error
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -145,24 +176,19 @@ class Requests:
             return self.settings.import_bytes
         return self.settings.upload_bytes if UPLOADS.fullmatch(scope["path"]) else self.settings.body_bytes
 
-    def _too_large(self, scope: Scope) -> ApiError:
-        return ApiError(
-            "body_too_large",
-            f"the body may have {self._limit(scope)} bytes",
-            headers={"Connection": "close"},
-        )
-
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        """`receive` that raises once the body, of whatever claimed length, passes the limit."""
-        limit, received = self._limit(scope), 0
+    def _limited(self, body: _Body, receive: Receive) -> Receive:
+        """`receive` that raises once the body, of whatever claimed length, passes its limit, or all bodies theirs."""
 
         async def receiving() -> Message:
-            nonlocal received
             message = await receive()
             if message["type"] == "http.request":
-                received += len(message.get("body", b""))
-                if received > limit:
-                    raise self._too_large(scope)
+                size = len(message.get("body", b""))
+                body.received += size
+                self._held += size if body.held else 0
+                if body.received > body.limit:
+                    raise _too_large(body.limit)
+                if body.held and self._held > self.settings.held_bytes:
+                    raise ApiError("busy", "the bodies of other requests take all the memory there is for them")
             return message
 
         return receiving
@@ -187,9 +213,35 @@ class Requests:
 KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+def _too_large(limit: int) -> ApiError:
+    return ApiError("body_too_large", f"the body may have {limit} bytes", headers={"Connection": "close"})
+
+
+async def _turned_away(refused: ApiError, headers: Headers, receive: Receive) -> ApiError:
+    """The refusal of a request. A short body is thrown away first, since who still sends may not see the answer; after
+    any other the connection is closed."""
+    length = headers.get("content-length", "0")
+    bodiless = length == "0" and "transfer-encoding" not in headers
+    if not bodiless and length.isdecimal() and int(length) <= DISCARDED_BYTES and "expect" not in headers:
+        received, bodiless = 0, False
+        try:
+            async with asyncio.timeout(DISCARDING_S):
+                while not bodiless and received <= DISCARDED_BYTES:
+                    message = await receive()
+                    received += len(message.get("body", b""))
+                    bodiless = not message.get("more_body", False)
+        except TimeoutError:
+            pass
+    if not bodiless:
+        refused.headers = {**(refused.headers or {}), "Connection": "close"}
+    return refused
+
+
 def _as_api_error(error: Exception) -> ApiError:
     if isinstance(error, ApiError):
         return error
+    if isinstance(error, ClientDisconnect):
+        return ApiError("request_timeout", "the client went away before its body had come")
     log.error("fault", exc_info=error)
     if isinstance(error, SQLAlchemyError):
         return from_store(error)

@@ -23,7 +23,8 @@ from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
 from tilesmith.app.service.baselines.endpoints import router as baselines_router
 from tilesmith.app.service.baselines.service import Baselines
-from tilesmith.app.service.context import Context
+from tilesmith.app.service.connections import bounded
+from tilesmith.app.service.context import Context, before_body
 from tilesmith.app.service.dashboard.compression import CompressedPages
 from tilesmith.app.service.dashboard.endpoints import router as dashboard_router
 from tilesmith.app.service.dashboard.pages import error_page
@@ -124,7 +125,13 @@ def create_app(
         app.include_router(router)
     errors.install(app)
     app.add_middleware(CompressedPages)
-    app.add_middleware(Requests, settings=settings, metrics=context.metrics, tokens=context.tokens.known_in_force)
+    app.add_middleware(
+        Requests,
+        settings=settings,
+        metrics=context.metrics,
+        tokens=context.tokens.known_in_force,
+        authenticate=before_body,
+    )
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app
 
@@ -206,6 +213,8 @@ def serve(
         app,
         host=chosen.host,
         port=chosen.port,
+        http=bounded(chosen),
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,

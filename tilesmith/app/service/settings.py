@@ -45,6 +45,9 @@ class Settings(BaseSettings):
         default=None,
         description="A token with every scope that needs no row in the store: the first one, for containers",
     )
+    token_failures: int = Field(
+        default=20, ge=1, description="Unknown tokens from one address in a minute before all it sends but known ones"
+    )
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
         description="Host names that requests may be for (JSON list); empty: loopback, or any once tokens are used",
@@ -65,7 +68,21 @@ class Settings(BaseSettings):
         default=Limits(),
         description="Limits of a pipeline document (JSON object), one by one as TILESMITH_LIMITS__<NAME>",
     )
+    connections: int = Field(
+        default=512, ge=1, description="Open connections; where one more comes, one that waits for a request is closed"
+    )
+    connections_per_client: int = Field(default=128, ge=1, description="Open connections of one address")
+    head_bytes: int = Field(default=32 * KIB, ge=KIB, description="Largest request line with its header fields, bytes")
+    head_timeout_s: float = Field(default=10.0, gt=0, description="Longest time for the head of a request, s")
+    transfer_timeout_s: float = Field(
+        default=20.0,
+        gt=0,
+        description="Longest time for a body to arrive, or an answer to be taken, beyond that of 16 KiB a second, s",
+    )
     body_bytes: int = Field(default=4 * MIB, gt=0, description="Largest request body, bytes")
+    held_bytes: int = Field(
+        default=128 * MIB, gt=0, description="Bodies in memory at once, uploads apart, bytes; more are `busy`"
+    )
     upload_bytes: int = Field(
         default=512 * MIB, gt=0, description="Largest body of a request that uploads images, bytes"
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from anybadge import Badge
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from tilesmith.app.comparison.compare import Comparison, compare, regressed
 from tilesmith.app.comparison.results import Measured, Series
 from tilesmith.app.service.baselines import repository, schemas
 from tilesmith.app.service.baselines.repository import Commit, Filters, Stored
 from tilesmith.app.service.bodies import text
-from tilesmith.app.service.context import Bearer, Read, Services, Submit, TokenName
+from tilesmith.app.service.context import Bearer, Read, Services, Submit, TokenName, authenticated
 from tilesmith.app.service.paging import Paging, next_page
 from tilesmith.app.service.times import instant
 
@@ -128,9 +128,9 @@ def acknowledge(
     return _result(services.baselines.acknowledge(at, request.schedule_id, request.reason, token))
 
 
-def _may_see_badges(services: Services, bearer: Bearer) -> None:
+async def _may_see_badges(request: Request, services: Services, bearer: Bearer) -> None:
     if not services.settings.public_badges:
-        services.tokens.check(bearer.credentials if bearer else None, "read")
+        await authenticated(request, bearer.credentials if bearer else None)
 
 
 @router.get(

@@ -24,10 +24,11 @@ def exists(db: Database) -> bool:
 
 
 def find(db: Database, digest: str) -> Any | None:
-    """The scopes, the expiry and the last use of the token of that hash; None where there is none or it was revoked."""
+    """The name, the scopes, the expiry and the last use of the token of that hash; None where there is none or it was
+    revoked."""
     c = tokens.c
     with db.read() as connection:
-        query = select(c.id, c.scopes, c.expires_us, c.used_us).where(c.hash == digest, c.revoked_us.is_(None))
+        query = select(c.id, c.name, c.scopes, c.expires_us, c.used_us).where(c.hash == digest, c.revoked_us.is_(None))
         return connection.execute(query).first()
 
 
@@ -35,12 +36,6 @@ def use(db: Database, token_id: str, used_us: int) -> None:
     """Records the time at which a token was used."""
     with db.write() as connection:
         connection.execute(update(tokens).where(tokens.c.id == token_id).values(used_us=used_us))
-
-
-def name_of(db: Database, digest: str) -> str | None:
-    """The name of the token of that hash."""
-    with db.read() as connection:
-        return connection.execute(select(tokens.c.name).where(tokens.c.hash == digest)).scalar_one_or_none()
 
 
 def every(db: Database) -> Sequence[Any]:

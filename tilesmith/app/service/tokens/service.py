@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
+import threading
 import uuid
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
@@ -23,12 +26,17 @@ from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.times import instant, maybe_instant
 from tilesmith.app.service.tokens import repository
+from tilesmith.app.service.tokens.failures import Failures
 from tilesmith.app.service.tokens.schemas import Scope, Token
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "tsm_"
 USED_US = 3_600_000_000
 """The last use of a token is known to an hour: a write a request would cost more than the request."""
+
+REMEMBERED = 1024
+"""Hashes of tokens that were accepted: they are looked up even where their address has sent many unknown ones, so that
+one client behind a proxy does not shut out the others."""
 
 log = structlog.get_logger("tilesmith.tokens")
 
@@ -44,6 +52,22 @@ class NewToken:
     expires_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who sends a request: the name of the token, and the highest of its scopes. Without tokens in force, anyone."""
+
+    name: str | None
+    scope: Scope
+
+    def require(self, scope: Scope) -> None:
+        """Nothing where the scope is included; ApiError `forbidden`."""
+        if _rank(self.scope) < _rank(scope):
+            raise ApiError("forbidden", f"the token has no scope {scope}")
+
+
+ANYONE = Holder(None, "admin")
+
+
 class Tokens:
     """Tokens and their scopes."""
 
@@ -52,6 +76,9 @@ class Tokens:
         secret = settings.admin_token.get_secret_value() if settings.admin_token else ""
         self._admin = _digest(secret) if secret else None
         self._seen = self._admin is not None
+        self._failures = Failures(settings.token_failures)
+        self._accepted: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
 
     def in_force(self) -> bool:
         """True if requests need a token. Looks into the store until the answer is yes."""
@@ -91,35 +118,37 @@ class Tokens:
         if not repository.revoke(self._db, token_id):
             raise ApiError("token_not_found", "there is no token of this id")
 
-    def check(self, token: str | None, scope: Scope) -> None:
-        """Nothing where the request may go on; ApiError `unauthorized` or `forbidden` otherwise."""
+    def authenticate(self, token: str | None, client: str = "") -> Holder:
+        """Who shows the token, from that address; ApiError `unauthorized` or `too_many_failures`."""
         if token is None:
             if self.in_force():
                 raise unauthorized("send the header Authorization: Bearer <token>")
-            return
-        if not self.in_force():
-            return
+            return ANYONE
         digest = _digest(token)
         if self._admin is not None and hmac.compare_digest(digest, self._admin):
-            return
+            return Holder("admin", "admin")
+        wait_s = 0.0 if digest in self._accepted else self._failures.wait_s(client)
+        if wait_s > 0:
+            headers = {"Retry-After": str(math.ceil(wait_s))}
+            raise ApiError("too_many_failures", "too many unknown tokens came from this address", headers=headers)
         held, now = repository.find(self._db, digest), now_us()
-        if held is None:
-            raise unauthorized("the token is not known or was revoked")
-        if held.expires_us is not None and held.expires_us <= now:
-            raise unauthorized("the token has expired")
+        if held is None or (held.expires_us is not None and held.expires_us <= now):
+            if not self.in_force():
+                return ANYONE
+            self._failures.add(client)
+            known = held is not None
+            raise unauthorized("the token has expired" if known else "the token is not known or was revoked")
+        self._accept(digest)
         if held.used_us is None or now - held.used_us >= USED_US:
             self._used(held.id, now)
-        if max(_rank(s) for s in held.scopes.split()) < _rank(scope):
-            raise ApiError("forbidden", f"the token has no scope {scope}")
+        return Holder(held.name, max(held.scopes.split(), key=_rank))
 
-    def holder(self, token: str | None) -> str | None:
-        """The name of a token, for the record; `admin` is that of the settings. None without one."""
-        if token is None:
-            return None
-        digest = _digest(token)
-        if self._admin is not None and hmac.compare_digest(digest, self._admin):
-            return "admin"
-        return repository.name_of(self._db, digest)
+    def _accept(self, digest: str) -> None:
+        with self._lock:
+            self._accepted[digest] = None
+            self._accepted.move_to_end(digest)
+            if len(self._accepted) > REMEMBERED:
+                self._accepted.popitem(last=False)
 
     def _used(self, token_id: str, now: int) -> None:
         try:
