@@ -9,27 +9,19 @@ OpenBLAS takes the kernel that the variable OPENBLAS_CORETYPE says: unset it for
 
 from __future__ import annotations
 
-import argparse
-import ctypes
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 import threadpoolctl
 
-from benchmarks import machine, report
-from benchmarks.scans import Contender
-from tilesmith.platforms.cpu.detect import host
-from tilesmith.scheduler.compiler import Options
+from benchmarks import report, schedules
+from benchmarks.schedules import Finding, contenders, in_turns, platform_of
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
 
 REPEATS = 7
-THREADS = (1, 2)
 SIDE = 1024
 CHANNELS, WIDTH, HEIGHT, BATCH = 128, 100, 80, 5
 """Of the convolution, as Halide's `conv_layer` has them."""
@@ -124,59 +116,35 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(case: Case, threads: int, repeats: int) -> dict[str, Any]:
-    """The times of the schedules and of the library's function, in turns: the least of each, in milliseconds."""
-    ctypes.CDLL("libgomp.so.1").omp_set_num_threads(threads)
-    platform = host().model_copy(update={"threads": threads})
-    ways = {"default": Options(), "taco2019": Options(method="taco2019")}
-    ways["root"] = Options(schedule=root_schedule(case.pipeline, platform))
-    contenders = {name: Contender(case.pipeline, platform, options) for name, options in ways.items()}
-    clock = time.thread_time if threads == 1 else time.perf_counter
-    best: dict[str, float] = {}
+def measure(case: Case, threads: int, repeats: int) -> Finding:
+    """The times of the schedules, of which the others take seconds, and of the library's function."""
+    runs = contenders(case.pipeline, platform_of(threads))
     with threadpoolctl.threadpool_limits(threads):
-        peer = case.peer(threads)
-        for _ in range(repeats + 1):
-            for name, c in contenders.items():
-                if name == "default" or name not in best:  # the others take seconds
-                    best[name] = min(best.get(name, np.inf), c.seconds(clock))
-            begin = clock()
-            peer()
-            best["library"] = min(best.get("library", np.inf), clock() - begin)
+        found = in_turns({**runs, "library": case.peer(threads)}, threads, repeats, once=("taco2019", "root"))
+    milliseconds = found["milliseconds"]
     return {
-        "pipeline": case.pipeline.name,
-        "threads": threads,
-        "milliseconds": {name: seconds * 1e3 for name, seconds in best.items()},
-        "predicted_ms": contenders["default"].predicted_ms,
-        **{f"over_{name}": best["default"] / best[name] for name in ("library", "taco2019", "root")},
+        **found,
+        "predicted_ms": runs["default"].predicted_ms,
+        "over_library": milliseconds["default"] / milliseconds["library"],
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Dense contractions against libraries, and other schedules of them.")
-    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N")
-    parser.add_argument("--only", metavar="NAME", help="those whose name has this in it")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
     kernels = [of["architecture"] for of in threadpoolctl.threadpool_info() if of["user_api"] == "blas"]
-    print(f"kernel of OpenBLAS: {', '.join(kernels)}")
-    found = []
-    for case in cases():
-        if arguments.only is None or arguments.only in case.pipeline.name:
-            report.progress(case.pipeline.name)
-            found += [measure(case, threads, arguments.repeats) for threads in THREADS]
-    rows = [
-        [
-            f["pipeline"],
-            str(f["threads"]),
-            *(report.number(f["milliseconds"][name]) for name in ("default", "library")),
-            report.number(f["predicted_ms"]),
-            *(f"{f[key]:.2f}" for key in ("over_library", "over_taco2019", "over_root")),
-        ]
-        for f in found
-    ]
-    heads = ["pipeline", "threads", "ms", "library, ms", "predicted, ms", "over library", "over taco2019", "over root"]
-    print(report.table(heads, rows))
-    report.write(arguments.json, {"machine": machine.describe(), "blas": kernels, "contractions": found})
+    schedules.main(
+        "Dense contractions against libraries, and other schedules of them.",
+        REPEATS,
+        [(case.pipeline.name, partial(measure, case)) for case in cases()],
+        {
+            "ms": lambda f: report.number(f["milliseconds"]["default"]),
+            "library, ms": lambda f: report.number(f["milliseconds"]["library"]),
+            "predicted, ms": lambda f: report.number(f["predicted_ms"]),
+            "over library": lambda f: f"{f['over_library']:.2f}",
+            "over taco2019": lambda f: f"{f['over_taco2019']:.2f}",
+            "over root": lambda f: f"{f['over_root']:.2f}",
+        },
+        {"kernel of OpenBLAS": ", ".join(kernels)},
+    )
 
 
 if __name__ == "__main__":

@@ -7,29 +7,16 @@ python -m benchmarks.scans [--repeats 9] [--only NAME] [--json FILE]
 
 from __future__ import annotations
 
-import argparse
-import ctypes
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-import numpy as np
-
-from benchmarks import machine, report
-from benchmarks.contender import tilesmith_buffer
-from tilesmith.app.runtime.build import build
-from tilesmith.platforms import CpuPlatform
-from tilesmith.platforms.cpu.detect import host
-from tilesmith.scheduler.compiler import Options, compile_pipeline
+from benchmarks import report, schedules
+from benchmarks.schedules import Contender, Finding, contenders, in_turns, platform_of
+from tilesmith.scheduler.compiler import Options
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
 
 REPEATS = 9
-THREADS = (1, 2)
-PATIENCE_S = 600.0
 WIDTH, HEIGHT = 1536, 2560
 """The size of the images, as that of the pipelines that are shipped."""
 
@@ -94,85 +81,35 @@ def pipelines() -> Iterator[Pipeline]:
     yield _document("errors passed on", "float32", GREY, grey, [("x", False, HALFTONE)])
 
 
-class Contender:
-    """A schedule of a pipeline, compiled, with its arguments."""
-
-    def __init__(self, of: Pipeline, platform: CpuPlatform, options: Options) -> None:
-        made = compile_pipeline(of, platform, options)
-        self.predicted_ms = float(made.predicted.total) / 1e3 if made.predicted.unit == "microseconds" else None
-        self.folder = tempfile.TemporaryDirectory()
-        library = build(made.source, platform, Path(self.folder.name), PATIENCE_S)
-        self.function: Callable[..., int] = getattr(ctypes.CDLL(str(library.path)), f"tilesmith_{of.name}")
-        self.arrays, self.arguments, self.bytes = [], [], 0
-        types = [(i.name, i.type.name) for i in of.inputs] + [(s.name, s.types[0].name) for s in of.stages]
-        for name, type_ in types:
-            region = of.estimate(name)
-            assert region is not None
-            extents = [n for _, n in region]
-            array = (np.random.default_rng(1).random(int(np.prod(extents))) * 200).astype(type_)
-            strides = np.cumprod([1, *extents[:-1]]).tolist()
-            self.arrays.append(array)
-            self.arguments.append(tilesmith_buffer(array, region, strides))
-            self.bytes += array.nbytes
-
-    def seconds(self, clock: Callable[[], float]) -> float:
-        """The time of a call by that clock."""
-        begin = clock()
-        status = self.function(*map(ctypes.byref, self.arguments))
-        assert status == 0
-        return clock() - begin
-
-
-def measure(of: Pipeline, copy: Pipeline, threads: int, repeats: int) -> dict[str, Any]:
-    """The times of all schedules of a pipeline, and of the copy, in turns: the least of each, in milliseconds."""
-    ctypes.CDLL("libgomp.so.1").omp_set_num_threads(threads)
-    platform = host().model_copy(update={"threads": threads})
-    ways = {"default": Options(), "taco2019": Options(method="taco2019")}
-    ways["root"] = Options(schedule=root_schedule(of, platform))
-    contenders = {name: Contender(of, platform, options) for name, options in ways.items()}
-    contenders["copy"] = Contender(copy, platform, Options())
-    clock = time.thread_time if threads == 1 else time.perf_counter  # whatever else runs takes none of a thread's own
-    best = {name: min(c.seconds(clock) for _ in range(2)) for name, c in contenders.items()}
-    for _ in range(repeats):
-        for name, c in contenders.items():
-            best[name] = min(best[name], c.seconds(clock))
-    speed = {name: c.bytes / best[name] for name, c in contenders.items()}
+def measure(of: Pipeline, copy: Pipeline, threads: int, repeats: int) -> Finding:
+    """The times of all schedules of a pipeline, and of the copy."""
+    platform = platform_of(threads)
+    runs = {**contenders(of, platform), "copy": Contender(copy, platform, Options())}
+    found = in_turns(runs, threads, repeats)
+    speed = {name: c.bytes / found["milliseconds"][name] for name, c in runs.items()}
     return {
-        "pipeline": of.name,
-        "threads": threads,
-        "milliseconds": {name: seconds * 1e3 for name, seconds in best.items()},
-        "predicted_ms": contenders["default"].predicted_ms,
+        **found,
+        "predicted_ms": runs["default"].predicted_ms,
         "share_of_copy": speed["default"] / speed["copy"],
-        "over_taco2019": best["default"] / best["taco2019"],
-        "over_root": best["default"] / best["root"],
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Scans against the bandwidth of a copy, and other schedules of them.")
-    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N")
-    parser.add_argument("--only", metavar="NAME", help="those whose name has this in it")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
     copy, *others = pipelines()
-    found = []
-    for of in others:
-        if arguments.only is None or arguments.only in of.name:
-            report.progress(of.name)
-            found += [measure(of, copy, threads, arguments.repeats) for threads in THREADS]
-    rows = [
-        [
-            f["pipeline"],
-            str(f["threads"]),
-            *(report.number(f["milliseconds"][name]) for name in ("default", "copy")),
-            report.number(f["predicted_ms"]),
-            *(f"{f[key]:.2f}" for key in ("share_of_copy", "over_taco2019", "over_root")),
-        ]
-        for f in found
-    ]
-    heads = ["pipeline", "threads", "ms", "copy, ms", "predicted, ms", "share of copy", "over taco2019", "over root"]
-    print(report.table(heads, rows))
-    report.write(arguments.json, {"machine": machine.describe(), "scans": found})
+    schedules.main(
+        "Scans against the bandwidth of a copy, and other schedules of them.",
+        REPEATS,
+        [(of.name, partial(measure, of, copy)) for of in others],
+        {
+            "ms": lambda f: report.number(f["milliseconds"]["default"]),
+            "copy, ms": lambda f: report.number(f["milliseconds"]["copy"]),
+            "predicted, ms": lambda f: report.number(f["predicted_ms"]),
+            "share of copy": lambda f: f"{f['share_of_copy']:.2f}",
+            "over taco2019": lambda f: f"{f['over_taco2019']:.2f}",
+            "over root": lambda f: f"{f['over_root']:.2f}",
+        },
+        {},
+    )
 
 
 if __name__ == "__main__":
