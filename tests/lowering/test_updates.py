@@ -77,6 +77,15 @@ def test_no_point_of_an_update_is_done_twice() -> None:
         assert_lowered_right(stage(add), [scheduled(UpdateLoops(("x", "r"), Vector("x", 8)))], ((2, width), (1, 3)))
 
 
+def test_rows_that_go_back_in_memory_have_vectors_that_do() -> None:
+    """Rows of 24, 3, 9 and 13 points."""
+    p = stage(update("out(x, 9 - r) * 0.5 + f(x, 8 - r)", ["x", "8 - r"], r=[0, 9]), value="float32(y)")
+    schedule = [scheduled(UpdateLoops(("x", "r"), Vector("x", 8)))]
+    assert "let xv_1 = x_first_1 + x_last_1 - x_step_1" in body(p, schedule)
+    for width in (24, 3, 9, 13):
+        assert_lowered_right(p, schedule, ((0, width), (0, 10)), sizes={"f": ((0, width), (0, 10))})
+
+
 def test_updates_are_done_one_after_the_other() -> None:
     twice = update("out(x, i) * 2", ["x", "i"], i=[0, 9])
     vector = UpdateLoops(("x", "i"), Vector("x", 8))

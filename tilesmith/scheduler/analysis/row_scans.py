@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilesmith.scheduler.analysis.dependence import free_dims
-from tilesmith.scheduler.ir.pipeline.expressions import Var, walk
+from tilesmith.scheduler.analysis.linear_combinations import terms
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 
 
@@ -37,3 +38,15 @@ def row_scan(stage: Stage, update: Update) -> RowScan | None:
         return None
     (loop,) = names
     return RowScan(loop, tuple(d for d in stage.storage[1:] if d in free))
+
+
+def goes_back(update: Update, loop: str) -> bool:
+    """True if the places that `update` writes only fall as `loop` goes on, by a multiple of its variable."""
+    moving = [t for e in update.at for t in terms(e) if any(_is_loop(n, loop) for n in walk(t.body))]
+    return bool(moving) and all(
+        _is_loop(t.body, loop) and t.coefficient.number < 0 and not t.coefficient.factors for t in moving
+    )
+
+
+def _is_loop(e: Expr, loop: str) -> bool:
+    return isinstance(e, Var) and e.name == loop

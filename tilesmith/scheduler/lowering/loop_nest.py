@@ -44,7 +44,8 @@ class Nest:
     `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions.
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
-    `estimate` gives an index at the estimates. `exact`: every lane clamps on its own.
+    `estimate` gives an index at the estimates. `exact`: every lane clamps on its own. `back`: rows follow each other
+    towards the beginning of memory, and so do their vectors: what fetches ahead follows addresses that go one way.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Nest:
     roomy: bool = False
     sums: bool = False
     exact: bool = False
+    back: bool = False
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -317,8 +319,11 @@ def _row(
         some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
         before = divide(beyond(b, past[0], past[1]), align)
         begin = begin - b.let(multiply(before, some), f"{dim}_beyond")
-    seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
-    b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
+    if nest.back and nest.once:  # whole vectors, none of which is moved back
+        b.emit(Loop(counter, begin, end_at, step, (Let(q, sym(first) + sym(last) - sym(counter)), *body)))
+    else:
+        seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
+        b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
     skip = (sym(from_), sym(to))
     if by_blocks:
         for part in (

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
+from tilesmith.scheduler.analysis.row_scans import goes_back
 from tilesmith.scheduler.ir.index import Index, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -56,6 +57,7 @@ def run_updates(
             own=stage.name,
             once=True,
             estimate=estimate,
+            back=_goes_back(update, loops),
         )
         steady = steady_parts(stage, update, loops.loops)
         read = replace(sources, steady=steady) if steady else sources
@@ -64,6 +66,14 @@ def run_updates(
             run_transposed(b, read, nest, stage, buffers, update)
         else:
             run(b, read, nest)
+
+
+def _goes_back(update: Update, loops: UpdateLoops) -> bool:
+    """True if the loop right around the vectors goes from each row to one before it in memory."""
+    if loops.vector is None:
+        return False
+    around = loops.loops[loops.loops.index(loops.vector.dim) + 1 :][:1]
+    return any(goes_back(update, loop) for loop in around)
 
 
 def _side_by_side(
