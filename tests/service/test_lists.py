@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import event
 
-from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.lists import ORDERS
+from tilesmith.app.service.schedules import lists, repository
+from tilesmith.app.service.schedules.lists import ORDERS, Filters
 from tilesmith.app.service.schedules.repository import predicted_ms
 
 PLATFORMS = ("host", "i7-6700")
@@ -95,6 +96,55 @@ def test_orders_by_name_and_platform(shared, stored) -> None:
     assert names == sorted(names, reverse=True)
     machines = [item["platform"] for item in listed(shared, order="platform")["items"]]
     assert machines == sorted(machines)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ["", "pipeline", "platform", "method", "version"])
+def test_an_index_leads_to_what_a_list_shows(shared, stored, name: str, order: str) -> None:
+    """Neither are all rows read nor any sorted, in whatever filter and order, on the first page and on later ones."""
+    value = {"pipeline": "blur", "platform": "host", "method": "default"}.get(name)
+    asked = {name: value} if value else {}
+    if name == "version":
+        asked = {"pipeline": listed(shared, pipeline="blur")["items"][0]["pipeline_id"]}
+    db, statements = shared.context.db, []
+
+    def keep(_connection, cursor, statement, parameters, _context, _many):
+        if "ORDER BY" in statement:
+            cursor.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            statements.append([row[-1] for row in cursor.fetchall()])
+
+    event.listen(db.engine, "before_cursor_execute", keep)
+    try:
+        page = listed(shared, order=order, limit=1, **asked)
+        listed(shared, order=order, limit=1, cursor=page["next_cursor"], **asked) if page["next_cursor"] else None
+    finally:
+        event.remove(db.engine, "before_cursor_execute", keep)
+    assert statements
+    for step in (step for steps in statements for step in steps):
+        assert "INDEX" in step, step
+        assert "TEMP B-TREE" not in step, step
+
+
+def test_numbers_of_schedules_are_kept(shared, stored) -> None:
+    db = shared.context.db
+    assert lists.count(db, Filters()) == f"{len(stored)} schedules"
+    assert lists.count(db, Filters(pipeline="blur", platform="host")) == "1 schedule"
+    assert lists.count(db, Filters(search="blur sobel")) == "0 schedules"
+    assert lists.count(db, Filters(search="blur")) == "2 schedules"
+    shared.schedule("blur")
+    assert lists.count(db, Filters()) == f"{len(stored)} schedules"
+
+
+def test_a_list_that_is_too_long_to_count_says_so(shared, stored, monkeypatch) -> None:
+    monkeypatch.setattr(lists, "COUNTED", 2)
+    assert lists.count(shared.context.db, Filters(search="host")) == "more than 2 schedules"
+
+
+def test_a_word_that_stands_for_much_is_found_in_the_order_of_the_list(shared, stored, monkeypatch) -> None:
+    expected = found(shared, q="s"), found(shared, q="s host")
+    monkeypatch.setattr(lists, "SOURCES", 0)
+    assert (found(shared, q="s"), found(shared, q="s host")) == expected
+    assert len(expected[0]) > len(expected[1]) > 0
 
 
 def test_lists_that_lead_onwards_only_refuse_a_cursor_that_leads_back(shared, stored) -> None:

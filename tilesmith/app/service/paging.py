@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Depends, Query, Request
-from sqlalchemy import ColumnElement, Select, and_, or_
+from sqlalchemy import ColumnElement, Select, tuple_
 
 from tilesmith.app.service.errors import ApiError
 from tilesmith.scheduler.errors import Problem
@@ -26,7 +26,8 @@ BEFORE = "before:"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a list: the page wanted follows the entry of that key or, with `backwards`, comes before it."""
+    """A place in a list: the page wanted follows the entry of that key or, with `backwards`, comes before it. Without a
+    key it is the end that the page begins at."""
 
     key: Key
     backwards: bool = False
@@ -34,7 +35,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """A part of a list's order. The last part of an order is unique."""
+    """A part of a list's order. All have one direction, and the last is unique."""
 
     column: ColumnElement[Any]
     descending: bool = False
@@ -127,19 +128,14 @@ def names_beyond(names: Iterable[str], position: Position | None) -> list[str]:
 
 
 def in_order(query: Select[Any], order: Sequence[Sorted], position: Position | None) -> Select[Any]:
-    """The query's rows in that order from the position on; those before a position come the last first."""
-    back = position is not None and position.backwards
-    query = query.order_by(*(s.column.desc() if s.descending != back else s.column for s in order))
-    if position is None:
+    """The query's rows in that order, whose parts have one direction, from the position on: an index that has them
+    leads to the place. Those before a position come the last first."""
+    descending = order[0].descending != (position is not None and position.backwards)
+    query = query.order_by(*(s.column.desc() if descending else s.column for s in order))
+    if position is None or not position.key:
         return query
-    equal = [s.column == value for s, value in zip(order, position.key, strict=True)]
-    beyond = [
-        s.column < value if s.descending != back else s.column > value
-        for s, value in zip(order, position.key, strict=True)
-    ]
-    first, start = order[0], position.key[0]
-    reached = first.column <= start if first.descending != back else first.column >= start  # what an index can seek
-    return query.where(reached, or_(*(and_(*equal[:n], beyond[n]) for n in range(len(order)))))
+    here, there = tuple_(*(s.column for s in order)), tuple_(*position.key)
+    return query.where(here < there if descending else here > there)
 
 
 def _page_request(

@@ -2,6 +2,7 @@
 
 pipelines, platforms, strategies  documents of users; shipped ones are not stored
 schedules -< schedule_forms       answers in all their forms: immutable, content-addressed
+schedules -< schedule_tags        what people call them; schedule_tallies has their numbers and names
 schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         what jobs measured: runs, and the candidates of a tuned schedule
 tokens                            who may ask
@@ -69,6 +70,8 @@ platforms = Table(
     Column("created_us", BigInteger, nullable=False),
 )
 
+_ORDERS = (("created_us",), ("pipeline", "created_us"), ("platform", "created_us"), ("predicted_ms",), ("measured_ms",))
+
 schedules = Table(
     "schedules",
     metadata,
@@ -86,12 +89,48 @@ schedules = Table(
     Column("measured_ms", Float, nullable=True),
     Column("note", Text, nullable=False, server_default=""),
     Column("tags", Text, nullable=False, server_default=""),
-    Column("words", Text, nullable=False, server_default=""),
     Index(None, "created_us", "id"),
-    Index(None, "pipeline", "created_us"),
+    *(
+        Index(None, name, *order, "id")
+        for name in ("pipeline", "pipeline_id", "platform", "method")
+        for order in _ORDERS
+        if name not in order and not (name == "pipeline_id" and "pipeline" in order)
+    ),
+    Index(None, "predicted_ms", "id"),
+    Index(None, "measured_ms", "id"),
+)
+_degraded = schedules.c.degraded.is_not(None)
+Index(
+    "ix_schedules_degraded", schedules.c.created_us, schedules.c.id, sqlite_where=_degraded, postgresql_where=_degraded
 )
 """Rows are short, for lists: the answer is a form. What was decided never changes; what was measured, the note and the
-tags do. `words` is what a search looks into: names and tags, in lower case."""
+tags do. There is an index for each filter in each order: a list reads the rows that it shows."""
+
+schedule_tallies = Table(
+    "schedule_tallies",
+    metadata,
+    Column("pipeline", Name, primary_key=True),
+    Column("pipeline_id", String(64), primary_key=True),
+    Column("platform", String(64), primary_key=True),
+    Column("method", String(32), primary_key=True),
+    Column("made", Integer, nullable=False),
+    Column("first_us", BigInteger, nullable=False),
+    Column("latest_us", BigInteger, nullable=False),
+    Column("predicted_ms", Float, nullable=True),
+    Column("measured_ms", Float, nullable=True),
+    Index(None, "platform"),
+    Index(None, "method"),
+)
+"""Numbers of schedules, when the first and the newest of them were made, and their least times: kept, not counted. They
+are also the names that a search looks into."""
+
+schedule_tags = Table(
+    "schedule_tags",
+    metadata,
+    Column("tag", String(32), primary_key=True),
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
+    Index(None, "schedule_id"),
+)
 
 schedule_forms = Table(
     "schedule_forms",
@@ -124,10 +163,16 @@ measurements = Table(
     Column("conditions", LargeBinary, nullable=True),
     Column("error", Text, nullable=True),
     Column("measured_us", BigInteger, nullable=False),
-    Index(None, "schedule_id", "measured_us"),
+    Column("pipeline", Name, nullable=False, server_default=""),
+    Column("platform", String(64), nullable=False, server_default=""),
+    Index(None, "schedule_id", "measured_us", "id"),
+    Index(None, "pipeline", "measured_us", "id"),
+    Index(None, "platform", "measured_us", "id"),
+    Index(None, "machine", "measured_us", "id"),
+    Index(None, "kind", "measured_us", "id"),
     Index(None, "measured_us", "id"),
 )
-"""`job_id` refers to a job that may be forgotten."""
+"""`job_id` refers to a job that may be forgotten. `pipeline` and `platform` are the schedule's, for filters."""
 
 jobs = Table(
     "jobs",
@@ -147,8 +192,9 @@ jobs = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("started_us", BigInteger, nullable=True),
     Column("finished_us", BigInteger, nullable=True),
-    Index(None, "state", "created_us"),
-    Index(None, "schedule_id", "created_us"),
+    Index(None, "state", "created_us", "id"),
+    Index(None, "kind", "created_us", "id"),
+    Index(None, "schedule_id", "created_us", "id"),
     Index(None, "created_us", "id"),
 )
 
@@ -202,9 +248,10 @@ results = Table(
     Column("reason", Text, nullable=True),
     Column("token", String(64), nullable=True),
     Column("recorded_us", BigInteger, nullable=False),
-    Index(None, "project", "branch", "recorded_us"),
+    Index(None, "project", "branch", "recorded_us", "id"),
     Index(None, "project", "commit"),
     Index(None, "project", "recorded_us", "id"),
+    Index(None, "project", "pipeline", "recorded_us", "id"),
     Index(None, "pipeline", "recorded_us"),
 )
 

@@ -17,7 +17,6 @@ from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.tables import measurements, schedules
 
 Kind = Literal["run", "tune"]
-COLUMNS = (*measurements.c, schedules.c.pipeline, schedules.c.platform)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,7 @@ def add_run(
 ) -> None:
     """Keeps what a run found; `estimated`: at the sizes of the document."""
     row = _row(schedule_id, "run", job_id, result["times_ms"], now_us) | _conditions(result["measurement"])
-    with db.write() as connection:
-        connection.execute(measurements.insert().values(**row, estimated=estimated, threads=result["threads"]))
+    _add(db, schedule_id, [row | {"estimated": estimated, "threads": result["threads"]}])
 
 
 def add_tuned(
@@ -63,8 +61,16 @@ def add_tuned(
         }
         for sample in samples
     ]
+    _add(db, schedule_id, rows)
+
+
+def _add(db: Database, schedule_id: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Keeps measurements of a schedule, with what lists filter them by; none where it is gone."""
+    s = schedules.c
     with db.write() as connection:
-        connection.execute(measurements.insert(), rows)
+        of = connection.execute(select(s.pipeline, s.platform).where(s.id == schedule_id)).mappings().first()
+        if of is not None:
+            connection.execute(measurements.insert(), [{**row, **of} for row in rows])
 
 
 def _row(schedule_id: str, kind: Kind, job_id: str, times: Sequence[float], now_us: int) -> dict[str, Any]:
@@ -90,12 +96,12 @@ def _conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 def page(db: Database, filters: Filters, after: Key | None, count: int) -> Sequence[Any]:
     """Up to `count` measurements, the newest first, after the key (measured_us, id)."""
-    m, s = measurements.c, schedules.c
-    query = select(*COLUMNS).join(schedules, s.id == m.schedule_id).order_by(m.measured_us.desc(), m.id.desc())
+    m = measurements.c
+    query = select(measurements).order_by(m.measured_us.desc(), m.id.desc())
     wanted = (
         (m.schedule_id, filters.schedule),
-        (s.pipeline, filters.pipeline),
-        (s.platform, filters.platform),
+        (m.pipeline, filters.pipeline),
+        (m.platform, filters.platform),
         (m.machine, filters.machine),
         (m.kind, filters.kind),
         (m.estimated, filters.estimated),
@@ -110,6 +116,6 @@ def page(db: Database, filters: Filters, after: Key | None, count: int) -> Seque
 def of_schedule(db: Database, schedule_id: str) -> Sequence[Any]:
     """All measurements of a schedule: the candidates of tuning by rank, then runs, the newest first."""
     m = measurements.c
-    query = select(*COLUMNS).join(schedules, schedules.c.id == m.schedule_id).where(m.schedule_id == schedule_id)
+    query = select(measurements).where(m.schedule_id == schedule_id)
     with db.read() as connection:
         return connection.execute(query.order_by(m.kind.desc(), m.candidate, m.measured_us.desc(), m.id)).all()

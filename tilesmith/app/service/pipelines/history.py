@@ -15,7 +15,7 @@ from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Page, PageRequest, Sorted, in_order, names_beyond, next_page
 from tilesmith.app.service.schedules.answers import PipelineIdentity
 from tilesmith.app.service.schedules.lists import SUMMARY
-from tilesmith.app.service.tables import pipelines, results, schedules
+from tilesmith.app.service.tables import pipelines, results, schedule_tallies, schedules
 
 KIND = "pipeline names"
 Source = Literal["shipped", "stored", "request"]
@@ -49,7 +49,7 @@ def listed(db: Database, shipped: Shipped, search: str, paging: PageRequest) -> 
     position = paging.position(KIND, (str,))
     found = set(shipped)
     with db.read() as connection:
-        for column in (pipelines.c.name, schedules.c.pipeline):
+        for column in (pipelines.c.name, schedule_tallies.c.pipeline):
             query = select(column).distinct()
             if search:
                 query = query.where(column.icontains(search, autoescape=True))
@@ -63,10 +63,9 @@ def listed(db: Database, shipped: Shipped, search: str, paging: PageRequest) -> 
 
 
 def _counted(db: Database, shipped: Shipped, names: Sequence[str]) -> dict[str, Named]:
-    s, p = schedules.c, pipelines.c
-    of_schedules = select(s.pipeline, s.pipeline_id, func.count().label("made"), func.max(s.created_us).label("latest"))
+    t, p = schedule_tallies.c, pipelines.c
     with db.read() as connection:
-        made = connection.execute(of_schedules.where(s.pipeline.in_(names)).group_by(s.pipeline, s.pipeline_id)).all()
+        made = connection.execute(select(schedule_tallies).where(t.pipeline.in_(names))).all()
         stored = connection.execute(select(p.name, p.id).where(p.name.in_(names))).all()
     ids: dict[str, set[str]] = {name: {shipped[name].id} if name in shipped else set() for name in names}
     count, latest = dict.fromkeys(names, 0), dict[str, int]()
@@ -75,16 +74,16 @@ def _counted(db: Database, shipped: Shipped, names: Sequence[str]) -> dict[str, 
     for row in made:
         ids[row.pipeline].add(row.pipeline_id)
         count[row.pipeline] += row.made
-        latest[row.pipeline] = max(row.latest, latest.get(row.pipeline, 0))
+        latest[row.pipeline] = max(row.latest_us, latest.get(row.pipeline, 0))
     return {n: Named(n, n in shipped, len(ids[n]), count[n], latest.get(n)) for n in names}
 
 
 def versions(db: Database, shipped: Shipped, name: str) -> tuple[Version, ...]:
     """The versions of a name, the oldest first; none where nothing has that name."""
-    s, p = schedules.c, pipelines.c
-    made = select(s.pipeline_id.label("id"), func.min(s.created_us).label("first"), func.count().label("made"))
+    t, p = schedule_tallies.c, pipelines.c
+    made = select(t.pipeline_id.label("id"), func.min(t.first_us).label("first"), func.sum(t.made).label("made"))
     with db.read() as connection:
-        rows = connection.execute(made.where(s.pipeline == name).group_by(s.pipeline_id)).all()
+        rows = connection.execute(made.where(t.pipeline == name).group_by(t.pipeline_id)).all()
         stored = {
             row.id: row.created_us for row in connection.execute(select(p.id, p.created_us).where(p.name == name))
         }
@@ -106,15 +105,15 @@ def versions(db: Database, shipped: Shipped, name: str) -> tuple[Version, ...]:
 
 def best(db: Database, name: str) -> Sequence[Any]:
     """The least predicted and the least measured time of every version on every platform."""
-    s = schedules.c
+    t = schedule_tallies.c
     query = select(
-        s.pipeline_id,
-        s.platform,
-        func.min(s.predicted_ms).label("predicted_ms"),
-        func.min(s.measured_ms).label("measured_ms"),
+        t.pipeline_id,
+        t.platform,
+        func.min(t.predicted_ms).label("predicted_ms"),
+        func.min(t.measured_ms).label("measured_ms"),
     )
     with db.read() as connection:
-        found = connection.execute(query.where(s.pipeline == name).group_by(s.pipeline_id, s.platform))
+        found = connection.execute(query.where(t.pipeline == name).group_by(t.pipeline_id, t.platform))
         return sorted(found.all(), key=lambda row: (row.platform, row.pipeline_id))
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Page, PageRequest, Sorted, in_order, names_beyond, next_page
 from tilesmith.app.service.platforms.service import Known
-from tilesmith.app.service.tables import platforms, schedules
+from tilesmith.app.service.tables import platforms, schedule_tallies
 
 KIND = "platform names"
 
@@ -29,8 +29,8 @@ def listed(db: Database, built_in: Mapping[str, Known], paging: PageRequest) -> 
 
 def schedules_of(db: Database, names: list[str]) -> dict[str, int]:
     """Numbers of schedules that these platforms have."""
-    s = schedules.c
-    query = select(s.platform, func.count().label("made")).where(s.platform.in_(names)).group_by(s.platform)
+    t = schedule_tallies.c
+    query = select(t.platform, func.sum(t.made).label("made")).where(t.platform.in_(names)).group_by(t.platform)
     with db.read() as connection:
         counts = {row.platform: row.made for row in connection.execute(query)}
     return {name: counts.get(name, 0) for name in names}

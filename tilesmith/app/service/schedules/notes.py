@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.repository import words
-from tilesmith.app.service.tables import schedules
+from tilesmith.app.service.tables import schedule_tags, schedules
 
 NOTE_CHARACTERS = 2000
 TAGS = 16
@@ -55,14 +54,14 @@ def find(db: Database, schedule_id: str) -> Notes:
 
 def replace(db: Database, schedule_id: str, notes: Notes) -> None:
     """Puts these in place of those that are there; ApiError `schedule_not_found`."""
-    s = schedules.c
+    s, tag = schedules.c, schedule_tags.c
+    values = {"note": notes.note, "tags": " ".join(notes.tags)}
     with db.write() as connection:
-        row = connection.execute(select(s.pipeline, s.platform, s.method).where(s.id == schedule_id)).first()
-        if row is None:
+        if connection.execute(update(schedules).where(s.id == schedule_id).values(values)).rowcount != 1:
             raise _missing(schedule_id)
-        tags = "".join(f" {tag}" for tag in notes.tags)
-        values = {"note": notes.note, "tags": f"{tags} " if tags else "", "words": words(*row, *notes.tags)}
-        connection.execute(update(schedules).where(s.id == schedule_id).values(values))
+        connection.execute(delete(schedule_tags).where(tag.schedule_id == schedule_id))
+        if notes.tags:
+            connection.execute(schedule_tags.insert(), [{"tag": t, "schedule_id": schedule_id} for t in notes.tags])
 
 
 def _missing(schedule_id: str) -> ApiError:

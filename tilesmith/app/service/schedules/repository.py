@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, case, func, or_, select, update
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.schedules.answers import Answer, compact, media_type
-from tilesmith.app.service.tables import schedule_forms, schedules
+from tilesmith.app.service.tables import schedule_forms, schedule_tallies, schedules
 
 ANSWER = "answer"
 """The form that is the schedule's document."""
+TALLIED = ("pipeline", "pipeline_id", "platform", "method")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,30 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
         "version": answer.version,
         "created_us": created_us,
         "predicted_ms": predicted_ms(answer.body["predicted"]),
-        "words": words(answer.pipeline.name, answer.platform, answer.method),
     }
     forms = [_form(answer.id, name, content) for name, content in sorted(answer.forms.items() | {(ANSWER, body)})]
     with db.write() as connection:
         if not db.insert_new(connection, schedules, row):
             return False
         connection.execute(schedule_forms.insert(), forms)
+        _tally(db, connection, row)
     return True
+
+
+def _tally(db: Database, connection: Connection, row: Mapping[str, Any]) -> None:
+    """Counts a new schedule."""
+    t, made_us = schedule_tallies.c, row["created_us"]
+    names = {name: row[name] for name in TALLIED}
+    first = {**names, "made": 0, "first_us": made_us, "latest_us": made_us, "predicted_ms": row["predicted_ms"]}
+    db.insert_new(connection, schedule_tallies, first)
+    values: dict[str, Any] = {
+        "made": t.made + 1,
+        "latest_us": case((t.latest_us < made_us, made_us), else_=t.latest_us),
+    }
+    if row["predicted_ms"] is not None:
+        less = or_(t.predicted_ms.is_(None), t.predicted_ms > row["predicted_ms"])
+        values["predicted_ms"] = case((less, row["predicted_ms"]), else_=t.predicted_ms)
+    connection.execute(update(schedule_tallies).where(*(t[n] == v for n, v in names.items())).values(values))
 
 
 def predicted_ms(predicted: Mapping[str, Any]) -> float | None:
@@ -82,15 +99,17 @@ def predicted_ms(predicted: Mapping[str, Any]) -> float | None:
     return predicted["total"] / 1000 if predicted.get("unit") == "microseconds" else None
 
 
-def words(*names: str) -> str:
-    """The text that a search looks into: names and tags."""
-    return " ".join(names).lower()
-
-
 def set_measured(db: Database, schedule_id: str, measured_ms: float) -> None:
     """Keeps the time that the schedule took when it was last measured at the estimated sizes."""
+    s, t = schedules.c, schedule_tallies.c
+    this = update(schedules).where(s.id == schedule_id).values(measured_ms=measured_ms)
     with db.write() as connection:
-        connection.execute(update(schedules).where(schedules.c.id == schedule_id).values(measured_ms=measured_ms))
+        row = connection.execute(this.returning(*(s[name] for name in TALLIED))).first()
+        if row is not None:
+            names = row._mapping.items()
+            least = select(func.min(s.measured_ms)).where(*(s[n] == v for n, v in names), s.measured_ms.is_not(None))
+            tally = update(schedule_tallies).where(*(t[n] == v for n, v in names))
+            connection.execute(tally.values(measured_ms=least.scalar_subquery()))
 
 
 def forms(db: Database, schedule_id: str) -> dict[str, bytes]:
