@@ -23,8 +23,10 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Expr,
     InputBound,
     ParamRef,
+    Reduce,
     Unary,
     Var,
+    walk,
 )
 from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
@@ -62,9 +64,11 @@ class Axis:
 
 @dataclass(slots=True)
 class Frame:
-    """The values of the variables of one stage: its identity keys what was computed under it."""
+    """The values of the variables of one stage, each with a number that equal ones have: they key what was computed of
+    some of them, and the number of the frame all other that was computed under it."""
 
     env: dict[str, Lane]
+    numbers: dict[str, int]
     number: int
 
 
@@ -92,11 +96,13 @@ class Places(ABC):
         self.exact = exact
         self.safe = safe
         self.constraints: list[Index] = []
-        self.known_lanes: dict[tuple[int, int], Known[Lane]] = {}
+        self.known_lanes: dict[tuple[int, ...], Known[Lane]] = {}
         self.known_moves: dict[tuple[int, int], tuple[Moves, Expr]] = {}
         self.intervals: dict[int, Interval] = {}
         self.rounding = False
         self._frames: dict[object, Frame] = {}
+        self._numbers: dict[object, int] = {}
+        self._variables: dict[int, tuple[tuple[str, ...] | None, Expr]] = {}
 
     @abstractmethod
     def value(self, e: Expr, frame: Frame) -> Value:
@@ -104,29 +110,39 @@ class Places(ABC):
 
     def frame(self, env: Mapping[str, Lane]) -> Frame:
         """The frame with these variables; the same one for the same variables."""
-        return self._frame((tuple(env), _key(env.values())), env)
+        return self._frame((tuple(env), _key(env.values())), env, {n: self._number(lane) for n, lane in env.items()})
 
     def extended(self, frame: Frame, name: str, lane: Lane) -> Frame:
         """`frame` with one more variable."""
-        key = (frame.number, name, lane.base, lane.pattern, lane.vector)
-        return self._frames.get(key) or self._frame(key, {**frame.env, name: lane})
+        number = self._number(lane)
+        key = (frame.number, name, number)
+        found = self._frames.get(key)
+        return found or self._frame(key, {**frame.env, name: lane}, {**frame.numbers, name: number})
 
-    def _frame(self, key: object, env: Mapping[str, Lane]) -> Frame:
+    def _frame(self, key: object, env: Mapping[str, Lane], numbers: dict[str, int]) -> Frame:
         found = self._frames.get(key)
         if found is None:
-            found = self._frames[key] = Frame(dict(env), len(self._frames))
+            found = self._frames[key] = Frame(dict(env), numbers, len(self._frames))
         return found
+
+    def _number(self, lane: Lane) -> int:
+        return self._numbers.setdefault((lane.base, lane.pattern, lane.vector), len(self._numbers))
 
     def frame_of(self, stage: str, dims: tuple[str, ...], lanes: tuple[Lane, ...]) -> Frame:
         """The frame of an inlined stage at `lanes`."""
-        key = (stage, _key(lanes))
-        return self._frames.get(key) or self._frame(key, dict(zip(dims, lanes, strict=True)))
+        numbers = [self._number(lane) for lane in lanes]
+        key = (stage, *numbers)
+        found = self._frames.get(key)
+        if found is None:
+            found = self._frame(key, dict(zip(dims, lanes, strict=True)), dict(zip(dims, numbers, strict=True)))
+        return found
 
     def lane(self, e: Expr, frame: Frame) -> Lane:
-        """An integer expression as an index."""
+        """An integer expression as an index: found once for all frames where the variables in it are the same."""
         if not isinstance(e, Binary | Call):
             return self._lane(e, frame)
-        key, b = (id(e), frame.number), self.builder
+        names, b = self._variables_of(e), self.builder
+        key = (id(e), frame.number) if names is None else (id(e), *[frame.numbers[name] for name in names])
         known = self.known_lanes.get(key)
         if known is not None and b.is_open(known[1], known[2]):
             return known[0]
@@ -134,6 +150,16 @@ class Places(ABC):
         depth = b.depth_of(found) if found.vector is not None or b.data else 0  # what is no data is no definition
         self.known_lanes[key] = (found, b.scopes[depth], depth, e)
         return found
+
+    def _variables_of(self, e: Expr) -> tuple[str, ...] | None:
+        """The variables that make all of `e`; None where it reads what is not known of them alone."""
+        found = self._variables.get(id(e))
+        if found is None:
+            parts = list(walk(e))
+            reads = any(isinstance(part, Access | Reduce) for part in parts)
+            names = None if reads else tuple(dict.fromkeys(part.name for part in parts if isinstance(part, Var)))
+            found = self._variables[id(e)] = names, e
+        return found[0]
 
     def _lane(self, e: Expr, frame: Frame) -> Lane:
         if e.type not in (INT32, INT64):
