@@ -97,6 +97,8 @@ def moved(e: Expr, by: int) -> Expr:
 def _index(e: Expr, dims: Collection[str], variables: Collection[str]) -> frozenset[str] | None:
     """The dims in `e`, if it is plain arithmetic on dims, variables and what is the same everywhere; None if not, or
     if there is no dim in it."""
+    if e.type != INT32:
+        return None
     found: set[str] = set()
     for node in walk(e):
         match node:

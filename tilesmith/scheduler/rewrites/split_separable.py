@@ -9,6 +9,7 @@ from dataclasses import replace
 from tilesmith.scheduler.analysis.separability import windows
 from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, Var, map_children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.pipeline.substitution import substituted
@@ -64,7 +65,21 @@ def split(
     stage: Stage, separation: Separation, strict: bool = False, through: Stage | None = None
 ) -> tuple[Stage, Stage]:
     """The two stages that a separation makes of its stage, the part along its dim first; `through` is the stage of
-    that name, where there is one. Raises as `separated`."""
+    that name, where there is one. Of the same stages they are the same objects, with what is known of them: a search
+    looks at halves before the pipeline is made of them. Raises as `separated`."""
+    known, key = _known_halves(stage), (separation, strict, id(through))
+    if key not in known:
+        known[key] = _split(stage, separation, strict, through), through
+    return known[key][0]
+
+
+@once
+def _known_halves(stage: Stage) -> dict[tuple[Separation, bool, int], tuple[tuple[Stage, Stage], Stage | None]]:
+    """Halves, and the stage that was put in, which keeps its identity while they are known."""
+    return {}
+
+
+def _split(stage: Stage, separation: Separation, strict: bool, through: Stage | None) -> tuple[Stage, Stage]:
     if through is not None:
         if not is_plain(through):
             raise _refused(separation, f"'{through.name}' has updates or several values: it cannot be put in")
@@ -97,7 +112,21 @@ def _replaced(e: Expr, old: Expr, new: Expr) -> Expr:
 
 
 def put_in(stage: Stage, producer: Stage) -> Stage:
-    """`stage` with the values of `producer`, which has no updates, where its own values read them."""
+    """`stage` with the values of `producer`, which has no updates, where its own values read them; of the same stages
+    the same object."""
+    known = _known_with(stage)
+    if id(producer) not in known:
+        known[id(producer)] = _put_in(stage, producer), producer
+    return known[id(producer)][0]
+
+
+@once
+def _known_with(stage: Stage) -> dict[int, tuple[Stage, Stage]]:
+    """The stage with others put in, by their identity, which they keep while they are here."""
+    return {}
+
+
+def _put_in(stage: Stage, producer: Stage) -> Stage:
     taken = {n.name for v in stage.values for n in walk(v) if isinstance(n, Var)}
     taken |= {r.name for v in stage.values for n in walk(v) if isinstance(n, Reduce) for r in n.domain}
     parts = [apart(v, taken) for v in producer.values]
