@@ -60,7 +60,11 @@ INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
 #if TILESMITH_REGISTER >= $bytes && ($permutes)
     return $permuted(found, (($I){$iota} + ($i)(at - start)) & $last);
 #else
-    return $closest(row, at, first, last);
+    $E twice[2 * ($last + 1)];
+    memcpy(twice, &found, sizeof found);
+    memcpy(twice + $last + 1, &found, sizeof found);
+    memcpy(&found, twice + ((at - start) & $last), sizeof found);
+    return found;
 #endif
 }
 """
