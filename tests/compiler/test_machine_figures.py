@@ -62,6 +62,7 @@ OF = {
         scheduler/codegen/c/permutations: _SHORTEST _LONGEST
         scheduler/codegen/c/windows: _SHORTEST _PLACE_BITS
         scheduler/loop_passes/gather_pairing: FOUR_LANES
+        scheduler/features/transposed_reads: SHUFFLED_BYTES
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
     "the length of chains and the number of operations in the C, which are the same on every machine": """
@@ -88,7 +89,6 @@ OF = {
         scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
-        scheduler/lowering/transposed_scans: SHUFFLED_BYTES
         scheduler/lowering/updates: SHARED_POINTS
     """,
     "models: how sharply a layer condition is met, and from when on work is enough or a dim is long": """

@@ -11,18 +11,28 @@ from tilesmith.cost_models.amounts import Amount
 from tilesmith.cost_models.operations import Operations
 
 Way = Literal[
-    "aligned", "unaligned", "uniform", "strided", "gathered", "pairs", "pixels", "table", "shuffled", "shared"
+    "aligned",
+    "unaligned",
+    "uniform",
+    "strided",
+    "gathered",
+    "transposed",
+    "pairs",
+    "pixels",
+    "table",
+    "shuffled",
+    "shared",
 ]
 """The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all
-lanes; every second one or so; each at a place of its own, or two neighbours of such a place at once, or all channels
-of it; in a table of bytes that vectors look up all at once; from registers, by a permutation; each the element of
-several lanes side by side, by a load of fewer and a permutation."""
+lanes; every second one or so; each at a place of its own; each in a row of its own, in blocks that are transposed; two
+neighbours of a place at once, or all channels of it; in a table of bytes that vectors look up all at once; from
+registers, by a permutation; each the element of several lanes side by side, by a load of fewer and a permutation."""
 
 
 class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
     `stride`th; `shared` ones are each of `stride` lanes; `pixels` have `stride` channels; a `table` has `stride` parts,
-    each of as many bytes as two vectors."""
+    each of as many bytes as two vectors; of `transposed` ones `stride` of each row come at once."""
 
     way: Way
     bytes: int

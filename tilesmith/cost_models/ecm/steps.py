@@ -121,6 +121,8 @@ def _arithmetic(work: Work, m: Machine) -> float:
     """Cycles of the arithmetic of one step, permutations included: they use the same units."""
     p = m.parameters
     cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
+    turned = (t for t in work.loads if t.way == "transposed")
+    cycles += sum(_vectors(t, work, m) * log2(min(t.stride, work.lanes)) for t in turned) * p.shuffle_cycles
     if m.looks_up:  # every part looks up all lanes, and of two parts one is right
         tables = (t for t in work.loads if t.way == "table")
         each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
@@ -189,6 +191,9 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)
         case "gathered":
             return t.times * lanes * _gathered(t.bytes, m)
+        case "transposed":  # parts of registers, each from a row, are put together and interleaved
+            parts = max(1.0, m.vector_bytes / (t.bytes * t.stride))
+            return t.times * (lanes / t.stride * p.load_cycles + vectors * (parts - 1) * p.shuffle_cycles)
         case "pairs":
             return t.times * (lanes / 2 * p.gather_cycles_per_lane + vectors * p.shuffle_cycles)
         case "pixels":

@@ -22,7 +22,7 @@ from tilesmith.scheduler.analysis.bounds_inference import (
 from tilesmith.scheduler.errors import ScheduleError
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
-from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, ParamRef, RVar, map_children
+from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, InputBound, ParamRef, RVar, map_children
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
@@ -54,12 +54,15 @@ class Estimates:
         """Iterations of a reduction variable."""
         return self.range_of(r)[1]
 
-    def with_params(self, e: Expr) -> Expr:
-        """`e` with the values of its integer params, as far as they are estimated."""
+    def with_sizes(self, e: Expr) -> Expr:
+        """`e` with the values of its integer params and of the bounds of inputs, as far as they are estimated."""
         if isinstance(e, ParamRef) and not e.type.is_float:
             value = self.symbols.get(param_symbol(e.name))
             return e if value is None else Const(value, e.type)
-        return map_children(e, self.with_params)
+        if isinstance(e, InputBound):
+            value = self.symbols.get(bound_symbol(e.input, e.which, e.dim))
+            return e if value is None else Const(value, e.type)
+        return map_children(e, self.with_sizes)
 
 
 def estimated_regions(

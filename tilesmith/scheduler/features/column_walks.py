@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tilesmith.cost_models.amounts import Amount, largest
 from tilesmith.cost_models.work import Column
@@ -12,12 +12,15 @@ from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline_features import Read
 
 
-def columns(members: Members, reads: Effective, run: Run, points: Amount, rows: Amount) -> tuple[Column, ...]:
-    """The columns of what a stage reads from outside of its group, of so many `points` in so many `rows`."""
+def columns(
+    members: Members, reads: Effective, run: Run, points: Amount, rows: Amount, block: Callable[[Read], int]
+) -> tuple[Column, ...]:
+    """The columns of what a stage reads from outside of its group, of so many `points` in so many `rows`; blocks of a
+    read are touched at once."""
     found = []
     for read, bytes_apart, rate in _across(members, reads.reads, run.row):
         length = largest(1.0, points / largest(rows, 1.0))
-        found.append(Column(bytes_apart * max(1.0, rate), length * min(1.0, rate), points * read.points))
+        found.append(Column(bytes_apart * max(1.0, rate), length * min(1.0, rate), points * read.points / block(read)))
     return tuple(found)
 
 

@@ -16,13 +16,14 @@ from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
-def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> tuple[Transfer, ...]:
-    """The loads of a stage of the group from one producer; `registers` are the stages that have no memory."""
+def loads(members: Members, read: Read, run: Run, registers: frozenset[str], block: int) -> tuple[Transfer, ...]:
+    """The loads of a stage of the group from one producer; `registers` are the stages that have no memory. What it
+    reads across rows is transposed for so many points at a time as a `block` has."""
     producer = members.facts.stages[read.producer]
     if read.several:  # each goes its own way
         part = read.executed / read.points
         ways = (read._replace(spans=s, rough=(), points=n, skipped=n * (1 - part), several=()) for s, n in read.several)
-        return tuple(t for way in ways for t in loads(members, way, run, registers))
+        return tuple(t for way in ways for t in loads(members, way, run, registers, block))
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
@@ -38,6 +39,8 @@ def loads(members: Members, read: Read, run: Run, registers: frozenset[str]) -> 
         return (Transfer("pairs" if _in_pairs(producer, spans_of, run) else "gathered", size, times),)
     if run.row is None or not producer.dims:
         return (Transfer("aligned", size, times),)
+    if block > 1:
+        return (Transfer("transposed", size, times, block),)
     moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
     if not moving:
         return (Transfer("uniform", size, times),)

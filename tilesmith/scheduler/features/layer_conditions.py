@@ -11,6 +11,7 @@ from tilesmith.scheduler.features.cache_traffic import Traffic, pad_bytes
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.features.transposed_reads import block_rows, looped_dims
 
 
 class Layers:
@@ -22,6 +23,14 @@ class Layers:
         self.row, self.one_loop = row, one_loop
         self.parts = self._parts()
         self.again = self._again()
+
+    def block(self, name: str, read: Read, run: Run) -> int:
+        """The points of a stage that blocks of a read across rows are for, beside its vectors; 1 where there are none,
+        as in one loop with others."""
+        if run.lanes == 1 or run.registers or name in self.one_loop:
+            return 1
+        looped, stages = looped_dims(self.counter, name, self.row), self.counter.members.facts.stages
+        return block_rows(stages[name], stages[read.producer], read, run.row, looped)
 
     def of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
         """The reads of a stage, and the part of them that it loads itself."""
@@ -104,7 +113,9 @@ class Layers:
         loaded: list[Amount] = []
         stored: list[Amount] = []
         if own is not None:
-            steps = sum(r.points * _step_bytes(stages[r.producer], r, run.row, line) for r in reads)
+            steps = sum(
+                r.points * _step_bytes(stages[r.producer], r, run.row, line) / self.block(name, r, run) for r in reads
+            )
             loaded.append(smallest(own[1], points * steps))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
@@ -141,6 +152,7 @@ class Layers:
         length = largest(1.0, points / largest(rows, 1.0))
         out = length * bytes_apart(stage, run.row, facts.line_bytes)
         loaded: Amount = 0.0
+        new: Amount = 0.0
         for read in reads:
             producer = facts.stages[read.producer]
             windows: float = 1.0
@@ -154,8 +166,10 @@ class Layers:
                     windows *= span.extent(1)
             windows = min(windows, max(1.0, read.points))
             size = _step_bytes(producer, read, run.row, facts.line_bytes)
-            loaded = loaded + windows * (elements * size + pad_bytes(size, facts.line_bytes))
-        return loaded + out, rows * loaded, rows * out
+            of_read = windows * (elements * size + pad_bytes(size, facts.line_bytes))
+            loaded = loaded + of_read
+            new = new + of_read / self.block(name, read, run)
+        return loaded + out, rows * new, rows * out
 
 
 def _step_bytes(producer: StageFacts, read: Read, row: str | None, line_bytes: int) -> int:

@@ -369,7 +369,7 @@ class _Reader:
     def _ranged(self, a: StageAccess, d: int) -> Span:
         """The span of an index within bounds known at run time, of a reduction or of a clamp: their estimates. Of an
         input it is where the index goes inside the image, whatever its boundary."""
-        index = self.at.with_params(inside(a.access.indices[d], a.producer))
+        index = self.at.with_sizes(inside(a.access.indices[d], a.producer))
         if index is a.access.indices[d] and not a.reductions:
             return a.spans[d]
         env = {name: variable(name) for name in self.stage.dims} | self.own

@@ -171,7 +171,11 @@ class WorkCounter:
         if streamed:
             stored = (0.0,) * len(stored)
         facts, reads = self.counter.members.facts.stages[name], self.counter.reads[name]
-        across = () if facts.updates else columns(self.counter.members, reads, run, points, rows)
+        across = (
+            ()
+            if facts.updates
+            else columns(self.counter.members, reads, run, points, rows, lambda r: self.layers.block(name, r, run))
+        )
         return Work(
             self._fused(name) or is_output,
             run.lanes,
@@ -304,7 +308,8 @@ class WorkCounter:
         known = _codes(members.facts)
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
         alike = self._alike(name, run)
-        key = (name, run, reads, places, self.layers.parts.get(name), alike)
+        blocks = tuple(self.layers.block(name, r, run) for r in reads.reads)
+        key = (name, run, reads, places, self.layers.parts.get(name), alike, blocks)
         found = known.get(key)
         if found is None:
             found = known[key] = self._find_code(name, run, alike)
@@ -332,7 +337,7 @@ class WorkCounter:
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
             for read, part in self.layers.of_reads(name)
-            for t in l1_transfers.loads(members, read, run, self.registers)
+            for t in l1_transfers.loads(members, read, run, self.registers, self.layers.block(name, read, run))
         )
         stores = () if run.registers else l1_transfers.stores(facts, run)
         if not facts.updates:

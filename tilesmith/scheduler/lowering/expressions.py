@@ -40,6 +40,7 @@ from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
 from tilesmith.scheduler.lowering.reductions import reduced
+from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 
 INLINED_READS = 4_000
 """Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
@@ -69,7 +70,7 @@ class Evaluator(Evaluation):
     `own` is a stage whose memory is being updated: its loads are neither shared nor moved. `streams` are stages in
     registers. With `exact` clamps stay as they are, lane by lane; with `safe` loads stay inside their buffers
     whatever the lane, but those of stages that are `roomy`: their memory has all lanes that are neighbours. `moved` is
-    how far the vector is moved to the left, where it goes past the caches.
+    how far the vector is moved to the left, where it goes past the caches. `across` has what is read across rows.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Evaluator(Evaluation):
         safe: bool = False,
         roomy: frozenset[str] = frozenset(),
         moved: Index | None = None,
+        across: TransposedReads | None = None,
     ) -> None:
         super().__init__(builder, sources, axis, exact, safe)
         self.roomy = roomy
@@ -90,6 +92,7 @@ class Evaluator(Evaluation):
         self.streams = streams
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.moved = moved
+        self.across = across
         self._inlined = 0
 
     # values ------------------------------------------------------------
@@ -268,6 +271,10 @@ class Evaluator(Evaluation):
             safe = e.name not in self.roomy or lanes[buffer.unit].pattern is None
             if lanes[buffer.unit].run and e.type != BOOL and buffer.ring[buffer.unit] is None:
                 lanes, safe = self._clipped(buffer, lanes), False
+        if self.across is not None and not safe and e.name != self.own:
+            found = self.across.read(self.builder, buffer, lanes, at_least)
+            if found is not None:
+                return found
         return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, safe)
 
     def _clipped(self, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[Lane, ...]:

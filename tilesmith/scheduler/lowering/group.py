@@ -39,6 +39,7 @@ from tilesmith.scheduler.lowering.open_group import OpenGroup
 from tilesmith.scheduler.lowering.rotating_windows import grid_start
 from tilesmith.scheduler.lowering.row_loops import joined_row, unrolled_dims
 from tilesmith.scheduler.lowering.row_room import give_room, widest, with_room
+from tilesmith.scheduler.lowering.transposed_reads import transposed_dims
 
 Boxes = dict[str, Box]
 
@@ -303,8 +304,11 @@ class GroupLowering(OpenGroup):
     def _blocks(
         self, stage: Stage, along: str, unroll: Mapping[str, tuple[int | None, int]], at: int
     ) -> dict[str, int]:
-        """A dim of many iterations, of which some are computed side by side, at level `at`: where long reductions share
-        what they load, or where windows of neighbours overlap."""
+        """A dim of many iterations, of which some are computed side by side, at level `at`: where they read across rows
+        of memory, where long reductions share what they load, or where windows of neighbours overlap."""
+        for d, points in transposed_dims(stage, along, self.inlined, self.buffers).items():
+            if d not in unroll and self._rows(self.plan.spans[stage.name][stage.dims.index(d)], at) >= points:
+                return {d: points}
         if unroll:
             return {}
         long, sums = has_long_reduction(stage, self.inlined), self.builder.core.registers.sums

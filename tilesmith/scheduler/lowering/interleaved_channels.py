@@ -50,6 +50,17 @@ def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | N
     return None if folded else channel
 
 
+def place(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
+    """Where in a row of pixels one element is, where these are expected to lie side by side."""
+    if b.given is None or buffer.ring[buffer.pixels] is not None or not lanes[buffer.pixels].uniform:
+        return None
+    channel = _expected(buffer, lanes[buffer.unit].base)
+    if channel.is_const and not 0 <= channel.const < buffer.channels:
+        return None
+    _note(b, buffer)
+    return lanes[buffer.pixels].base.scaled(buffer.channels) + channel
+
+
 def are_neighbours(lane: Lane) -> bool:
     """True of places each of which is the next of the one before."""
     pattern = lane.pattern

@@ -22,6 +22,7 @@ from tilesmith.scheduler.lowering.memory import beyond, store, store_channels, s
 from tilesmith.scheduler.lowering.reductions import together
 from tilesmith.scheduler.lowering.residue_splitting import by_remainder
 from tilesmith.scheduler.lowering.row_room import stays_in_room
+from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 
 MOST_OF_ROW = 8
 """Edges are wide that are expected to be one part in so many of a row."""
@@ -46,6 +47,7 @@ class Nest:
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     `estimate` gives an index at the estimates. `exact`: every lane clamps on its own. `back`: rows follow each other
     towards the beginning of memory, and so do their vectors: what fetches ahead follows addresses that go one way.
+    `transposed`: what points of the blocks read across rows of memory is.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Nest:
     sums: bool = False
     exact: bool = False
     back: bool = False
+    transposed: bool = False
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -101,6 +104,7 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
     expected = [d for d in nest.unroll if nest.bounds[d][0] != nest.bounds[d][1]]
     plain = (*(d for d in nest.order if d not in expected), *(d for d in nest.order if d in expected))
     looped = replace(nest, order=nest.order if nest.once else plain, unroll={})
+    other = replace(looped, blocks={}, transposed=False) if nest.transposed else looped  # seldom, and long
     if known is None:
         _tried(b, sources, looped)
         return
@@ -114,14 +118,14 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
         with b.condition() as unrolled:
             _tried(b, sources, replace(unrolled_nest, whole=whole))
         with b.condition() as otherwise:
-            _tried(b, sources, replace(looped, whole=whole))
+            _tried(b, sources, replace(other, whole=whole))
         seldom = (Apart(tuple(otherwise), seldom=True),) if nest.vector else tuple(otherwise)
         b.emit(If(asked, tuple(unrolled), None, seldom))
     if not whole or nest.vector is None:
         b.scopes[-1].statements.extend(vectors)
         return
     with b.condition() as scalars:
-        _tried(b, sources, replace(looped, vector=None))
+        _tried(b, sources, replace(other, vector=None))
     lo, hi = nest.bounds[nest.vector.dim]
     b.emit(If((hi - lo - (max(whole) - 1),), tuple(vectors), None, (Apart(tuple(scalars), seldom=True),)))
 
@@ -228,6 +232,9 @@ def _open(
         return
     size = nest.blocks.get(dim, 1)
     parallel = dim == nest.parallel
+    if size > 1 and nest.transposed and not parallel:
+        _whole_blocks(b, dim, lo, hi, size, envs, inside)
+        return
     if size > 1:
         whole = divide(hi - lo + 1, size).scaled(size)
         _loop(b, dim, lo, lo + whole - 1, size, envs, inside, parallel)
@@ -235,6 +242,30 @@ def _open(
         if lo == hi + 1:
             return
     _loop(b, dim, lo, hi, 1, envs, inside, parallel)
+
+
+def _whole_blocks(
+    b: Builder,
+    dim: str,
+    lo: Index,
+    hi: Index,
+    size: int,
+    envs: list[dict[str, Lane]],
+    inside: Callable[[list[dict[str, Lane]]], None],
+) -> None:
+    """The loop over blocks, the last of which begins early to end with the loop: points may be computed twice. One by
+    one where they are fewer than a block."""
+    with b.condition() as blocks:
+        with b.scope() as body:
+            var, seen = b.fresh(f"{dim}_block"), b.fresh(dim)
+            b.declare(var)
+            at = b.declare(seen, ends=(lo, hi - (size - 1)))
+            inside([{**env, dim: Lane(at + k)} for k in range(size) for env in envs])
+        last = b.let(hi - (size - 1), f"{dim}_last")
+        b.emit(Loop(var, lo, hi, const(size), tuple(body), seen=ClampedIndex(seen, None, last)))
+    with b.condition() as alone:
+        _loop(b, dim, lo, hi, 1, envs, inside, False)
+    b.emit(If((hi - lo - (size - 1),), tuple(blocks), None, (Apart(tuple(alone), seldom=True),)))
 
 
 def _loop(
@@ -473,6 +504,8 @@ def _vector_body(
     b: Builder, evaluator: Evaluator, nest: Nest, envs: list[dict[str, Lane]], rest: tuple[str, ...]
 ) -> None:
     if not rest:
+        if nest.transposed and len(envs) > 1:
+            _note_across(b, evaluator, nest, envs)
         nest.body(evaluator, envs)
         return
 
@@ -480,3 +513,15 @@ def _vector_body(
         _vector_body(b, evaluator, nest, opened, rest[1:])
 
     _open(b, nest, envs, rest[0], inside)
+
+
+def _note_across(b: Builder, evaluator: Evaluator, nest: Nest, envs: Sequence[Mapping[str, Lane]]) -> None:
+    """Has the evaluator know what the body reads across rows at all points of a block."""
+    across = TransposedReads()
+    noting = Evaluator(
+        b, evaluator.sources, evaluator.axis, own=nest.own, exact=evaluator.exact, moved=evaluator.moved, across=across
+    )
+    with b.trial(), b.scope():
+        nest.body(noting, envs)
+    if across.settle():
+        evaluator.across = across

@@ -214,6 +214,21 @@ def store(
     b.emit(Scatter(buffer, row, scattered, value, within))
 
 
+def place_in_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
+    """Where in a row of memory one element is, as `neighbours` counts; None where rows are no whole ones."""
+    if buffer.ring[buffer.unit] is not None or not lanes[buffer.unit].uniform:
+        return None
+    if buffer.channels:
+        return interleaved_channels.place(b, buffer, lanes)
+    return lanes[buffer.unit].base
+
+
+def neighbours(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index, count: int, at_least: int) -> Value:
+    """So many elements of the row that `lanes` are in, from `start` on."""
+    row = _pixels(b, buffer, lanes) if buffer.channels else _row(b, buffer, lanes)
+    return b.define(Load(row, start), buffer.type, count, hint=buffer.stage, at_least=at_least)
+
+
 def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
     """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
     spans, once for neighbours, the nearest of which may lie half a line apart. What is asked for far ahead comes to the

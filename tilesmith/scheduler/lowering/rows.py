@@ -23,6 +23,7 @@ from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.lowering.row_room import begins_rows
+from tilesmith.scheduler.lowering.transposed_reads import transposed_dims
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
 
@@ -97,6 +98,7 @@ class _Rows:
         b, stage, estimate, sources = self.builder, self.stages[s.stage], self.estimates.value, self._sources(s.reads)
         unroll = _unroll(s.unroll)
         blocks = {} if s.block is None else {s.block.dim: s.block.points}
+        across = sources.inlined, sources.buffers
         nest = Nest(
             stage.name,
             values_of(b, stage, s.buffers),
@@ -109,6 +111,7 @@ class _Rows:
             half=self._half(s),
             estimate=estimate,
             sums=has_long_reduction(stage, sources.inlined),
+            transposed=bool(s.vector and blocks.keys() & transposed_dims(stage, s.vector.dim, *across).keys()),
         )
         box = tuple(x.ends for x in s.box)
         for part in left_to_values(b, sources, stage, s.updates, box):

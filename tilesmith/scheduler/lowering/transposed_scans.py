@@ -13,16 +13,13 @@ from tilesmith.scheduler.ir.loop.program import Accumulator, Apart, Assign, If, 
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Places
 from tilesmith.scheduler.lowering.loop_nest import Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
-
-SHUFFLED_BYTES = 16
-"""Bytes of the parts of registers in which lanes change places for one instruction; whole parts do between them."""
-
+from tilesmith.scheduler.lowering.transposition import transposed
 
 MOST_WRITTEN_OUT = 8192
 """Operations of a block of rows at most, all of whose steps are written out: code of more is no faster for that, and
@@ -318,48 +315,3 @@ def _rest(buffer: Buffer, index: tuple[Lane, ...], rows: Lane) -> tuple[Index, .
     if mentioned != moving:
         raise NotTransposed
     return tuple(const(0) if d == buffer.unit else x.base for d, x in enumerate(index))
-
-
-# transposing ------------------------------------------------------------
-
-
-def transposed(b: Builder, rows: Sequence[Value]) -> list[Value]:
-    """The columns of as many rows as they have lanes: in parts of registers by interleaving, then part by part."""
-    lanes, type_ = len(rows), rows[0].type
-    within = min(lanes, max(SHUFFLED_BYTES // type_.bytes, 1))
-    parts = lanes // within
-    low = [n for part in range(parts) for i in range(within // 2) for n in _pair(part * within + i, lanes)]
-    high = [n + within // 2 for n in low]
-    groups = [list(rows[g * within : (g + 1) * within]) for g in range(parts)]
-    for g, group in enumerate(groups):
-        stages = within.bit_length() - 1
-        for _ in range(stages):
-            half = within // 2
-            group = [
-                _shuffled(b, group[i], group[i + half], picks, type_) for i in range(half) for picks in (low, high)
-            ]
-        groups[g] = group
-    found: list[Value | None] = [None] * lanes
-    for column in range(within):
-        for part, value in enumerate(_by_part(b, [g[column] for g in groups], within, type_)):
-            found[part * within + column] = value
-    return [v for v in found if v is not None]
-
-
-def _pair(at: int, lanes: int) -> tuple[int, int]:
-    return at, at + lanes
-
-
-def _by_part(b: Builder, values: list[Value], size: int, type_: ScalarType) -> list[Value]:
-    """A transposition of whole parts: vector n of the result has part n of each."""
-    if len(values) == 1:
-        return values
-    parts = values[0].lanes // size
-    picks = [[p * size + i for p in range(first, 2 * parts, 2) for i in range(size)] for first in (0, 1)]
-    pairs = list(zip(values[::2], values[1::2], strict=True))
-    even, odd = (_by_part(b, [_shuffled(b, x, y, p, type_) for x, y in pairs], size, type_) for p in picks)
-    return [v for both in zip(even, odd, strict=True) for v in both]
-
-
-def _shuffled(b: Builder, x: Value, y: Value, picks: Sequence[int], type_: ScalarType) -> Value:
-    return b.define(ops.Shuffle(x, y, tuple(picks)), type_, x.lanes, pinned=True)
