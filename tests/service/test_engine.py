@@ -7,14 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from multiprocessing import forkserver
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules import engine as engines
+from tilesmith.app.service.schedules.engine import Engine, asker
 from tilesmith.app.service.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -74,11 +77,112 @@ def test_what_waits_has_a_limit(engine):
     one = engine(time.sleep, schedule_queue=2)
 
     async def three():
+        asker.set("127.0.0.1")
         return await asyncio.gather(*(one.key(0.2) for _ in range(3)), return_exceptions=True)
 
     found = asyncio.run(three())
     assert [getattr(f, "code", None) for f in found] == [None, None, "busy"]
     assert asyncio.run(one.key(0)) is None
+
+
+def test_a_process_that_its_alarm_cannot_end_is_killed_and_replaced(engine, monkeypatch):
+    monkeypatch.setattr(engines, "GRACE_S", 0.1)
+    one = engine(deaf, schedule_timeout_s=0.2)
+    assert code_of(one, 600) == "timeout"
+    one.functions.key = abs
+    assert asyncio.run(one.key(-3)) == 3
+
+
+def deaf(seconds):
+    """Work that no signal interrupts."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    time.sleep(seconds)
+
+
+def test_the_work_of_a_process_that_was_killed_is_done_in_another(engine, tmp_path):
+    one = engine(killed_once)
+    assert asyncio.run(one.key(str(tmp_path / "mark"))) == "done"
+
+
+def killed_once(mark):
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return "done"
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "not killed"
+
+
+def test_the_fork_server_may_be_killed(engine):
+    one = engine(abs)
+    assert asyncio.run(one.key(-1)) == 1
+    os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+    one.functions.key = os._exit
+    assert code_of(one, 1) == "worker_lost"
+    one.functions.key = abs
+    assert asyncio.run(one.key(-3)) == 3
+
+
+class Held:
+    """Work in threads that goes on until it is let go; what has begun, in its order."""
+
+    def __init__(self, tmp_path, **changed):
+        self.begun, self.go = [], threading.Event()
+        settings = Settings(data_dir=tmp_path, schedule_workers=0, **changed)
+        self.engine = Engine(settings, SimpleNamespace())
+        self.made = []
+
+    def ask(self, client, name, stages=1):
+        asker.set(client)
+        self.made.append(self.engine.submit(self.work, name, {"stages": [{}] * stages}))
+
+    def work(self, name, _document):
+        self.begun.append(name)
+        assert self.go.wait(60)
+
+    def end(self):
+        self.go.set()
+        for made in self.made:
+            made.result(60)
+        self.engine.close()
+
+
+def test_short_work_does_not_wait_for_long_work(tmp_path):
+    held = Held(tmp_path)
+    for n in range(4):
+        held.ask("a", f"long {n}", 500)
+    held.ask("b", "short")
+    while len(held.begun) < 2:
+        time.sleep(0.001)
+    assert held.begun == ["long 0", "short"]
+    held.end()
+
+
+def test_clients_take_turns(tmp_path):
+    held = Held(tmp_path)
+    for n in range(6):
+        held.ask("a", f"a{n}", 500)
+    held.ask("b", "b0", 500)
+    held.ask("b", "b1", 500)
+    held.end()
+    assert held.begun[:4] == ["a0", "b0", "a1", "b1"]
+
+
+def test_a_token_has_a_limit_of_its_own(tmp_path):
+    held = Held(tmp_path, schedule_queue_per_token=2, schedule_queue=4)
+    held.ask("token a", "1")
+    held.ask("token a", "2")
+    with pytest.raises(ApiError) as caught:
+        held.ask("token a", "3")
+    assert (caught.value.code, caught.value.status_code) == ("token_limit", 429)
+    assert caught.value.extra == {"setting": "TILESMITH_SCHEDULE_QUEUE_PER_TOKEN", "limit": 2}
+    assert int(caught.value.headers["Retry-After"]) > 0
+    held.ask("token b", "4")
+    held.ask("an address", "5")
+    with pytest.raises(ApiError) as caught:
+        held.ask("another address", "6")
+    assert caught.value.code == "busy"
+    held.end()
 
 
 def test_without_processes_threads_do_it(tmp_path):
@@ -128,7 +232,7 @@ from tilesmith.app.service.settings import Settings
 if __name__ == "__main__":
     engine = Engine(Settings(data_dir=Path({str(tmp_path)!r}), schedule_workers=2), work)
     warming = threading.Thread(target=engine.warm_up)
-    engine.pool().submit(len, "")
+    engine.submit(len, "")
     warming.start()
     engine.close()
     warming.join()

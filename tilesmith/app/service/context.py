@@ -19,7 +19,7 @@ from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.service import Platforms
-from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.engine import TOKEN, Engine, asker
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
@@ -74,7 +74,9 @@ async def authenticated(request: Request, token: str | None) -> Holder:
     if token not in known:
         client = client_of(request.scope.get("client"))
         known[token] = await asyncio.to_thread(context(request).tokens.authenticate, token, client)
-    return known[token]
+    holder = known[token]
+    asker.set(f"{TOKEN}{holder.id}" if holder.id is not None else client_of(request.scope.get("client")))
+    return holder
 
 
 def _holder_of(scope: Scope) -> Callable[..., Awaitable[None]]:

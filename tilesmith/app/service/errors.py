@@ -94,6 +94,7 @@ CODES: dict[str, tuple[int, str]] = {
     "worker_lost": (500, "The process that did the work is gone"),
     # the service
     "queue_full": (429, "Too many jobs are waiting"),
+    "token_limit": (429, "The token has as much as it may"),
     "busy": (503, "Too many requests at once"),
     "store_busy": (503, "The store is locked"),
     "store_full": (503, "The store has no space left"),
@@ -105,6 +106,7 @@ CODES: dict[str, tuple[int, str]] = {
 
 RETRY_AFTER_S = {
     "queue_full": 10,
+    "token_limit": 5,
     "busy": 1,
     "too_many_connections": 1,
     "store_busy": 1,
@@ -174,6 +176,12 @@ def _entry(problem: Problem) -> dict[str, Any]:
     if problem.hint:
         entry["hint"] = problem.hint
     return entry
+
+
+def token_limit(setting: str, value: float, detail: str) -> ApiError:
+    """The error of who has as much of something as a token may have; `setting` is the field of the settings."""
+    name = f"TILESMITH_{setting.upper()}"
+    return ApiError("token_limit", f"{detail}; {name} is the limit", extra={"setting": name, "limit": value})
 
 
 def from_core(error: TilesmithError, prefix: str = "") -> ApiError:

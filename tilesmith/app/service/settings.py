@@ -98,6 +98,14 @@ class Settings(BaseSettings):
         default=4 * GIB, gt=0, description="Address space of one scheduling process, bytes"
     )
     schedule_queue: int = Field(default=64, ge=1, description="Schedule requests at work or waiting before 503")
+    schedule_queue_per_token: int = Field(
+        default=32, ge=1, description="Schedule requests of one token at work or waiting before 429"
+    )
+    schedule_short_stages: int = Field(
+        default=64,
+        ge=0,
+        description="A document of so many stages or fewer is short work, which has a process of its own",
+    )
     batch_limit: int = Field(default=64, ge=1, description="Most requests for schedules in one")
     schedule_cache: int = Field(default=4096, ge=0, description="Request bodies remembered with their answer's id")
 

@@ -1,5 +1,5 @@
 """Processes that do the work of schedule requests, so that neither a heavy nor a hostile document holds up the event
-loop, with a limit on how many wait and how long one may take."""
+loop, shared fairly, with limits on how many wait and how long one may take."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context, parent_process
 from types import FrameType
 from typing import Any, TypeVar
@@ -22,7 +26,7 @@ import structlog
 
 from tilesmith.app.garbage import collect_rarely
 from tilesmith.app.plugins import load_plugins
-from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.errors import ApiError, token_limit
 from tilesmith.app.service.schedules.answers import (
     Answer,
     Decided,
@@ -31,31 +35,77 @@ from tilesmith.app.service.schedules.answers import (
     Question,
     StrategyIdentity,
 )
+from tilesmith.app.service.schedules.fair_queue import FairQueue
 from tilesmith.app.service.settings import Settings
 
 log = structlog.get_logger("tilesmith.schedules")
 
 RECURSION = 10_000  # frames: long chains of stages are followed to their end
+THREADS = 2  # that do it where there are no processes
 
 T = TypeVar("T")
-GRACE_S = 5.0  # what a process gets beyond its time before it is killed
+GRACE_S = 2.0  # what a process gets beyond its time before it is killed
+WATCH_S = 0.25
+BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between processes that do not come up
+ATTEMPTS = 2
+BYTES_A_STAGE = 512  # of a document, about
+OURS = "service"
+"""The client that the service's own work is of: no limit holds for it."""
+TOKEN = "token "
+"""The names of clients that show a token begin so."""
+
+asker: ContextVar[str] = ContextVar("asker", default=OURS)
+"""The client of the request that is being answered: its token, or its address where there are none."""
 
 
 class _OutOfTime(BaseException):
     """Raised by the alarm in a worker; not an Exception, so that nothing on the way takes it for its own."""
 
 
+@dataclass(eq=False, slots=True)
+class _Work:
+    """A call for a process, and the future of its result."""
+
+    client: str
+    short: bool
+    function: Callable[..., Any]
+    arguments: tuple[object, ...]
+    future: Future[Any] = field(default_factory=Future)
+    attempts: int = 0
+    began: float = 0.0
+    killed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class _Slot:
+    """A place for one process, which may be replaced, and the work that it is at. It is `ready` once the process is
+    there and has warmed up; `failures` counts those in a row that did not come so far."""
+
+    only_short: bool
+    executor: Executor | None = None
+    ready: bool = False
+    work: _Work | None = None
+    failures: int = 0
+
+
 class Engine:
     """Runs `inspect`, `inspect_strategy`, `import_content`, `key`, `answer`, `derive` and `generate` of `functions`,
-    in processes that begin with its `warm_up`: the module app.service.schedules.work, or a test's own."""
+    in processes that begin with its `warm_up`: the module app.service.schedules.work, or a test's own.
+
+    Clients share the processes fairly. One of them, where there are several, is for short work alone. A process that
+    does not end its work in time is killed, and one that is gone is replaced: nobody else's work is lost by it.
+    """
 
     def __init__(self, settings: Settings, functions: Any) -> None:
         self.settings = settings
         self.functions = functions
-        self._waiting = 0
-        self._pool: Executor | None = None
-        self._closed = False
-        self._lock = threading.Lock()
+        count = settings.schedule_workers or THREADS
+        self._slots = [_Slot(only_short=0 < n == count - 1) for n in range(count)]
+        self._queue: FairQueue[_Work] = FairQueue()
+        self._unfinished = 0
+        self._closed = threading.Event()
+        self._watching: threading.Thread | None = None
+        self._lock = threading.RLock()
 
     async def inspect(self, document: object) -> PipelineIdentity:
         return await self.run(self.functions.inspect, document, self.settings.limits)
@@ -77,91 +127,217 @@ class Engine:
 
     def generate(self, decided: Decided) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
-        arguments = (self.functions.generate, decided, self.settings.limits)
-        result: Generated | ApiError = ApiError("worker_lost", "the process that worked on the document is gone")
-        for _ in range(2):
-            pool = self.pool()
-            try:
-                result = pool.submit(_timed, self._limit_s(pool), *arguments).result()
-                break
-            except BrokenProcessPool:
-                self._discard(pool)
+        result: Generated | ApiError = self.submit(self.functions.generate, decided, self.settings.limits).result()
         if isinstance(result, ApiError):
             raise result
         return result
 
     async def run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
-        """The result of a function of plain data; raises the ApiError that it returns, `busy`, `timeout` or
-        `worker_lost`."""
-        if self._waiting >= self.settings.schedule_queue:
-            raise ApiError("busy", "as many documents as the service takes at once are being worked on")
-        self._waiting += 1
-        try:
-            result = await self._attempt(function, *arguments)
-        finally:
-            self._waiting -= 1
+        """The result of a function of plain data; raises the ApiError that it returns, `busy`, `token_limit`, `timeout`
+        or `worker_lost`."""
+        result: T | ApiError = await asyncio.wrap_future(self.submit(function, *arguments))
         if isinstance(result, ApiError):
             raise result
         return result
 
-    async def _attempt(self, function: Callable[..., T | ApiError], *arguments: object) -> T | ApiError:
-        """Twice where a process died: it may have been a neighbour's document that killed it."""
-        for last in (False, True):
-            pool = self.pool()
-            try:
-                future: Future[T | ApiError] = pool.submit(_timed, self._limit_s(pool), function, *arguments)
-                return await asyncio.wrap_future(future)
-            except BrokenProcessPool:
-                self._discard(pool)
-                if last:
-                    return ApiError("worker_lost", "the process that worked on the document is gone")
-        raise AssertionError("unreachable")
-
-    def _limit_s(self, pool: Executor) -> float | None:
-        return self.settings.schedule_timeout_s if isinstance(pool, ProcessPoolExecutor) else None
-
-    def pool(self) -> Executor:
-        """The pool, made when first wanted. ApiError `not_ready` once the engine is closed."""
+    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+        """The result to be, in the turn of who asks; ApiError `busy`, `token_limit`, `not_ready`."""
+        work = _Work(asker.get(), _stages(arguments) <= self.settings.schedule_short_stages, function, arguments)
         with self._lock:
-            if self._closed:
-                raise ApiError("not_ready", "the service is stopping")
-            if self._pool is None:
-                self._pool = self._new_pool()
-            return self._pool
+            self._check(work.client)
+            self._unfinished += 1
+            self._queue.push(work.client, work, work.short)
+        self._dispatch()
+        return work.future
 
-    def _new_pool(self) -> Executor:
-        count = self.settings.schedule_workers
-        if count == 0:
-            return ThreadPoolExecutor(2, thread_name_prefix="tilesmith-schedule")
+    def _check(self, client: str) -> None:
+        """ApiError where no more work is taken, of this client or at all."""
+        if self._closed.is_set():
+            raise ApiError("not_ready", "the service is stopping")
+        if client == OURS:
+            return
+        limit = self.settings.schedule_queue_per_token
+        if client.startswith(TOKEN) and self._queue.active(client) >= limit:
+            raise token_limit("schedule_queue_per_token", limit, f"{limit} documents of this token are being worked on")
+        if self._unfinished >= self.settings.schedule_queue:
+            raise ApiError("busy", "as many documents as the service takes at once are being worked on")
+
+    def _dispatch(self) -> None:
+        """Gives what waits to the slots that are free; slots without a process get one."""
+        with self._lock:
+            for slot in self._slots:
+                if self._closed.is_set() or not len(self._queue):
+                    return
+                if slot.executor is None:
+                    self._start(slot)
+                while slot.ready and slot.work is None:
+                    work = self._queue.pop(slot.only_short)
+                    if work is None:
+                        break
+                    self._begin(slot, work)
+
+    def _start(self, slot: _Slot) -> Future[Any]:
+        """Begins a slot's process, which takes a while; the time of no work runs meanwhile."""
+        if self._watching is None and self.settings.schedule_workers:
+            self._watching = threading.Thread(target=self._watch, name="tilesmith-engine", daemon=True)
+            self._watching.start()
+        slot.executor = executor = self._new_executor()
+        started = _submitted(executor, _nothing)
+        started.add_done_callback(partial(self._started, slot, executor))
+        return started
+
+    def _started(self, slot: _Slot, executor: Executor, started: Future[Any]) -> None:
+        """A process is ready for work, or did not come up: then another is tried a little later."""
+        error = None if started.cancelled() else started.exception()
+        lost = None
+        with self._lock:
+            if slot.executor is not executor or self._closed.is_set():
+                return
+            slot.ready = error is None and not started.cancelled()
+            slot.failures = 0 if slot.ready else slot.failures + 1
+            if not slot.ready:
+                self._replace(slot)
+                if slot.failures >= ATTEMPTS:
+                    lost = self._queue.pop(slot.only_short)
+                if lost is not None:
+                    self._leave(lost)
+        if lost is not None and (lost.attempts or lost.future.set_running_or_notify_cancel()):
+            lost.future.set_result(ApiError("worker_lost", "no process can be started that works on documents"))
+        if slot.ready:
+            self._dispatch()
+        else:
+            log.warning("a process could not be started", error=str(error), failures=slot.failures)
+            again = threading.Timer(min(BACK_OFF_S * 2**slot.failures, LONGEST_BACK_OFF_S), self._dispatch)
+            again.daemon = True
+            again.start()
+
+    def _begin(self, slot: _Slot, work: _Work) -> None:
+        work.began = time.monotonic()
+        if not work.attempts and not work.future.set_running_or_notify_cancel():
+            self._leave(work)
+            return
+        work.attempts += 1
+        slot.work = work
+        limit_s = self.settings.schedule_timeout_s if self.settings.schedule_workers else None
+        assert slot.executor is not None
+        made = _submitted(slot.executor, _timed, limit_s, work.function, *work.arguments)
+        made.add_done_callback(partial(self._done, slot, work))
+
+    def _done(self, slot: _Slot, work: _Work, made: Future[Any]) -> None:
+        """Work has come to an end, or its process has: then it is tried in another, since it may have been killed for
+        no fault of the work's."""
+        error = None if made.cancelled() else made.exception()
+        lost = made.cancelled() or isinstance(error, BrokenProcessPool)
+        with self._lock:
+            slot.work = None
+            if lost:
+                self._replace(slot)
+            self._leave(work)
+            again = lost and not work.killed and work.attempts < ATTEMPTS and not self._closed.is_set()
+            if again:
+                self._unfinished += 1
+                self._queue.push(work.client, work, work.short)
+        if again:
+            pass
+        elif work.killed:
+            work.future.set_result(_out_of_time(self.settings.schedule_timeout_s))
+        elif lost:
+            work.future.set_result(ApiError("worker_lost", "the process that worked on the document is gone"))
+        elif error is not None:
+            work.future.set_exception(error)
+        else:
+            work.future.set_result(made.result())
+        self._dispatch()
+
+    def _leave(self, work: _Work) -> None:
+        self._unfinished -= 1
+        self._queue.end(work.client, work.short, time.monotonic() - work.began)
+
+    def _new_executor(self) -> Executor:
+        if self.settings.schedule_workers == 0:
+            return ThreadPoolExecutor(1, thread_name_prefix="tilesmith-schedule")
         start = get_context("forkserver")
         start.set_forkserver_preload(["tilesmith.app.service.schedules.work"])
         prepare = (self.settings.schedule_memory_bytes, self.settings.plugins, self.functions.warm_up)
-        return ProcessPoolExecutor(count, mp_context=start, initializer=_prepare, initargs=prepare)
+        return ProcessPoolExecutor(1, mp_context=start, initializer=_prepare, initargs=prepare)
 
-    def _discard(self, pool: Executor) -> None:
-        with self._lock:
-            if self._pool is pool:
-                self._pool = None
-        pool.shutdown(wait=False, cancel_futures=True)
+    def _replace(self, slot: _Slot) -> None:
+        """Lets go of a slot's process; the next work has a new one."""
+        if slot.executor is not None:
+            slot.executor.shutdown(wait=False, cancel_futures=True)
+        slot.executor, slot.ready = None, False
+
+    def _watch(self) -> None:
+        """Kills processes whose work goes on beyond its time: those that the alarm in them could not end."""
+        while not self._closed.wait(WATCH_S):
+            with self._lock:
+                latest = time.monotonic() - self.settings.schedule_timeout_s - GRACE_S
+                late = [s for s in self._slots if s.work is not None and s.work.began < latest]
+                for slot in late:
+                    if slot.work is not None and isinstance(slot.executor, ProcessPoolExecutor):
+                        slot.work.killed = True
+                        _kill(slot.executor)
+            if late:
+                log.warning("processes did not end their work in time and were killed", processes=len(late))
 
     def warm_up(self) -> None:
         """Starts every process, so that the first request does not wait for it."""
-        with suppress(ApiError, BrokenProcessPool, CancelledError):  # the service stops meanwhile
-            for future in [self.pool().submit(_nothing) for _ in range(self.settings.schedule_workers)]:
+        with suppress(ApiError, BrokenProcessPool, CancelledError, RuntimeError):  # the service stops meanwhile
+            with self._lock:
+                waiting = [] if self._closed.is_set() else [s for s in self._slots if s.executor is None]
+                started = [self._start(slot) for slot in waiting]
+            for future in started:
                 future.result()
 
     def close(self) -> None:
-        """Ends the processes, whatever they are at, and what the pool shares with them."""
+        """Ends the processes, whatever they are at, and what the pools share with them."""
         with self._lock:
-            pool, self._pool, self._closed = self._pool, None, True
-        if pool is None:
-            return
-        if isinstance(pool, ProcessPoolExecutor):
-            for worker in list((pool._processes or {}).values()):  # Python 3.14 has terminate_workers() for it
-                worker.terminate()
-        pool.shutdown(wait=isinstance(pool, ProcessPoolExecutor), cancel_futures=True)
-        del pool
+            self._closed.set()
+            executors = [s.executor for s in self._slots if s.executor is not None]
+            for slot in self._slots:
+                slot.executor, slot.ready = None, False
+            while (work := self._queue.pop(False)) is not None:
+                self._leave(work)
+                if work.attempts or work.future.set_running_or_notify_cancel():
+                    work.future.set_result(ApiError("not_ready", "the service is stopping"))
+        for executor in executors:
+            if isinstance(executor, ProcessPoolExecutor):
+                _kill(executor)
+        for executor in executors:
+            executor.shutdown(wait=isinstance(executor, ProcessPoolExecutor), cancel_futures=True)
+        executors.clear()
         gc.collect()  # semaphores go with the last who knows them; Python warns of those that are left
+
+
+def _submitted(executor: Executor, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+    """The future of a call. Where the executor has lost its process, or can start none, it is the future that fails."""
+    try:
+        return executor.submit(function, *arguments)
+    except (OSError, EOFError, RuntimeError) as error:  # BrokenProcessPool is a RuntimeError
+        broken: Future[Any] = Future()
+        broken.set_exception(BrokenProcessPool(str(error)))
+        return broken
+
+
+def _kill(executor: ProcessPoolExecutor) -> None:
+    for process in list((executor._processes or {}).values()):  # Python 3.14 has kill_workers() for it
+        process.kill()
+
+
+def _stages(arguments: Iterable[object]) -> int:
+    """The stages of the documents that work is given, by their size where they are bytes: what makes it long."""
+    found = 0
+    for value in arguments:
+        match value:
+            case Question():
+                found += _stages([value.pipeline])
+            case Decided():
+                found += _stages([value.pipeline])
+            case {"stages": list(stages)}:
+                found += len(stages)
+            case bytes() | str():
+                found += len(value) // BYTES_A_STAGE
+    return found
 
 
 def _nothing() -> None:
@@ -205,8 +381,12 @@ def _timed(limit_s: float | None, function: Callable[..., Any], *arguments: obje
     try:
         return function(*arguments)
     except _OutOfTime:
-        return ApiError("timeout", f"the document was worked on for {limit_s:g} s without an answer")
+        return _out_of_time(limit_s)
     except MemoryError:
         return ApiError("out_of_memory", "the document needs more memory than the service allows")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _out_of_time(limit_s: float) -> ApiError:
+    return ApiError("timeout", f"the document was worked on for {limit_s:g} s without an answer")

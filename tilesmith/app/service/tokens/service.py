@@ -54,10 +54,12 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who sends a request: the name of the token, and the highest of its scopes. Without tokens in force, anyone."""
+    """Who sends a request: the name of the token, the highest of its scopes, and its id. Without tokens in force,
+    anyone."""
 
     name: str | None
     scope: Scope
+    id: str | None = None
 
     def require(self, scope: Scope) -> None:
         """Nothing where the scope is included; ApiError `forbidden`."""
@@ -126,7 +128,7 @@ class Tokens:
             return ANYONE
         digest = _digest(token)
         if self._admin is not None and hmac.compare_digest(digest, self._admin):
-            return Holder("admin", "admin")
+            return Holder("admin", "admin", "admin")
         wait_s = 0.0 if digest in self._accepted else self._failures.wait_s(client)
         if wait_s > 0:
             headers = {"Retry-After": str(math.ceil(wait_s))}
@@ -141,7 +143,7 @@ class Tokens:
         self._accept(digest)
         if held.used_us is None or now - held.used_us >= USED_US:
             self._used(held.id, now)
-        return Holder(held.name, max(held.scopes.split(), key=_rank))
+        return Holder(held.name, max(held.scopes.split(), key=_rank), held.id)
 
     def _accept(self, digest: str) -> None:
         with self._lock:
