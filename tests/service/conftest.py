@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from support.servers import running
+from support.tools import require_tool
 
 from tilesmith.app.service import logs
 from tilesmith.app.service.context import Context
@@ -221,6 +225,31 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server of our own, on a socket in a folder with a short name: sockets need that."""
+    programs = next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), Path("initdb")).parent
+    require_tool(str(programs / "initdb"))
+    require_tool(str(programs / "postgres"))
+    folder = Path(tempfile.mkdtemp(prefix="tilesmith-"))
+    user = {}
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = {"user": "nobody", "group": "nogroup"}
+        shutil.chown(folder, "nobody", "nogroup")
+    data, socket = folder / "data", folder
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+    made = [programs / "initdb", "-D", data, "-U", "tilesmith", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    subprocess.run(made, check=True, capture_output=True, env=environment, cwd=folder, **user)
+    options = f"-k {socket} -c listen_addresses='' -c fsync=off"
+    control = [programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
+    subprocess.run(
+        [*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, env=environment, cwd=folder, **user
+    )
+    yield f"postgresql+psycopg://tilesmith@/postgres?host={socket}"
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

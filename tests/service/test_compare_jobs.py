@@ -10,7 +10,7 @@ import pytest
 from tilesmith import platforms
 from tilesmith.app.service.jobs import compare
 from tilesmith.app.service.jobs.compare import Side, run_in_turns
-from tilesmith.app.service.jobs.work import Task, compile_library
+from tilesmith.app.service.jobs.work import Task
 from tilesmith.app.service.schedules.answers import compact, plain
 from tilesmith.platforms.cpu.detect import host
 from tilesmith.scheduler.compiler import Options, compile_pipeline
@@ -70,7 +70,7 @@ def task(tmp_path, height):
 def test_two_schedules_run_in_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "ROUNDS", 8)
     small, large = task(tmp_path, 32), task(tmp_path, 64)
-    result = run_in_turns(small, compile_library(small), large, compile_library(large))
+    result = run_in_turns(small, large)
     assert len(result.now_ms) == len(result.baseline_ms) == result.rounds == 8
     assert min(result.now_ms + result.baseline_ms) > 0
     assert result.machine["threads"] >= 1

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +12,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
-from support.tools import require_tool
 
 from tilesmith.app.service import migrations
 from tilesmith.app.service.db import Database, downgrade, is_current, upgrade
@@ -27,31 +22,6 @@ from tilesmith.app.service.tables import metadata, pipelines
 @pytest.fixture
 def sqlite(tmp_path):
     return f"sqlite:///{tmp_path}/store.db"
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    """The URL of a PostgreSQL server of our own, on a socket in a folder with a short name: sockets need that."""
-    programs = next(Path("/usr/lib/postgresql").glob("*/bin/initdb"), Path("initdb")).parent
-    require_tool(str(programs / "initdb"))
-    require_tool(str(programs / "postgres"))
-    folder = Path(tempfile.mkdtemp(prefix="tilesmith-"))
-    user = {}
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user = {"user": "nobody", "group": "nogroup"}
-        shutil.chown(folder, "nobody", "nogroup")
-    data, socket = folder / "data", folder
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-    made = [programs / "initdb", "-D", data, "-U", "tilesmith", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run(made, check=True, capture_output=True, env=environment, cwd=folder, **user)
-    options = f"-k {socket} -c listen_addresses='' -c fsync=off"
-    control = [programs / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
-    subprocess.run(
-        [*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, env=environment, cwd=folder, **user
-    )
-    yield f"postgresql+psycopg://tilesmith@/postgres?host={socket}"
-    subprocess.run([*control, "-m", "immediate", "stop"], check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

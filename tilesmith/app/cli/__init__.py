@@ -462,6 +462,22 @@ def serve(
 
 @app.command()
 @reporting
+def worker(
+    context: typer.Context,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", metavar="URL", help="The Dask scheduler: tcp://host:8786.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Jobs at once.")] = 1,
+    no_calibrate: NoCalibrate = False,
+) -> None:
+    """Do jobs of services that share a Dask scheduler, on a machine of another kind or beside others."""
+    from tilesmith.app.cli import pooled
+
+    pooled.work(scheduler, threads, not no_calibrate, context.obj)
+
+
+@app.command()
+@reporting
 def doctor(as_json: AsJson = False) -> None:
     """Check an installation of the service: settings, compiler, confinement, disk, database, clock, pool."""
     from tilesmith.app.cli import examination

@@ -19,7 +19,7 @@ def serve(
     try:
         settings = read_settings(**{name: value for name, value in given.items() if value is not None}, **added)
     except BadSettings as error:
-        raise UsageError(*map(_problem, error.complaints)) from None
+        raise UsageError(*map(problem, error.complaints)) from None
     detected()
     _check_free(settings.host, settings.port)
 
@@ -31,7 +31,7 @@ def serve(
         raise UsageError((str(error), None)) from None
 
 
-def _problem(complaint: Complaint) -> tuple[str, str]:
+def problem(complaint: Complaint) -> tuple[str, str]:
     """The message, with the option that sets it where there is one, and the remedy."""
     option = {"host": "--host", "port": "--port", "database_url": "--database"}.get(complaint.setting)
     named = complaint.variable if option is None else f"{option} ({complaint.variable})"

@@ -6,7 +6,9 @@ no compiler and no program can hold a worker.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextvars
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from threading import Event, Lock
 from typing import Any, ParamSpec, TypeVar
@@ -26,10 +28,36 @@ class WorkerPool(Executor):
         self._events: dict[Future[Any], Event] = {}
         self._lock = Lock()
 
+    remote = False
+
+    def lane(self, machine: str) -> str:
+        """The lane of a machine: all jobs have the same one here."""
+        return ""
+
+    def room(self, running: Counter[str]) -> tuple[bool, frozenset[str]]:
+        """Room for another job: who submits has as many threads as this."""
+        return True, frozenset()
+
+    def documents(self) -> Mapping[str, Any]:
+        """Machines beside this one: none."""
+        return {}
+
+    def away(self, lane: str) -> bool:
+        """Whoever does the jobs is here."""
+        return False
+
+    def remember(self, machines: Collection[str]) -> None:
+        """Machines that may be away: there are none here."""
+
+    def submit_to(self, lane: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """As `submit`."""
+        return self.submit(fn, *args, **kwargs)
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """A future of `fn(*args, **kwargs)`; RuntimeError after shutdown."""
+        """A future of `fn(*args, **kwargs)`, in a copy of the caller's context; RuntimeError after shutdown."""
         event = Event()
-        future = self._threads.submit(_cancellable, event, fn, *args, **kwargs)
+        context = contextvars.copy_context()
+        future = self._threads.submit(lambda: context.run(_cancellable, event, fn, *args, **kwargs))
         with self._lock:
             self._events[future] = event
         future.add_done_callback(self._forget)

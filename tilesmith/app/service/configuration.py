@@ -81,6 +81,9 @@ def _unreadable(error: SettingsError) -> list[Complaint]:
     return [Complaint(name, "is no JSON", f'{_remedy(name)}, such as ["a", "b"]') for name in named]
 
 
+_EXTRA = "pip install 'tilesmith[dask]'"
+
+
 def _misspelled(environment: Iterable[str]) -> list[Complaint]:
     """Variables that are nearly one of ours: who wrote them relies on them."""
     known = sorted(name.upper() for name in Settings.model_fields)
@@ -106,6 +109,11 @@ def _impossible(settings: Settings) -> list[Complaint]:
         )
     if settings.store_url.startswith("postgresql") and find_spec("psycopg") is None:
         found.append(Complaint("database_url", "psycopg is not installed", "pip install 'tilesmith[postgres]'"))
+    if settings.artifacts_url is not None and find_spec("fsspec") is None:
+        name = "pool" if settings.artifacts is None else "artifacts"
+        found.append(Complaint(name, "fsspec is not installed", _EXTRA))
+    elif settings.pool is not None and find_spec("distributed") is None:
+        found.append(Complaint("pool", "distributed is not installed", _EXTRA))
     folder = settings.data_dir
     try:
         folder.mkdir(parents=True, exist_ok=True)

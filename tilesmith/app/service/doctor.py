@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -219,10 +220,28 @@ def _step_ns() -> float:
 
 
 def _pool(settings: Settings) -> Finding:
+    if settings.pool is not None:
+        return _dask_pool(settings.pool)
     if settings.job_workers == 0:
         detail = "no jobs are done here, as TILESMITH_JOB_WORKERS says"
         return Finding("pool", "warning", detail, "let another service on the same store do them")
     return Finding("pool", "ok", f"embedded, jobs at once: {settings.job_workers}")
+
+
+def _dask_pool(url: str) -> Finding:
+    """Asks the scheduler for its workers."""
+    from tilesmith.app.runtime.dask_pool import DaskPool
+
+    pool = DaskPool(url, version("tilesmith"))
+    found = pool.machines()
+    pool.shutdown()
+    if found is None:
+        return Finding("pool", "failed", f"{url} does not answer", "start it: dask scheduler --port 8786")
+    if not any(found.threads.values()):
+        detail = f"{url} has no workers of tilesmith {version('tilesmith')}"
+        return Finding("pool", "warning", detail, "start some: tilesmith worker")
+    machines = ", ".join(f"{threads} x {name}" for name, threads in sorted(found.threads.items()))
+    return Finding("pool", "ok", f"{url}: {machines}")
 
 
 def _store(settings: Settings) -> Database | None:

@@ -62,3 +62,12 @@ def configure(form: Literal["auto", "json", "console"] = "auto", level: str = "i
         logging.getLogger(name).propagate = name != "uvicorn.access"
     logging.getLogger("alembic").setLevel("WARNING")
     logging.getLogger("sse_starlette").setLevel("WARNING")
+
+
+def take_over(package: str, level: str) -> None:
+    """Has the loggers of a package that set up their own write as all others do, from that level on."""
+    for name in [package, *(n for n in logging.root.manager.loggerDict if n.startswith(f"{package}."))]:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = []
+        logger.propagate = True
+        logger.setLevel(level if name == package else logging.NOTSET)

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -42,7 +43,8 @@ from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.endpoints import router as pipelines_router
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.endpoints import router as platforms_router
-from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.platforms.machine_names import machine_name
+from tilesmith.app.service.platforms.service import HOST, Platforms
 from tilesmith.app.service.reference import openapi
 from tilesmith.app.service.reference.endpoints import router as reference_router
 from tilesmith.app.service.schedules import work
@@ -154,14 +156,20 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         strategies=strategies,
         schedules=Schedules(db, settings, engine, pipelines, platforms, strategies, metrics),
         jobs=jobs,
-        runner=JobRunner(db, settings, jobs, metrics, _new_pool, job, engine.generate),
+        runner=JobRunner(db, settings, jobs, metrics, partial(_new_pool, settings.pool), job, engine.generate),
         baselines=Baselines(db),
         webhooks=Webhooks(db, settings),
     )
 
 
-def _new_pool(workers: int) -> Pool:
-    return WorkerPool(workers)
+def _new_pool(url: str | None, workers: int) -> Pool:
+    """The embedded pool, or the one at `url`."""
+    if url is None:
+        return WorkerPool(workers)
+    from tilesmith.app.runtime.dask_pool import DaskPool
+
+    logs.take_over("distributed", "CRITICAL")  # what matters of it is in our own words
+    return DaskPool(url, version("tilesmith"))
 
 
 def _start(context: Context) -> None:
@@ -169,6 +177,8 @@ def _start(context: Context) -> None:
     store.upgrade(context.db)
     context.tokens.in_force()
     _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
+    context.runner.host_machine = lambda: machine_name(context.platforms.document(HOST))
+    context.runner.found_machines = context.platforms.keep_machines
     context.runner.start()
     context.baselines.told = context.webhooks.told
     context.webhooks.start()
@@ -178,7 +188,7 @@ def _start(context: Context) -> None:
 def _warm_up(context: Context) -> None:
     """Warm-up: starts and loads what the first request would otherwise wait for."""
     context.engine.warm_up()
-    if context.settings.job_workers > 0 and not confinement.allowed():
+    if context.settings.runs_programs and not confinement.allowed():
         log.warning("not_confined", detail=confinement.why_not(), remedy=confinement.REMEDY)
     _ = context.pipelines.shipped
 

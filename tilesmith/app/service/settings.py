@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from pathlib import Path
 from typing import Literal
@@ -109,6 +110,14 @@ class Settings(BaseSettings):
     batch_limit: int = Field(default=64, ge=1, description="Most requests for schedules in one")
     schedule_cache: int = Field(default=4096, ge=0, description="Request bodies remembered with their answer's id")
 
+    pool: str | None = Field(
+        default=None,
+        description="Dask scheduler whose workers do the jobs, dask://host:8786 or dask+tls://...; else this process",
+    )
+    artifacts: str | None = Field(
+        default=None,
+        description="Object store of uploads, results and libraries: a folder or an fsspec URL (s3://bucket/path)",
+    )
     job_workers: int = Field(
         default=1, ge=0, description="Jobs at once; 0 leaves them to other services on the same store"
     )
@@ -170,6 +179,13 @@ class Settings(BaseSettings):
             raise ValueError(f"dims may be at most {Limits().dims}")
         return limits
 
+    @field_validator("pool")
+    @classmethod
+    def _known_pool(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"dask(\+tls)?://[^/]+:\d+", url):
+            raise ValueError("is no address of a Dask scheduler: dask://host:8786, or dask+tls://host:8786")
+        return url
+
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, url: str | None) -> str | None:
@@ -181,6 +197,17 @@ class Settings(BaseSettings):
         if url.startswith("sqlite") and (":memory:" in url or "mode=memory" in url or url == "sqlite:///"):
             raise ValueError("an SQLite store must be a file")
         return url
+
+    @property
+    def runs_programs(self) -> bool:
+        """True if compilers and what they make run in this service's processes, not in workers elsewhere."""
+        return self.job_workers > 0 and self.pool is None
+
+    @property
+    def artifacts_url(self) -> str | None:
+        """The URL of the object store: with a pool of other processes a folder in the data folder where none is named;
+        None where all that jobs read and write stays in the data folder."""
+        return self.artifacts or (None if self.pool is None else str(self.data_dir.absolute() / "artifacts"))
 
     @property
     def store_url(self) -> str:

@@ -192,11 +192,14 @@ jobs = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("started_us", BigInteger, nullable=True),
     Column("finished_us", BigInteger, nullable=True),
+    Column("artifacts", LargeBinary, nullable=True),
     Index(None, "state", "created_us", "id"),
     Index(None, "kind", "created_us", "id"),
     Index(None, "schedule_id", "created_us", "id"),
     Index(None, "created_us", "id"),
 )
+
+"""`artifacts`: digests of the job's files in the object store, by name, as JSON; none where there is no store."""
 
 job_events = Table(
     "job_events",
@@ -215,6 +218,7 @@ libraries = Table(
     Column("key", String(64), nullable=False),
     Column("path", Text, nullable=False),
     Column("built_us", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=True),
 )
 
 tokens = Table(

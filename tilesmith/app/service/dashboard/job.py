@@ -94,7 +94,7 @@ def _before(services: Context, job: Job) -> tuple[Picture, ...]:
     return tuple(
         Picture(i["name"], f"before: {i['name']}, {i['type']}", f"/jobs/{job.id}/inputs/{number}.png")
         for number, i in enumerate(pipeline["inputs"])
-        if services.jobs.files.preview(job.id, number).is_file()
+        if services.jobs.file(job.id, services.jobs.files.preview(job.id, number)) is not None
     )
 
 
@@ -146,8 +146,8 @@ def output(
 @router.get("/jobs/{job_id}/inputs/{number}.png", dependencies=[Page])
 def before(job_id: str, number: Annotated[int, Path(ge=0)], services: Services) -> Response:
     """A small picture of what went in, as the pipeline got it. ApiError `artefact_not_found`."""
-    path = services.jobs.files.preview(services.jobs.get(job_id).id, number)
-    if not path.is_file():
+    path = services.jobs.file(job_id, services.jobs.files.preview(services.jobs.get(job_id).id, number))
+    if path is None:
         raise ApiError("artefact_not_found", f"no picture of input {number} is kept")
     return FileResponse(path, media_type="image/png", headers=KEPT)
 

@@ -18,7 +18,7 @@ from tilesmith.app.runtime.build import BuiltLibrary
 from tilesmith.app.runtime.run import RUN_LIMITS, Loaded, cpus, loaded
 from tilesmith.app.runtime.sandbox import Limits
 from tilesmith.app.service.jobs.schemas import CompareResult, RunRequest
-from tilesmith.app.service.jobs.work import Task, check_memory, describe_machine
+from tilesmith.app.service.jobs.work import Task, check_memory, compile_library, describe_machine
 from tilesmith.scheduler.frontends.document import document as documents
 
 BUDGET_S = 120.0
@@ -51,16 +51,14 @@ class Side:
 
 def run_in_turns(
     task: Task,
-    library: BuiltLibrary,
     other: Task,
-    other_library: BuiltLibrary,
     clock: Callable[[], float] = time.monotonic,
 ) -> CompareResult:
     """The result of the job: `now_ms` and `baseline_ms`, a number a round, of random inputs of the estimated sizes.
     Who begins a round changes from one to the next."""
     with ExitStack() as stack:
-        now = _side(task, library, stack).paced()
-        baseline = _side(other, other_library, stack).paced()
+        now = _side(task, compile_library(task), stack).paced()
+        baseline = _side(other, compile_library(other), stack).paced()
         times = _rounds(now, baseline, clock)
     return CompareResult(
         now_ms=[round(ms, 6) for ms, _ in times],

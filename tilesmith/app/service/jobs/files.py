@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
 
 _JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+INPUT = "input-"
+"""The beginning of names of uploads."""
+LIBRARY = "library.so"
+"""The artifact of a job that compiled one."""
+OBJECTS = "objects"
+"""The folder, in the data folder, of copies of objects of a store that is elsewhere."""
+
+Artifacts = dict[str, str]
+"""Digests in the object store by the names of files in a job's folder."""
+
+
+def read_artifacts(content: bytes | None) -> Artifacts:
+    """Those that a row has."""
+    return {} if content is None else {str(name): str(digest) for name, digest in json.loads(content).items()}
 
 
 class JobFiles:
@@ -30,7 +46,11 @@ class JobFiles:
 
     def upload(self, job_id: str, number: int) -> Path:
         """An uploaded image, by the position of its input in the pipeline."""
-        return self.folder(job_id) / f"input-{number}"
+        return self.folder(job_id) / f"{INPUT}{number}"
+
+    def uploads(self, job_id: str) -> list[Path]:
+        """The uploaded images that are there."""
+        return sorted(self.folder(job_id).glob(f"{INPUT}*"))
 
     def preview(self, job_id: str, number: int) -> Path:
         """A small picture of an uploaded image, by the position of its input in the pipeline."""
@@ -42,8 +62,8 @@ class JobFiles:
 
     def copy_uploads(self, job_id: str, to: str) -> dict[int, Path]:
         """The uploads of a job as those of another, by the position of their inputs; those that are kept."""
-        found = sorted(self.folder(job_id).glob("input-*"))
-        copies = {int(path.name.removeprefix("input-")): self.make(to) / path.name for path in found}
+        found = self.uploads(job_id)
+        copies = {int(path.name.removeprefix(INPUT)): self.make(to) / path.name for path in found}
         for path, copy in zip(found, copies.values(), strict=True):
             shutil.copyfile(path, copy)
         return copies
@@ -52,5 +72,5 @@ class JobFiles:
         shutil.rmtree(self.folder(job_id), ignore_errors=True)
 
     def remove_uploads(self, job_id: str) -> None:
-        for path in self.folder(job_id).glob("input-*"):
+        for path in self.uploads(job_id):
             path.unlink(missing_ok=True)

@@ -3,7 +3,8 @@ number of services can work on one store: of two that want the same job, one get
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ class Claim:
     schedule_id: str
     request: bytes
     attempts: int
+    artifacts: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,16 @@ def listed(
     return next_page(rows, [(row.created_us, row.id) for row in rows], "jobs", paging.limit, position)
 
 
-def claim(db: Database, worker: str, lease_us: int, now_us: int) -> Claim | None:
-    """The oldest queued job, now running for `worker`; None where none waits or another was quicker."""
+def claim(db: Database, worker: str, lease_us: int, now_us: int, busy_platforms: Collection[str] = ()) -> Claim | None:
+    """The oldest queued job whose schedule is for none of the platforms, now running for `worker`; None where none
+    waits or another was quicker."""
     c = jobs.c
-    oldest = select(c.id).where(c.state == "queued").order_by(c.created_us, c.id).limit(1).scalar_subquery()
+    waiting = select(c.id).where(c.state == "queued")
+    if busy_platforms:
+        waiting = waiting.join(schedules, schedules.c.id == c.schedule_id).where(
+            schedules.c.platform.not_in(sorted(busy_platforms))
+        )
+    oldest = waiting.order_by(c.created_us, c.id).limit(1).scalar_subquery()
     with db.read() as connection:  # the common answer, none, needs no write lock
         if connection.execute(select(oldest)).scalar_one() is None:
             return None
@@ -105,12 +113,12 @@ def claim(db: Database, worker: str, lease_us: int, now_us: int) -> Claim | None
             update(jobs)
             .where(c.id == oldest, c.state == "queued")
             .values(state="running", worker=worker, lease_us=lease_us, started_us=now_us, attempts=c.attempts + 1)
-            .returning(c.id, c.kind, c.schedule_id, c.request, c.attempts)
+            .returning(c.id, c.kind, c.schedule_id, c.request, c.attempts, c.artifacts)
         ).first()
         if row is None:
             return None
         _event(connection, row.id, "state", {"state": "running", "attempt": row.attempts}, now_us)
-    return Claim(row.id, row.kind, row.schedule_id, row.request, row.attempts)
+    return Claim(row.id, row.kind, row.schedule_id, row.request, row.attempts, row.artifacts)
 
 
 def move(
@@ -205,19 +213,33 @@ def events(db: Database, job_id: str, after: int) -> list[Event]:
         return [Event(row.number, row.type, row.data) for row in connection.execute(query)]
 
 
-def keep_library(db: Database, schedule_id: str, key: str, path: str, now_us: int) -> None:
-    """Remembers where the compiled code of a schedule is."""
-    row = {"schedule_id": schedule_id, "key": key, "path": path, "built_us": now_us}
+def keep_library(db: Database, schedule_id: str, key: str, path: str, now_us: int, sha256: str | None = None) -> None:
+    """Remembers where the compiled code of a schedule is: a path here, a digest in the object store."""
+    row = {"schedule_id": schedule_id, "key": key, "path": path, "built_us": now_us, "sha256": sha256}
     with db.write() as connection:
         connection.execute(delete(libraries).where(libraries.c.schedule_id == schedule_id))
         connection.execute(insert(libraries).values(**row))
 
 
-def library(db: Database, schedule_id: str) -> str | None:
-    """The compiled code of a schedule."""
+def library(db: Database, schedule_id: str) -> Any | None:
+    """The compiled code of a schedule: `path` and `sha256`."""
     with db.read() as connection:
-        query = select(libraries.c.path).where(libraries.c.schedule_id == schedule_id)
-        return connection.execute(query).scalar_one_or_none()
+        query = select(libraries.c.path, libraries.c.sha256).where(libraries.c.schedule_id == schedule_id)
+        return connection.execute(query).first()
+
+
+def artifacts(db: Database, job_id: str) -> bytes | None:
+    """The digests of a job's files in the object store."""
+    with db.read() as connection:
+        return connection.execute(select(jobs.c.artifacts).where(jobs.c.id == job_id)).scalar_one_or_none()
+
+
+def referenced(db: Database) -> set[str]:
+    """The digests of all objects that somebody refers to."""
+    with db.read() as connection:
+        built = connection.execute(select(libraries.c.sha256).where(libraries.c.sha256.is_not(None))).scalars()
+        kept = connection.execute(select(jobs.c.artifacts).where(jobs.c.artifacts.is_not(None))).scalars()
+        return {*built, *(str(digest) for content in kept for digest in json.loads(content).values())}
 
 
 def has_schedule(db: Database, schedule_id: str) -> bool:

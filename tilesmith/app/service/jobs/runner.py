@@ -1,4 +1,4 @@
-"""The embedded pool of a service, which takes jobs from the database and has them done.
+"""The runner of a service, which takes jobs from the database and has a pool do them: threads here, or a Dask cluster.
 
 A job is leased: while it runs, its lease is prolonged; a job whose service is gone is started again by whoever
 notices. Stopping puts running jobs back into the queue. Cancelling kills what the job runs.
@@ -6,11 +6,13 @@ notices. Stopping puts running jobs back into the queue. Cancelling kills what t
 
 from __future__ import annotations
 
+import contextvars
 import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Protocol
@@ -18,19 +20,22 @@ from typing import Any, Protocol
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from tilesmith.app.runtime.errors import Cancelled
+from tilesmith.app.runtime.errors import Cancelled, WorkerError
+from tilesmith.app.runtime.telling import telling
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError, from_core, from_os, from_platform, problem_document
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.compare import run_in_turns
+from tilesmith.app.service.jobs.files import INPUT, LIBRARY, Artifacts, read_artifacts
 from tilesmith.app.service.jobs.repository import Claim
 from tilesmith.app.service.jobs.schemas import CompareRequest, CompareResult, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.jobs.states import State
-from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, tune_candidates
-from tilesmith.app.service.jobs.work import Task, compile_library, describe_build, run_library
+from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, candidates, tune_candidates
+from tilesmith.app.service.jobs.work import Built, Task, build_library, run_library
 from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
+from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Decided, Generated, compact
 from tilesmith.app.service.schedules.service import make_code, store
@@ -43,13 +48,37 @@ log = structlog.get_logger("tilesmith.jobs")
 IDLE_S = 1.0  # how often the queue is looked at when nobody says that there is something in it
 MAINTENANCE_S = 5.0
 WATCH_S = 0.1
+MOST_AT_ONCE = 64
+"""Jobs that a service has in the hands of a pool of other processes at once; threads that wait for them."""
+PRUNE_S = 3600.0
+HOST = "host"
 KILL_S = 10.0  # that what a cancelled job runs may take to be gone
 
 
 class Pool(Protocol):
-    """The pool that does the work: concurrent.futures, and `cancel`, which also stops what a running future runs."""
+    """The pool that does the work: concurrent.futures, and `cancel`, which also stops what a running future runs. A
+    `lane` is a kind of machine that a job has to be done on, or any."""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]: ...
+    remote: bool
+    """True if what is submitted runs in other processes, with data folders of their own."""
+
+    def lane(self, machine: str) -> str: ...
+
+    def room(self, running: Counter[str]) -> tuple[bool, frozenset[str]]: ...
+
+    def documents(self) -> Mapping[str, Any]:
+        """The platforms of the machines that are there, by name."""
+        ...
+
+    def away(self, lane: str) -> bool:
+        """True if nobody is there to do jobs of that lane."""
+        ...
+
+    def remember(self, machines: Collection[str]) -> None:
+        """There are machines of these kinds, though they may be away: jobs for them wait."""
+        ...
+
+    def submit_to(self, lane: str, fn: Callable[..., Any], /, *args: Any) -> Future[Any]: ...
 
     def cancel(self, future: Future[Any]) -> bool: ...
 
@@ -92,6 +121,11 @@ class JobRunner:
         self._draining = threading.Event()
         self._wake = threading.Condition()
         self._watches: dict[str, Watch] = {}
+        self._turn = threading.Lock()
+        self._lanes: Counter[str] = Counter()
+        self._pruned = time.monotonic()
+        self.host_machine: Callable[[], str] = lambda: ""
+        self.found_machines: Callable[[Mapping[str, Any]], Collection[str]] = lambda documents: ()
 
     def start(self) -> None:
         """Begins to take jobs. What an earlier service left behind is put right first."""
@@ -101,7 +135,11 @@ class JobRunner:
         self._start(self._maintain_forever, "maintenance")
         if self._settings.job_workers:
             self._pool = self._new_pool(self._settings.job_workers)
-        for number in range(self._settings.job_workers):
+            self._pool.remember(self.found_machines({}))
+        threads = self._settings.job_workers
+        if threads and self._settings.pool is not None:
+            threads = MOST_AT_ONCE
+        for number in range(threads):
             self._start(self._work_forever, str(number))
 
     def _start(self, target: Callable[[], None], name: str) -> None:
@@ -159,11 +197,16 @@ class JobRunner:
     def _work_forever(self) -> None:
         while not (self._stopping.is_set() or self._draining.is_set()):
             try:
-                busy = self.work_once()
+                with self._turn:  # one looks at the queue at a time
+                    if self._stopping.is_set() or self._draining.is_set():
+                        return
+                    taken = self._take()
+                    if taken is None:
+                        self._wait(IDLE_S)
+                if taken is not None:
+                    self._see_through(*taken)
             except SQLAlchemyError as error:
                 log.warning("the store failed; jobs wait", error=str(error))
-                busy = False
-            if not busy:
                 self._wait(IDLE_S)
 
     def _maintain_forever(self) -> None:
@@ -174,19 +217,39 @@ class JobRunner:
             except SQLAlchemyError as error:
                 log.warning("the store failed; jobs wait", error=str(error))
 
-    def work_once(self) -> bool:
-        """Takes one job and does it to its end; False where none waits."""
-        claim = repository.claim(self._db, self.name, self._lease(), now_us())
+    def _take(self) -> tuple[Claim, Watch] | None:
+        """A job that can be begun now; None where none waits, or nobody is free for it."""
+        busy: frozenset[str] = frozenset()
+        if self._pool is not None:
+            free, busy = self._pool.room(self._lanes)
+            if not free:
+                return None
+            if busy and self.host_machine() in busy:
+                busy |= {HOST}
+        claim = repository.claim(self._db, self.name, self._lease(), now_us(), busy)
         if claim is None:
-            return False
-        watch = Watch(self, claim)
+            return None
+        watch = Watch(self, claim, self._lane(claim.schedule_id))
         self._watches[claim.id] = watch
+        self._lanes[watch.lane] += 1
+        return claim, watch
+
+    def _lane(self, schedule_id: str) -> str:
+        """The kind of machine that a job of the schedule is for, as the pool has it."""
+        form = None if self._pool is None else schedule_rows.find_form(self._db, schedule_id, "platform.json")
+        if self._pool is None or form is None:
+            return ""
+        return self._pool.lane(machine_name(json.loads(form.content)))
+
+    def _see_through(self, claim: Claim, watch: Watch) -> None:
+        """Has a job that was taken done."""
         with structlog.contextvars.bound_contextvars(job=claim.id, schedule=claim.schedule_id):
             try:
                 self._do(claim, watch)
             finally:
+                self._lanes[watch.lane] -= 1
                 del self._watches[claim.id]
-        return True
+        self.wake()
 
     def _do(self, claim: Claim, watch: Watch) -> None:
         started = time.perf_counter()
@@ -196,9 +259,13 @@ class JobRunner:
         except Stopped as stopped:
             self._stopped(claim, stopped.why)
         except Exception as error:  # the boundary of a job: whatever it was, it costs this job and no other
-            self._fail(claim, _as_problem(error))
+            if isinstance(error, WorkerError) and error.code == "worker_lost":
+                self._again(claim, str(error))
+            else:
+                self._fail(claim, _as_problem(error))
         else:
-            self._end(claim, "succeeded", result=compact(result).encode())
+            kept = {"artifacts": compact(watch.kept()).encode()} if watch.artifacts else {}
+            self._end(claim, "succeeded", result=compact(result).encode(), **kept)
         self._metrics.job_seconds.labels(claim.kind).observe(time.perf_counter() - started)
 
     def task(self, job_id: str, schedule_id: str) -> Task:
@@ -232,6 +299,13 @@ class JobRunner:
             repository.move(self._db, claim.id, "running", "queued", now_us(), self.name, attempts=claim.attempts - 1)
             log.info("job put back into the queue")
 
+    def _again(self, claim: Claim, why: str) -> None:
+        """Puts a job back whose worker was lost, or gives it up where that has happened too often."""
+        if claim.attempts >= self._settings.job_attempts:
+            self._fail(claim, ApiError("worker_lost", f"{why}, {claim.attempts} times"))
+        elif repository.move(self._db, claim.id, "running", "queued", now_us(), self.name):
+            log.warning("job put back into the queue", why=why, attempt=claim.attempts)
+
     def _fail(self, claim: Claim, error: ApiError) -> None:
         self._end(claim, "failed", error=compact(problem_document(error, f"/v1/jobs/{claim.id}")).encode())
 
@@ -259,6 +333,20 @@ class JobRunner:
             self._jobs.files.remove(job_id)
             repository.forget(self._db, job_id)
         self._metrics.queued.set(repository.queued(self._db))
+        self._look_after_pool()
+
+    def _look_after_pool(self) -> None:
+        """Keeps the machines of the pool known, and the object store free of what nobody refers to."""
+        if self._pool is not None:
+            self._pool.remember(self.found_machines(self._pool.documents()))
+        if self._jobs.store is not None and time.monotonic() - self._pruned > PRUNE_S:
+            self._pruned = time.monotonic()
+            try:
+                removed = self._jobs.store.prune(repository.referenced(self._db))
+            except OSError as error:
+                log.warning("the object store failed", error=str(error))
+            else:
+                log.info("objects pruned", removed=removed)
 
     def _recover(self, row: Any, now: int) -> None:
         """A running job whose service is silent: cancelled where that was asked for, tried again, or given up."""
@@ -277,17 +365,25 @@ class JobRunner:
 class Watch:
     """The runner as a job sees it: it runs something, and records the step that the job is at."""
 
-    def __init__(self, runner: JobRunner, claim: Claim) -> None:
+    def __init__(self, runner: JobRunner, claim: Claim, lane: str = "") -> None:
         self._runner = runner
         self._claim = claim
         self._cancel = threading.Event()
         self._renewed = time.monotonic()
+        self.lane = lane
+        self.artifacts: Artifacts = read_artifacts(claim.artifacts)
 
     def cancel(self) -> None:
         self._cancel.set()
 
-    def keep_library(self, key: str, path: str) -> None:
-        repository.keep_library(self._runner._db, self._claim.schedule_id, key, path, now_us())
+    def kept(self) -> Artifacts:
+        """The artifacts that outlive the job: not its inputs, unless it was asked to keep them."""
+        keep = bool(json.loads(self._claim.request).get("keep_inputs", False))
+        return {name: digest for name, digest in self.artifacts.items() if keep or not name.startswith(INPUT)}
+
+    def keep_library(self, built: Built) -> None:
+        digest = self.artifacts.get(LIBRARY)
+        repository.keep_library(self._runner._db, self._claim.schedule_id, built.key, built.path, now_us(), digest)
 
     def task(self, schedule_id: str) -> Task:
         """Another schedule that the job works on."""
@@ -326,13 +422,28 @@ class Watch:
         if estimated:
             schedule_rows.set_measured(self._runner._db, claim.schedule_id, result["median_ms"])
 
+    def step(self, phase: str, function: Callable[..., Any], task: Task, *arguments: Any) -> Any:
+        """`function(task, *arguments)` made in the pool, its artifacts in the object store where there is one; raises
+        Stopped where the job has to end before."""
+        url, pool = self._runner._settings.artifacts_url, self._runner._pool
+        if url is None or pool is None:
+            return self.run(phase, function, task, *arguments)
+        from tilesmith.app.service.jobs.delivery import deliver
+
+        inputs = {name: digest for name, digest in self.artifacts.items() if name.startswith(INPUT)}
+        delivered = self.run(phase, deliver, url, pool.remote, inputs, function, task, *arguments)
+        self.artifacts |= delivered.artifacts
+        return delivered.value
+
     def run(self, phase: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The function's result, made in the pool; raises Stopped where the job has to end before."""
         runner = self._runner
         self.say(phase)
         if runner._pool is None:
             return function(*arguments)
-        future = runner._pool.submit(function, *arguments)
+        context = contextvars.copy_context()
+        context.run(telling.set, self.say)
+        future = context.run(runner._pool.submit_to, self.lane, function, *arguments)
         while True:
             try:
                 return future.result(WATCH_S)
@@ -351,7 +462,7 @@ class Watch:
         runner = self._runner
         if self._cancel.is_set():
             return "cancel"
-        if runner._stopping.is_set():
+        if runner._stopping.is_set() or (runner._pool is not None and runner._pool.away(self.lane)):
             return "stop"
         if time.monotonic() - self._renewed < runner._settings.job_lease_s / 5:
             return None
@@ -364,17 +475,17 @@ def do(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
     """A job of any kind: the build, then the run, alone or in turns with another's; or tuning."""
     if claim.kind == "tune":
         return _tune(task, claim, watch)
-    library = watch.run("building", compile_library, task)
-    watch.keep_library(library.key, str(library.path))
+    built: Built = watch.step("building", build_library, task)
+    watch.keep_library(built)
     if claim.kind == "build":
-        return describe_build(library)
+        return built.description
     if claim.kind == "compare":
         other = watch.task(CompareRequest.model_validate(json.loads(claim.request)).baseline)
-        other_library = watch.run("building", compile_library, other)
-        compared: CompareResult = watch.run("running", run_in_turns, task, library, other, other_library)
+        watch.step("building", build_library, other)
+        compared: CompareResult = watch.step("running", run_in_turns, task, other)
         return compared.model_dump()
     request = RunRequest.model_validate(json.loads(claim.request))
-    result: dict[str, Any] = watch.run("running", run_library, task, library, request)
+    result: dict[str, Any] = watch.step("running", run_library, task, request)
     watch.keep_run(result, request.estimates and request.regions is None and not request.params)
     return result
 
@@ -383,9 +494,8 @@ def _tune(task: Task, claim: Claim, watch: Watch) -> dict[str, Any]:
     """Keeps the tuned schedule; the samples, and where it is."""
     request = TuneRequest.model_validate(json.loads(claim.request))
     base, forms = watch.schedule()
-    outcome: Outcome = watch.run(
-        "building", tune_candidates, task, request.candidates, base, forms, watch.generate, watch.say
-    )
+    offered = candidates(task, request.candidates, base, forms, watch.generate)
+    outcome: Outcome = watch.step("building", tune_candidates, task, offered)
     watch.keep_tuned(answer(request, base, forms, outcome), outcome)
     return outcome.tuned.to_document() | {
         "schedule_id": request.schedule_id,

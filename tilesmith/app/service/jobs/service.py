@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic import BaseModel
 
+from tilesmith.app.runtime.errors import WorkerError
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
-from tilesmith.app.service.jobs.files import JobFiles
+from tilesmith.app.service.jobs.files import INPUT, OBJECTS, JobFiles, read_artifacts
 from tilesmith.app.service.jobs.schemas import (
     BuildRequest,
     CompareRequest,
@@ -25,9 +27,13 @@ from tilesmith.app.service.jobs.schemas import (
     TuneRequest,
 )
 from tilesmith.app.service.jobs.states import FINISHED
+from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.times import instant, maybe_instant
 from tilesmith.scheduler.errors import Problem
+
+if TYPE_CHECKING:
+    from tilesmith.app.runtime.object_store import ObjectStore
 
 log = structlog.get_logger("tilesmith.jobs")
 
@@ -39,6 +45,7 @@ class Jobs:
         self._db = db
         self._settings = settings
         self.files = JobFiles(settings.data_dir)
+        self.store = _object_store(settings)
         self.wake: Callable[[], None] = lambda: None
         self.cancelled: Callable[[str], None] = lambda job_id: None
 
@@ -85,21 +92,28 @@ class Jobs:
                 return self.submit_compare(row.schedule_id, CompareRequest.model_validate_json(row.request))
         request = RunRequest.model_validate_json(row.request)
         new_id = self.new_id()
-        if not request.estimates and not self.files.copy_uploads(job_id, new_id):
+        kept = read_artifacts(row.artifacts)
+        inputs = {name: digest for name, digest in kept.items() if name.startswith(INPUT)}
+        if not request.estimates and not inputs and not self.files.copy_uploads(job_id, new_id):
             raise ApiError(
                 "artefact_not_found", "the images that the job ran on are gone: run the schedule on them anew"
             )
-        return self._submit(new_id, "run", row.schedule_id, request)
+        return self._submit(new_id, "run", row.schedule_id, request, inputs)
 
     @staticmethod
     def new_id() -> str:
         return str(uuid.uuid4())
 
-    def _submit(self, job_id: str, kind: Kind, schedule_id: str, request: BaseModel) -> Job:
+    def _submit(
+        self, job_id: str, kind: Kind, schedule_id: str, request: BaseModel, inputs: Mapping[str, str] | None = None
+    ) -> Job:
         if not repository.has_schedule(self._db, schedule_id):
             raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
         content = request.model_dump_json(exclude_defaults=True).encode()
         row = {"id": job_id, "kind": kind, "schedule_id": schedule_id, "request": content}
+        if self.store is not None:
+            uploads = {path.name: self.store.put(path) for path in self.files.uploads(job_id)}
+            row["artifacts"] = compact({**(inputs or {}), **uploads}).encode()
         if not repository.add(self._db, row, self._settings.job_queue_limit, now_us()):
             raise ApiError("queue_full", f"{self._settings.job_queue_limit} jobs are waiting; try again later")
         log.info("job queued", job=job_id, kind=kind, schedule=schedule_id)
@@ -133,20 +147,47 @@ class Jobs:
         numbers = {n: i for i, n in enumerate(dict.fromkeys(o["name"] for o in (job.result or {}).get("outputs", [])))}
         for output in (job.result or {}).get("outputs", []):
             if (output["name"], output["component"]) == (name, component):
-                path = self.files.output(job_id, numbers[name], component)
-                if path.is_file():
+                path = self.file(job_id, self.files.output(job_id, numbers[name], component))
+                if path is not None:
                     return path, output["dims"]
         raise ApiError("artefact_not_found", "the job has no such result, or it has not succeeded (yet)")
 
+    def file(self, job_id: str, path: Path) -> Path | None:
+        """A file of a job, from its folder here or from the object store; None where it is gone."""
+        if path.is_file() or self.store is None:
+            return path if path.is_file() else None
+        digest = read_artifacts(repository.artifacts(self._db, job_id)).get(path.name)
+        return None if digest is None else _fetched(self.store, digest)
+
     def library(self, schedule_id: str) -> bytes:
         """The compiled code of a schedule; ApiError `not_built`."""
-        path = repository.library(self._db, schedule_id)
-        try:
-            if path is not None:
-                return Path(path).read_bytes()
-        except FileNotFoundError:
-            pass
+        row = repository.library(self._db, schedule_id)
+        if row is not None:
+            path: Path | None = Path(row.path)
+            if self.store is not None and row.sha256 is not None:
+                path = _fetched(self.store, row.sha256)
+            with suppress(FileNotFoundError):
+                if path is not None:
+                    return path.read_bytes()
         raise ApiError("not_built", f"POST /v1/schedules/{schedule_id}/builds first, and wait for the job")
+
+
+def _object_store(settings: Settings) -> ObjectStore | None:
+    """The object store; None where everything stays in the data folder."""
+    if settings.artifacts_url is None:
+        return None
+    from tilesmith.app.runtime.object_store import ObjectStore
+
+    return ObjectStore(settings.artifacts_url, settings.data_dir.absolute() / OBJECTS)
+
+
+def _fetched(store: ObjectStore, digest: str) -> Path | None:
+    """The file of an object; None where it is gone."""
+    try:
+        return store.fetch(digest)
+    except WorkerError as error:
+        log.warning("object lost", error=str(error))
+        return None
 
 
 def _job(row: Any) -> Job:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from tilesmith import platforms
@@ -14,6 +13,7 @@ from tilesmith.app.runtime import estimates
 from tilesmith.app.runtime.build import BuiltLibrary, build
 from tilesmith.app.runtime.errors import WorkerError
 from tilesmith.app.runtime.run import RUN_LIMITS, cpus
+from tilesmith.app.runtime.telling import tell
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.schemas import RunRequest, TuneRequest
@@ -46,28 +46,45 @@ class Outcome:
     conditions: dict[str, Any]
 
 
-def tune_candidates(
-    task: Task, count: int, base: dict[str, Any], forms: Forms, generate: Generate, say: Callable[[str], None]
-) -> Outcome:
-    """Times the first `count` candidates of the schedule that has this document and these forms."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate with its C, or why there is none."""
+
+    rank: int
+    predicted: float
+    made: Generated | WorkerError
+
+    def source(self) -> CSource:
+        """Its C; WorkerError."""
+        if isinstance(self.made, WorkerError):
+            raise self.made
+        return self.made.source
+
+
+def candidates(task: Task, count: int, base: dict[str, Any], forms: Forms, generate: Generate) -> list[Candidate]:
+    """The first `count` candidates of the schedule that has this document and these forms."""
+    if "candidates" not in forms:
+        raise ApiError("candidate_not_found", "the schedule was made when no candidates were kept")
+    backend = base["options"].get("backend")
+
+    def made(rank: int) -> Generated | WorkerError:
+        try:
+            schedule = forms[candidate_form(rank, "schedule.json")]
+            return generate(Decided(task.pipeline, task.platform, schedule, backend))
+        except ApiError as error:
+            return WorkerError(error.code, str(error.detail))
+
+    items = json.loads(forms["candidates"])["items"][:count]
+    return [Candidate(c["rank"], c["predicted"], made(c["rank"])) for c in items]
+
+
+def tune_candidates(task: Task, offered: Sequence[Candidate]) -> Outcome:
+    """Times the candidates."""
     pipeline = documents.load(json.loads(task.pipeline), task.limits)
     platform = platforms.parse(json.loads(task.platform))
     regions = estimates.output_regions(pipeline)
     check_memory(task, pipeline, RunRequest(estimates=True), regions)
-    made: dict[int, Generated] = {}
-
-    def source(rank: int) -> CSource:
-        try:
-            schedule, backend = forms[candidate_form(rank, "schedule.json")], base["options"].get("backend")
-            made[rank] = generate(Decided(task.pipeline, task.platform, schedule, backend))
-        except ApiError as error:
-            raise WorkerError(error.code, str(error.detail)) from None
-        return made[rank].source
-
-    if "candidates" not in forms:
-        raise ApiError("candidate_not_found", "the schedule was made when no candidates were kept")
-    items = json.loads(forms["candidates"])["items"][:count]
-    contenders = [Contender(c["rank"], c["predicted"], partial(source, c["rank"])) for c in items]
+    contenders = [Contender(c.rank, c.predicted, c.source) for c in offered]
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     inputs, threads = estimates.images(pipeline, {}), min(platform.threads, cpus())
     cache = JobFiles(task.data_dir).cache
@@ -78,8 +95,10 @@ def tune_candidates(
         return built[-1]
 
     begun = Beginning.now()
-    tuned = tune(contenders, Arguments(pipeline, inputs, {}, regions, threads, limits), compiled, say)
-    return Outcome(tuned, made[tuned.chosen], begun.conditions(built[0], inputs, regions))
+    tuned = tune(contenders, Arguments(pipeline, inputs, {}, regions, threads, limits), compiled, tell)
+    chosen = next(c.made for c in offered if c.rank == tuned.chosen)
+    assert isinstance(chosen, Generated)
+    return Outcome(tuned, chosen, begun.conditions(built[0], inputs, regions))
 
 
 def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Outcome) -> Answer:

@@ -54,6 +54,15 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """A library of a job: where it is on the machine that compiled it, and the result of a build job."""
+
+    key: str
+    path: str
+    description: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Beginning:
     """The time at which a measurement begins, and the load of the machine then."""
 
@@ -82,6 +91,12 @@ class Beginning:
             "load_after": [round(v, 2) for v in os.getloadavg()],
             "confinement": mechanism(),
         }
+
+
+def build_library(task: Task) -> Built:
+    """The library of the schedule for who asked for it; CompileError."""
+    library = compile_library(task)
+    return Built(library.key, str(library.path), describe_build(library))
 
 
 def compile_library(task: Task) -> BuiltLibrary:
@@ -113,8 +128,10 @@ def describe_build(library: BuiltLibrary) -> dict[str, Any]:
     }
 
 
-def run_library(task: Task, library: BuiltLibrary, request: RunRequest) -> dict[str, Any]:
-    """Runs the library as the request says; the result of a run job. Results are written to the job's folder."""
+def run_library(task: Task, request: RunRequest) -> dict[str, Any]:
+    """Runs the schedule's library, which is kept where it was built before, as the request says; the result of a run
+    job. Results are written to the job's folder."""
+    library = compile_library(task)
     pipeline = documents.load(json.loads(task.pipeline), task.limits)
     platform = platforms.parse(json.loads(task.platform))
     params = dict(request.params)

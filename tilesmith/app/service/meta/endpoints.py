@@ -132,7 +132,7 @@ def readyz(services: Services) -> Health:
         "jobs": "draining" if services.runner.draining else "ok" if services.runner.alive else "not running",
     }
     failing = {name for name, found in checks.items() if found != "ok"}
-    if services.settings.job_workers > 0 and not confinement.allowed():
+    if services.settings.runs_programs and not confinement.allowed():
         failing.add("confinement")
     checks["confinement"] = confinement.mechanism()
     if failing:

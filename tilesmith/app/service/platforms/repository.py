@@ -28,6 +28,13 @@ def find(db: Database, name: str) -> tuple[str, bytes] | None:
     return (row.id, row.document) if row else None
 
 
+def documents(db: Database, kind: str) -> Sequence[Any]:
+    """Name and document of all platforms of a kind."""
+    with db.read() as connection:
+        query = select(platforms.c.name, platforms.c.document).where(platforms.c.kind == kind)
+        return connection.execute(query).all()
+
+
 def page(db: Database, after: Key | None, count: int) -> Sequence[Any]:
     """Up to `count` summaries by name, after that one."""
     query = select(*SUMMARY).order_by(platforms.c.name).limit(count)

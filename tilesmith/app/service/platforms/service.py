@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from tilesmith.app.profiler.host import host
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError, from_core, from_platform
 from tilesmith.app.service.platforms import repository
+from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.schedules.answers import compact, content_hash
 from tilesmith.platforms.documents import DOCUMENT_BYTES
 from tilesmith.scheduler.errors import DocumentError, Problem
@@ -41,6 +43,7 @@ class Platforms:
         self._db = db
         self._host_document = host_document
         self._calibrate = calibrate
+        self._machines: set[str] = set()
 
     @cached_property
     def built_in(self) -> dict[str, Known]:
@@ -98,10 +101,34 @@ class Platforms:
             return Known(name, "stored", checked), True
         return self._same(self.find(name), checked), False
 
+    def keep_machines(self, documents: Mapping[str, Any]) -> frozenset[str]:
+        """Stores the platforms of the pool's machines, which have names of their kind; the names of all that there have
+        been. The first of a kind that was measured stands for all of them."""
+        if not self._machines:
+            self._machines |= {row.name for row in repository.documents(self._db, "cpu") if _is_machine(row)}
+        for name, document in documents.items():
+            if name in self._machines:
+                continue
+            try:
+                _, new = self.add({**document, "name": name})
+            except ApiError as error:
+                if error.code != "platform_name_taken":
+                    log.warning("a worker's platform is not valid", machine=name, detail=error.detail)
+                    continue
+                new = False
+            self._machines.add(name)
+            log.info("machine of the pool", machine=name, new=new)
+        return frozenset(self._machines)
+
     def _same(self, known: Known, checked: dict[str, Any]) -> Known:
         if compact(known.document) != compact(checked):
             raise ApiError("platform_name_taken", f"the name {known.name!r} means another platform; choose a new one")
         return known
+
+
+def _is_machine(row: Any) -> bool:
+    """True if a stored platform has the name of its kind of machine, as those of workers have."""
+    return machine_name(json.loads(row.document)) == str(row.name)
 
 
 def _document(platform: machines.Platform) -> dict[str, Any]:
