@@ -108,7 +108,7 @@ def test_rows_of_the_future_tell_that_the_clock_is_behind(examined, store):
     schedule = {c.name: 0 for c in metadata.tables["schedules"].columns} | {
         "id": "s",
         "created_us": int(1e6 * (time.time() + 3600)),
-        **dict.fromkeys(("pipeline_id", "pipeline", "platform", "method", "version", "note", "tags", "words"), "x"),
+        **dict.fromkeys(("pipeline_id", "pipeline", "platform", "method", "version"), "x"),
     }
     with store.write() as connection:
         connection.execute(insert(metadata.tables["platforms"]).values(**row))
