@@ -81,6 +81,7 @@ OF = {
         scheduler/features/streaming_stores: MOST_OF_LINE
         scheduler/features/unroll_and_jam: ROWS_TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME
+        scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS FURTHEST_PIXELS

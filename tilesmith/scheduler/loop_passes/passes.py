@@ -10,6 +10,7 @@ from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.loop_passes.dead_code import prune
 from tilesmith.scheduler.loop_passes.gather_pairing import paired
 from tilesmith.scheduler.loop_passes.index_names import named_indices
+from tilesmith.scheduler.loop_passes.index_set_splitting import split
 from tilesmith.scheduler.loop_passes.scalar_replacement import carried, every_other
 from tilesmith.scheduler.loop_passes.vector_legalization import by_registers
 
@@ -65,6 +66,12 @@ PASSES = PassPipeline(
             "sums of indices are written out wherever they are used",
             "what is used more than once has a name",
             named_indices,
+        ),
+        Pass(
+            "split-index-sets",
+            "a clamp of an innermost loop's variable is worked out in every iteration",
+            "those of long loops are worked out only in the iterations that they change",
+            _of_body(split),
         ),
     )
 )
