@@ -43,7 +43,7 @@ OF = {
         scheduler/rewrites/expression_rules/conditions: _MANTISSA
         scheduler/rewrites/expression_rules/error_bounds: _ROUNDOFF _SMALLEST _LIBRARY
         scheduler/rewrites/expression_rules/type_inference: _BY_FIRST
-        scheduler/lowering/transposed_scans: MOST_WRITTEN_OUT
+        scheduler/lowering/transposed_scans: MOST_MISSED MOST_WRITTEN_OUT
         scheduler/search/ecm/loop_structures: WIDEST
     """,
     "operations of the loop IR, and languages that it is printed in": """

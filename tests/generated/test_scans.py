@@ -49,6 +49,16 @@ CASES = {
         ["int16(input(x, y))", "int16(input(x, y))"],
         (ALONG_X, ["min(f(r - 1, y)[0], f(r, y)[0])", "max(f(r - 1, y)[1], f(r, y)[1])"]),
     ),
+    "back and along, not to the ends": scans(
+        FLOATS,
+        "input(x, y)",
+        (
+            {"domain": {"r": [2, "input.extent.x - 4"]}, "at": ["input.extent.x - 2 - r", "y"]},
+            "f(input.extent.x - r, y) * 0.75 + f(input.extent.x - 2 - r, y) * 0.25",
+        ),
+        ({"domain": {"r": [1, "input.extent.x // 2"]}, "at": ["r", "y"]}, "f(r - 1, y) * 0.5 - f(r, y)"),
+        (ALONG_X, "f(r - 1, y) * 0.5 + f(r, y)"),
+    ),
     "where the input says": scans(
         BYTES, "int32(input(x, y))", ({**ALONG_X, "where": "input(r, y) > 99"}, "f(r, y) - f(r - 1, y) * 3 + r")
     ),

@@ -55,7 +55,7 @@ def step(work: Work, m: Machine) -> Step:
 
 def pass_cycles(p: Pass, m: Machine) -> float:
     """Cycles of a step of an update that passes over its stage. A block of rows is transposed by as many permutations
-    a vector as lanes have bits, on its way in and out."""
+    a vector as lanes have bits, each time."""
     of = m.parameters
     if p.lanes == 1:
         count = sum(_count(o) for _, o in p.operations) + p.loads + 1
@@ -66,7 +66,7 @@ def pass_cycles(p: Pass, m: Machine) -> float:
         each = max(1.0, p.lanes * BYTES[name] / m.vector_bytes)
         arithmetic += each * _cycles(operations, of.of_type(name), name.startswith("f"))
     if p.across:
-        arithmetic += 2 * vectors * log2(p.lanes) * of.shuffle_cycles
+        arithmetic += p.transposed * vectors * log2(p.lanes) * of.shuffle_cycles
         return max(arithmetic, vectors * (of.load_cycles + of.store_cycles), p.chain)
     return max(arithmetic, vectors * (p.loads * of.load_cycles + of.store_cycles))
 

@@ -12,6 +12,7 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.work import Before, Chain, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order
+from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
 from tilesmith.scheduler.features.column_walks import columns
@@ -212,8 +213,9 @@ class WorkCounter:
         own = self.traffic.output if name == self.counter.members.output else self.traffic.array(name, None)
         working, computed = own.one(self._level(name)), self._computed_again(name)
         found = []
-        for n, (update, known) in enumerate(zip(definition.updates, stage.updates, strict=True)):
-            loops = run.updates[n] if run.updates else UpdateLoops(default_order(definition, update))
+        every = run.updates or tuple(UpdateLoops(default_order(definition, update)) for update in definition.updates)
+        paired = paired_scans(definition, every)
+        for n, (update, known, loops) in enumerate(zip(definition.updates, stage.updates, every, strict=True)):
             vector = loops.vector
             lanes = 1 if vector is None else vector.lanes
             across = known.scan is not None and vector is not None and vector.dim in known.scan.across
@@ -223,8 +225,10 @@ class WorkCounter:
             blocks = self._in_blocks(name, vector) if across and vector is not None else 1.0
             steps, singles, size = times * blocks / lanes, times * (1.0 - blocks), stage.bytes_per_point
             apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
-            of = (lanes, known.typed, known.reads, size, across, latency)
-            found.append(Pass(*of, steps, singles, times * size, working, apart))
+            transposed = (2 - (n in paired) - (n - 1 in paired)) if across else 0
+            touched = apart * lanes if n - 1 in paired else working  # the block of rows
+            of = (lanes, known.typed, known.reads, size, across, transposed, latency)
+            found.append(Pass(*of, steps, singles, times * size, touched, apart))
         return tuple(found)
 
     def _in_blocks(self, name: str, vector: Vector) -> Amount:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo
+from tilesmith.scheduler.analysis.bounds_inference import Interval
+from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit
 from tilesmith.scheduler.ir.loop.program import Accumulator, Apart, Assign, If, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.lowering.evaluation import Sources
@@ -20,6 +21,9 @@ from tilesmith.scheduler.lowering.index_vectorization import Axis, Places
 from tilesmith.scheduler.lowering.loop_nest import Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
 from tilesmith.scheduler.lowering.transposition import transposed
+
+MOST_MISSED = 2
+"""Tiles that two scans of a block do not have in common where they begin, at most: these run step by step."""
 
 MOST_WRITTEN_OUT = 8192
 """Operations of a block of rows at most, all of whose steps are written out: code of more is no faster for that, and
@@ -30,41 +34,68 @@ class NotTransposed(Misfit):
     """The update reads what blocks of rows do not have: it runs row by row."""
 
 
-def run_transposed(
-    b: Builder, sources: Sources, nest: Nest, stage: Stage, buffers: tuple[Buffer, ...], update: Update
-) -> None:
-    """Emits the loops of a scan along rows, whose vectors run across these: `nest` has the scan innermost, and its
-    vectors next. Rows that are no whole block, and scans that read other places, run point by point.
+@dataclass(frozen=True, slots=True)
+class RowNest:
+    """An update that scans along rows of memory, with what it reads and its loop nest: the scan innermost, and the loop
+    across rows, in vectors, next."""
 
-    *Legal when* what `nest` does is: iterations of the vectorised loop are independent.
+    update: Update
+    sources: Sources
+    nest: Nest
+
+
+def run_transposed(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], scans: Sequence[RowNest]) -> None:
+    """Emits the loops of one scan along rows, whose vectors run across these, or of two: each block of rows is then
+    scanned twice before the next one. Rows that are no whole block, and scans that read other places, run point by
+    point.
+
+    *Legal when* what the nests do is: iterations of the vectorised loops are independent. Two scans have the same loops
+    but for the innermost.
     """
-    assert nest.vector is not None
-    scan, across, *outside = nest.order
-    lanes = nest.vector.lanes
-    alone = replace(nest, vector=None, unroll={})
-    if lanes * sum(_operations(v, sources, {}) for v in update.values) > MOST_WRITTEN_OUT:
-        run(b, sources, alone)
+    if _in_blocks(b, stage, buffers, scans):
         return
+    for scan in scans:
+        if len(scans) == 1 or not _in_blocks(b, stage, buffers, [scan]):
+            run(b, scan.sources, _alone_nest(scan))
+
+
+def _alone_nest(scan: RowNest) -> Nest:
+    return replace(scan.nest, vector=None, unroll={})
+
+
+def _in_blocks(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], scans: Sequence[RowNest]) -> bool:
+    """Emits the scans by blocks of rows. False, and nothing is emitted, where they cannot be."""
+    nest = scans[0].nest
+    assert nest.vector is not None
+    lanes = nest.vector.lanes
+    if any(lanes * sum(_operations(v, s.sources, {}) for v in s.update.values) > MOST_WRITTEN_OUT for s in scans):
+        return False
 
     def blocks(_: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
         for env in envs:
-            _blocks(b, sources, _Scan(stage, update, buffers, scan, across, lanes, env, alone))
+            made = []
+            for s in scans:
+                loop, across = s.nest.order[:2]
+                made.append(_Scan(stage, s.update, buffers, s.sources, loop, across, lanes, env, _alone_nest(s)))
+            _blocks(b, made)
 
     try:
         with b.attempt():
-            run(b, sources, replace(alone, order=tuple(outside), body=blocks))
+            run(b, scans[0].sources, replace(_alone_nest(scans[0]), order=nest.order[2:], body=blocks))
     except Misfit:
-        run(b, sources, alone)
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """A scan of an update: its loop, that across its rows, and the variables outside of both. `nest` runs it point by
-    point."""
+    """A scan of an update: what it reads, its loop, that across its rows, and the variables outside of both. `nest`
+    runs it point by point."""
 
     stage: Stage
     update: Update
     buffers: tuple[Buffer, ...]
+    sources: Sources
     loop: str
     across: str
     lanes: int
@@ -84,63 +115,122 @@ def _operations(e: Expr, sources: Sources, known: dict[str, int]) -> int:
     return count
 
 
-def is_row_scan(stage: Stage, order: tuple[str, ...], vector: str, update: Update) -> bool:
-    """True if the innermost of the loops is the scan along rows of memory, and vectors run in the next one."""
-    names = {v.name for v in update.domain}
-    if len(order) < 2 or order[1] != vector or order[0] not in names or vector not in stage.dims:
-        return False
-    along = stage.storage[0]  # a reduction into each point of a row is no scan along it
-    place = update.at[stage.dims.index(along)]
-    return vector != along and any(isinstance(e, Var) and e.name == order[0] for e in walk(place))
-
-
-def _blocks(b: Builder, sources: Sources, scan: _Scan) -> None:
+def _blocks(b: Builder, scans: Sequence[_Scan]) -> None:
     """The loop over blocks of rows, and the rows that are left."""
-    first, last = scan.nest.bounds[scan.across]
-    lanes = scan.lanes
+    across, lanes = scans[0].across, scans[0].lanes
+    first, last = scans[0].nest.bounds[across]
     with b.scope() as block:
-        row = b.fresh(scan.across)
+        row = b.fresh(across)
         at = b.declare(row, ends=(first, last - (lanes - 1)))
-        _block(b, sources, scan, Axis(row, 1, lanes, b.depth), at)
+        _block(b, scans, Axis(row, 1, lanes, b.depth), at)
     b.emit(Loop(row, first, last - (lanes - 1), const(lanes), tuple(block)))
     left = first + divide(maximum(last - first + 1, const(0)), lanes).scaled(lanes)
-    _alone(b, sources, scan, (b.let(left, f"{scan.across}_left"), last))
+    rows = b.let(left, f"{across}_left"), last
+    for scan in scans:
+        _alone(b, scan, rows)
 
 
-def _alone(b: Builder, sources: Sources, scan: _Scan, rows: tuple[Index, Index]) -> None:
+def _alone(b: Builder, scan: _Scan, rows: Interval) -> None:
     """These rows one by one."""
     nest, here = scan.nest, {name: (at.base, at.base) for name, at in scan.outside.items()}
-    run(b, sources, replace(nest, bounds={**nest.bounds, **here, scan.across: rows}, parallel=None))
+    run(b, scan.sources, replace(nest, bounds={**nest.bounds, **here, scan.across: rows}, parallel=None))
 
 
-def _block(b: Builder, sources: Sources, scan: _Scan, axis: Axis, at: Index) -> None:
-    """One block of rows: tiles that lie as vectors in memory do, and the steps before and after these."""
+@dataclass(frozen=True, slots=True)
+class _Tiles:
+    """The iterations of a scan that run in tiles, from `begin` to before `end`. The first `kept` of them have tiles
+    that lie in memory as they are computed, a column a row, between this scan and another one of the block."""
+
+    begin: Index
+    end: Index
+    kept: Index | None = None
+
+
+def _block(b: Builder, scans: Sequence[_Scan], axis: Axis, at: Index) -> None:
+    """One block of rows, scanned once or twice: between two scans, tiles of both stay transposed."""
+    if len(scans) == 1:
+        _scanned(b, scans[0], axis, at)
+        return
+    found: list[tuple[_Tiles, int, Index, Index]] = []
+    for scan in scans:
+        tile = _Tile(b, scan, axis, Lane(at, tuple(range(scan.lanes))))
+        tiles, (lo, hi) = _tiles(b, scan, tile)
+        found.append((tiles, tile.sign, lo, hi))
+    lanes, (_, sign, lo, hi) = axis.lanes, found[0]
+    last = (lo, hi - lanes) if sign > 0 else (lo + lanes, hi)  # steps after the first scan's tiles read the last one
+    first = b.let(maximum(last[0], *(lo for _, _, lo, _ in found[1:])), "kept_from")
+    after = b.let(minimum(last[1], *(hi for _, _, _, hi in found[1:])), "kept_to")
+    missed = [b.let(first - lo if sign > 0 else hi - after, "missed") for _, sign, lo, hi in found]
+    few = minimum(sum(missed, const(0)).scaled(-1) + (MOST_MISSED * lanes + 1), after - first)
+    some = b.let(minimum(maximum(few, const(0)), const(1)), "kept_some")
+    kept = b.let(multiply(some, after - first), "kept")
+    for n, (scan, (tiles, *_), before) in enumerate(zip(scans, found, missed, strict=True)):
+        begin = b.let(tiles.begin + multiply(some, before), f"{scan.loop}_begin")
+        _scanned(b, scan, axis, at, _Tiles(begin, tiles.end, kept), arrives=n > 0)
+
+
+def _tiles(b: Builder, scan: _Scan, tile: _Tile) -> tuple[_Tiles, Interval]:
+    """The tiles that lie as vectors in memory do, with the places of a row that they have: the first, and that after
+    the last."""
+    lanes, (first, last), buffer = scan.lanes, scan.nest.bounds[scan.loop], scan.buffers[0]
+    place = tile.place_of(first) - buffer.origin[buffer.unit]
+    before = modulo(place.scaled(-1) if tile.sign > 0 else place + 1, lanes)
+    begin = b.let(minimum(first + before, last + 1), f"{scan.loop}_begin")
+    end = b.let(begin + divide(last - begin + 1, lanes).scaled(lanes), f"{scan.loop}_end")
+    ends = tile.place_of(begin), tile.place_of(end)
+    return _Tiles(begin, end), ends if tile.sign > 0 else (ends[1] + 1, ends[0] + 1)
+
+
+def _scanned(
+    b: Builder, scan: _Scan, axis: Axis, at: Index, tiles: _Tiles | None = None, arrives: bool = False
+) -> None:
+    """One scan of a block of rows: its tiles, and the steps before and after these."""
     lanes, (first, last) = axis.lanes, scan.nest.bounds[scan.loop]
-    rows, buffer = Lane(at, tuple(range(lanes))), scan.buffers[0]
+    rows = Lane(at, tuple(range(lanes)))
     with b.condition() as several:
-        tile = _Tile(b, sources, scan, axis, rows)
-        place = tile.place_of(first) - buffer.origin[buffer.unit]
-        before = modulo(place.scaled(-1) if tile.sign > 0 else place + 1, lanes)
-        begin = b.let(minimum(first + before, last + 1), f"{scan.loop}_begin")
-        end = b.let(begin + divide(last - begin + 1, lanes).scaled(lanes), f"{scan.loop}_end")
+        tile = _Tile(b, scan, axis, rows)
+        if tiles is None:
+            tiles, _ = _tiles(b, scan, tile)
         with b.scope() as steps:
             step = b.fresh(scan.loop)
             env = {**scan.outside, scan.across: rows, scan.loop: Lane(b.declare(step))}
-            evaluator = Evaluator(b, sources, axis, own=scan.stage.name)
+            evaluator = Evaluator(b, scan.sources, axis, own=scan.stage.name)
             scan.nest.body(evaluator, [env])
         with b.scope() as middle:
-            with b.scope() as tiles:
-                var = b.fresh(scan.loop)
-                tile.run(b.declare(var, ends=(first, last - (lanes - 1))))
-            tile.begin(begin)
-            b.emit(Loop(var, begin, end - lanes, const(lanes), tuple(tiles)))
-        b.emit(PeeledLoop(step, first, last, (begin, end), tuple(steps), tuple(middle)))
+            _middle(b, scan, tile, tiles, arrives)
+        b.emit(PeeledLoop(step, first, last, (tiles.begin, tiles.end), tuple(steps), tuple(middle)))
     within = tuple(dict.fromkeys((*evaluator.constraints, *tile.evaluator.constraints)))
+    if within and tiles.kept is not None:
+        raise NotTransposed
     if within:  # elsewhere clamps are at work
         with b.condition() as alone:
-            _alone(b, sources, scan, (at, at + (lanes - 1)))
+            _alone(b, scan, (at, at + (lanes - 1)))
         several = [If(within, tuple(several), None, (Apart(tuple(alone), seldom=True),))]
     b.emit(If((last - first,), tuple(several)))
+
+
+def _middle(b: Builder, scan: _Scan, tile: _Tile, tiles: _Tiles, arrives: bool) -> None:
+    """The tiles of a scan of a block: those that are kept as columns, then all others."""
+    begin, end, lanes = tiles.begin, tiles.end, scan.lanes
+    lo, hi = scan.nest.bounds[scan.loop]
+    ends = lo, hi - (lanes - 1)
+    with b.scope() as columns:
+        var = b.fresh(scan.loop)
+        tile.run(b.declare(var, ends=ends))
+    if tiles.kept is None:
+        tile.begin(begin)
+        b.emit(Loop(var, begin, end - lanes, const(lanes), tuple(columns)))
+        return
+    with b.scope() as inside:
+        kept = _Tile(b, scan, tile.axis, tile.rows, arrives=arrives, stays=not arrives, carried=tile.carried)
+        first = b.fresh(scan.loop)
+        kept.run(b.declare(first, ends=ends))
+    if kept.evaluator.constraints:
+        raise NotTransposed
+    tile.begin(begin)
+    rest = b.let(begin + tiles.kept, f"{scan.loop}_rest")
+    b.emit(Loop(first, begin, rest - lanes, const(lanes), tuple(inside)))
+    b.emit(Loop(var, rest, end - lanes, const(lanes), tuple(columns)))
 
 
 Key = tuple[str, int, tuple[Index, ...]]
@@ -149,14 +239,18 @@ Key = tuple[str, int, tuple[Index, ...]]
 
 @dataclass(slots=True)
 class _Tile:
-    """As many steps of a scan as there are lanes. What it reads of rows is transposed, by step; what it reads of steps
-    before the tile is carried from tile to tile. As `Streams` it answers the evaluator with these."""
+    """As many steps of a scan as there are lanes. What it reads of rows is transposed, by step, but where a scan before
+    left it so (`arrives`); what it computes is transposed back, unless it `stays`. What it reads of steps before the
+    tile is carried from tile to tile. As `Streams` it answers the evaluator with these."""
 
     b: Builder
-    sources: Sources
     scan: _Scan
     axis: Axis
     rows: Lane
+    arrives: bool = False
+    stays: bool = False
+    carried: dict[tuple[Key, int], Value] = field(default_factory=dict)
+    sources: Sources = field(init=False)
     at: Index = field(init=False)
     place: Index = field(init=False)
     sign: int = field(init=False)
@@ -166,9 +260,9 @@ class _Tile:
     step: int = 0
     held: dict[Key, list[Value]] = field(default_factory=dict)
     made: list[list[Value]] = field(default_factory=list)
-    carried: dict[tuple[Key, int], Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.sources = self.scan.sources
         if any(isinstance(e, Access) for place in self.scan.update.at for e in walk(place)):
             raise NotTransposed
         self.dims = {name: 0 for name, _ in self.sources.buffers}
@@ -210,7 +304,7 @@ class _Tile:
                 self.made[component].append(self._spread(value))
         for component, buffer in enumerate(self.scan.buffers):
             columns = self.made[component][:: self.sign]
-            for n, row in enumerate(transposed(b, columns)):
+            for n, row in enumerate(columns if self.stays else transposed(b, columns)):
                 store(b, buffer, self._row(buffer, self.own, n), row)
         for (key, back), cell in self.carried.items():
             b.emit(Assign(cell, self._at(key, lanes - back)))
@@ -249,6 +343,8 @@ class _Tile:
         if not ahead.is_const or buffer.type == BOOL or not index[buffer.unit].uniform:
             raise NotTransposed
         if name == self.scan.stage.name and key[2] != self.own:
+            if self.arrives or self.stays:
+                raise NotTransposed
             apart = (a - b for a, b in zip(key[2], self.own, strict=True))
             if not any(x.is_const and x.const for x in apart):
                 raise NotTransposed
@@ -285,7 +381,8 @@ class _Tile:
             b, buffer = self.b, self.sources.buffers[key[:2]]
             places = (self._row(buffer, key[2], n) for n in range(self.axis.lanes))
             rows = [load(b, buffer, at, buffer.type, True, b.depth) for at in places]
-            found = self.held[key] = transposed(b, rows)[:: self.sign]
+            kept = self.arrives and key[0] == self.scan.stage.name
+            found = self.held[key] = (rows if kept else transposed(b, rows))[:: self.sign]
         return found
 
     # places ------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
-from tilesmith.scheduler.analysis.row_scans import goes_back
+from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
 from tilesmith.scheduler.ir.index import Index, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -20,7 +20,7 @@ from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
-from tilesmith.scheduler.lowering.transposed_scans import is_row_scan, run_transposed
+from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed
 
 SHARED_POINTS = 4
 """Points of an update that are computed side by side, at most."""
@@ -42,8 +42,10 @@ def run_updates(
     *Legal when* the values of `box` have been computed and `box` is settled: it holds everything that the updates
     write and read of the stage.
     """
-    for n, update in enumerate(stage.updates):
-        loops = schedules[n] if schedules else UpdateLoops(default_order(stage, update))
+    every = schedules or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
+    paired = paired_scans(stage, every)
+    scans: list[RowNest] = []
+    for n, (update, loops) in enumerate(zip(stage.updates, every, strict=True)):
         b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
         bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
         nest = Nest(
@@ -61,11 +63,13 @@ def run_updates(
         )
         steady = steady_parts(stage, update, loops.loops)
         read = replace(sources, steady=steady) if steady else sources
-        vector = loops.vector
-        if vector is not None and is_row_scan(stage, loops.loops, vector.dim, update):
-            run_transposed(b, read, nest, stage, buffers, update)
-        else:
+        if not is_row_scan(stage, update, loops):
             run(b, read, nest)
+            continue
+        scans.append(RowNest(update, read, nest))
+        if n not in paired:
+            run_transposed(b, stage, buffers, scans)
+            scans = []
 
 
 def _goes_back(update: Update, loops: UpdateLoops) -> bool:
