@@ -13,7 +13,7 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pass_manager import PassPipeline, PassTimes
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Schedule, Separation
 from tilesmith.scheduler.rewrites.passes import (
     NORMALIZATION,
     REWRITES,
@@ -21,6 +21,7 @@ from tilesmith.scheduler.rewrites.passes import (
     rewrite,
     with_factors,
     with_joinings,
+    with_packings,
     with_separations,
 )
 
@@ -51,6 +52,7 @@ def test_an_observer_sees_every_pass() -> None:
         "propagate-boundaries",
         "split-separable",
         "fuse-outputs",
+        "pack-operands",
     ]
 
 
@@ -82,16 +84,20 @@ def test_the_plan_has_what_the_schedule_says() -> None:
         }
     )
     factor, separation = Factor("rows", 0, "r", 8, "parts"), Separation("sums", 0, "y", "down")
-    joining = Joining(("rows", "twin"), "both")
-    schedule = replace(undecided(of), factors=(factor,), separations=(separation,), joinings=(joining,))
+    joining, packing = Joining(("rows", "twin"), "both"), Packing("down", "image", "x", "image_for_down")
+    schedule = replace(
+        undecided(of), factors=(factor,), separations=(separation,), joinings=(joining,), packings=(packing,)
+    )
     plan = rewrite(of, schedule)
     assert [(r.rule, r.changed, r.made, r.removed) for r in plan.rewrites if r.reason == "the schedule says so"] == [
         ("rfactor", ("rows",), ("parts",), ()),
         ("split-separable", ("sums",), ("down",), ()),
         ("fuse-outputs", (), ("both",), ("rows", "twin")),
+        ("pack-operands", ("down",), ("image_for_down",), ()),
     ]
     steps = with_factors(rewrite(of, undecided(of)), (factor,))
-    assert with_joinings(with_separations(steps, (separation,)), (joining,)) == plan
+    joined = with_joinings(with_separations(steps, (separation,)), (joining,))
+    assert with_packings(joined, (packing,)) == plan
 
 
 def test_params_are_among_what_was_made() -> None:
@@ -115,11 +121,11 @@ def test_shipped_pipelines_are_normal_once_they_are(name: str) -> None:
 @pytest.mark.parametrize("chunk", range(4))
 @pytest.mark.slow
 def test_what_a_schedule_says_leaves_the_normal_form(chunk: int) -> None:
-    """Separations and joinings; normalising again changes nothing."""
+    """Separations, joinings and packings; normalising again changes nothing."""
     said = 0
     for seed in range(chunk, 120, 4):
         of = load(random_stencils(seed))
         plan = rewrite(of, random_schedule(of, seed))
-        said += bool(plan.schedule.separations or plan.schedule.joinings)
+        said += bool(plan.schedule.separations or plan.schedule.joinings or plan.schedule.packings)
         assert again(plan) is plan
     assert said

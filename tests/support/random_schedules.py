@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from random import Random
 
+from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from tilesmith.scheduler.analysis.separability import Window, windows
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
@@ -21,6 +22,7 @@ from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
     Factor,
     Group,
+    Packing,
     Placement,
     Schedule,
     Separation,
@@ -32,7 +34,9 @@ from tilesmith.scheduler.ir.schedule.schedule import (
     outer,
 )
 from tilesmith.scheduler.legality.verifier import check
-from tilesmith.scheduler.rewrites.passes import rewrite, with_joinings, with_separations
+from tilesmith.scheduler.rewrites.names import fresh, taken
+from tilesmith.scheduler.rewrites.pack_operands import along
+from tilesmith.scheduler.rewrites.passes import rewrite, with_joinings, with_packings, with_separations
 from tilesmith.scheduler.rewrites.rfactor import factored, reductions
 from tilesmith.scheduler.rewrites.split_separable import put_in, split
 from tilesmith.scheduler.search.output_fusion import together
@@ -103,7 +107,9 @@ class _Drawing:
         self.separations = self._separations(plan.pipeline)
         plan = with_separations(plan, self.separations)
         self.joinings = tuple(j for j in together(plan.pipeline) if self.chance(0.5))
-        self.pipeline = with_joinings(plan, self.joinings).pipeline
+        plan = with_joinings(plan, self.joinings)
+        self.packings = self._packings(plan.pipeline)
+        self.pipeline = with_packings(plan, self.packings).pipeline
         self.graph: StageGraph = stage_graph(self.pipeline)
         self.stages = {s.name: s for s in self.pipeline.stages}
         self.nests: dict[str, _Nest] = {}
@@ -126,7 +132,7 @@ class _Drawing:
                 owners[name] = {name}
                 self.nests[name] = self._nest(self.stages[name])
         groups = tuple(self._group(self.nests[name]) for name in self.graph.stages if name in self.nests)
-        cuts = (self.factors, self.separations, self.joinings)
+        cuts = (self.factors, self.separations, self.joinings, self.packings)
         return Schedule(self.pipeline.name, "random", groups, self.strict, None, *cuts)
 
     def _group(self, n: _Nest) -> Group:
@@ -136,6 +142,21 @@ class _Drawing:
             n.stage.name, n.loops, n.tiles, n.parallel, n.vector, n.unroll, placements, n.updates,
             stream=fast and self.chance(0.2), prefetch=self.r.choice(PREFETCH),
         )  # fmt: skip
+
+    def _packings(self, pipeline: Pipeline) -> tuple[Packing, ...]:
+        """A copy of some of what stages read along a dim."""
+        read = [
+            (stage, a.producer, dim)
+            for stage in pipeline.stages
+            for a in accesses(stage)
+            for dim in stage.dims
+            if a.producer != stage.name and len(along(stage, a.producer, dim)) == 1
+        ]
+        own = Random(f"packings of {pipeline.name}")
+        if not read or own.random() < 0.8:
+            return ()
+        stage, operand, dim = own.choice(read)
+        return (Packing(stage.name, operand, dim, fresh(operand, f"for_{stage.name}", taken(pipeline))),)
 
     def _factors(self, pipeline: Pipeline) -> tuple[Factor, ...]:
         """None mostly; otherwise those of a few cuts that can be."""

@@ -145,6 +145,7 @@ class CheckedDocument(TypedDict):
     problems: NotRequired[list[DocumentProblem]]
     name: NotRequired[str | None]
     id: NotRequired[str | None]
+    warnings: NotRequired[list[str]]
     document: NotRequired[dict[str, Any] | None]
 
 
@@ -461,6 +462,15 @@ class Output(TypedDict):
     links: dict[str, str]
 
 
+class Packing(TypedDict):
+    """An operand that a stage reads from a copy, which lies in memory as it is read along a dim."""
+
+    stage: str
+    operand: str
+    dim: str
+    packed: str
+
+
 class Pipeline(TypedDict):
     """A pipeline with its canonical document."""
 
@@ -680,12 +690,14 @@ class Schedule(TypedDict):
     factors: NotRequired[list[Factor]]
     separations: NotRequired[list[Separation]]
     joinings: NotRequired[list[Joining]]
+    packings: NotRequired[list[Packing]]
     groups: list[Group]
     predicted: Predicted
     buffers: list[Buffer]
     entry: str
     steps: NotRequired[list[Step]]
     misfits: NotRequired[list[Misfit]]
+    warnings: NotRequired[list[str]]
     tuning: NotRequired[Tuning | None]
     timings_ms: dict[str, float]
     version: str
@@ -705,6 +717,7 @@ class ScheduleDocument(TypedDict):
     factors: NotRequired[list[Factor]]
     separations: NotRequired[list[Separation]]
     joinings: NotRequired[list[Joining]]
+    packings: NotRequired[list[Packing]]
     groups: list[Group]
 
 

@@ -1,8 +1,9 @@
-"""Columns: rows of images that a loop walks across, an element of each."""
+"""Columns: rows of images that a loop walks across, an element of each, or a vector of each of a long reduction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import prod
 
 from tilesmith.cost_models.amounts import Amount, largest
 from tilesmith.cost_models.work import Column
@@ -21,6 +22,8 @@ def columns(
     for read, bytes_apart, rate in _across(members, reads.reads, run.row):
         length = largest(1.0, points / largest(rows, 1.0))
         found.append(Column(bytes_apart * max(1.0, rate), length * min(1.0, rate), points * read.points / block(read)))
+    for bytes_apart, terms, vectors in _summed(members, reads.reads, run):
+        found.append(Column(bytes_apart, terms, points * vectors))
     return tuple(found)
 
 
@@ -40,3 +43,20 @@ def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Itera
         for dim, span in zip(producer.dims, read.roughly, strict=True):
             if span.var == row and span.known and span.rate and producer.apart[dim] > SMALL_EXTENT:
                 yield read, producer.apart[dim] * producer.bytes_per_point, abs(float(span.rate))
+
+
+def _summed(members: Members, reads: tuple[Read, ...], run: Run) -> Iterator[tuple[int, int, float]]:
+    """Of reads of vectors, some from each row of an image that a reduction goes through, the bytes from one row to the
+    next, the number of rows, and how often a point comes to another one."""
+    for read in reads if run.row is not None else ():
+        producer = members.facts.stages[read.producer]
+        spans = dict(zip(producer.dims, read.roughly, strict=True))
+        if members.is_local(read.producer) or read.looked_up or not all(s.known for s in spans.values()):
+            continue
+        if not any(s.var == run.row for s in spans.values()):
+            continue
+        together = read.points / prod(s.extent(1) for s in spans.values())
+        for dim, span in spans.items():
+            if span.var is None and span.extent(1) > SMALL_EXTENT and producer.apart[dim] > SMALL_EXTENT:
+                terms = span.extent(1)
+                yield producer.apart[dim] * producer.bytes_per_point, terms, together * terms / run.lanes

@@ -353,6 +353,8 @@ class GroupLowering(OpenGroup):
             loop = _OpenLoop(var)
             first = maximum(here, lo) if warm else here
             last = here if step == 1 else minimum(here + (step - 1), hi)
+            if self._moves_back(n, level, parallel):
+                first = maximum(last - (step - 1), lo)
             inside: Boxes = dict(boxes)
             row = list(boxes[self.plan.output.name])
             row[d] = (self._name(first, f"{level.dim}_lo"), self._name(last, f"{level.dim}_hi"))
@@ -369,6 +371,14 @@ class GroupLowering(OpenGroup):
             b.emit(MutableIndex(done, start))
         comment = f"{level.name} of {self.plan.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
         b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
+
+    def _moves_back(self, n: int, level: Level, parallel: bool) -> bool:
+        """True if the last tile is moved back to end with the dim, so that it has as many points as all others: points
+        that are computed side by side take as long one by one as all of them together. Some are computed twice, by one
+        thread and of stages of other groups alone."""
+        group, output = self.plan.group, self.plan.output
+        alone = all(self.plan.index(p.compute) < n for p in self.plan.members.values()) and not output.updates
+        return alone and not parallel and level.dim in group.unroll and has_long_reduction(output, self.inlined)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Passes over pipelines, from what a document says to what the groups of a schedule are of: one list, in this order.
 
 What a schedule says about the definitions is among them: its factors are of the pipeline as it was written, its
-separations and joinings of the normal form, and leave it.
+separations, joinings and packings of the normal form, and leave it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundari
 from tilesmith.scheduler.ir.pipeline.constant_folding import folded as with_constants
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Schedule, Separation
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Schedule, Separation
 from tilesmith.scheduler.rewrites.correlated_terms import joined_terms
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
+from tilesmith.scheduler.rewrites.pack_operands import packed
 from tilesmith.scheduler.rewrites.promise_bounds import promised
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
 from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
@@ -158,13 +159,20 @@ FUSE = _pass(
     SAID,
     lambda p, schedule: joined(p, schedule.joinings) if schedule.joinings else p,
 )
-REWRITES = PassPipeline((RFACTOR, *NORMALIZATION, SPLIT, FUSE))
+PACK = _pass(
+    "pack-operands",
+    "operands where they lie; normal form",
+    "those that the schedule packs have copies, each a stage of its own, that lie as they are read; normal form",
+    SAID,
+    lambda p, schedule: packed(p, schedule.packings, schedule.strict) if schedule.packings else p,
+)
+REWRITES = PassPipeline((RFACTOR, *NORMALIZATION, SPLIT, FUSE, PACK))
 
 
 def rewrite(pipeline: Pipeline, schedule: Schedule, observer: Observer | None = None) -> Plan:
     """The plan of a pipeline as it was written and a schedule as a user writes it.
 
-    Raises IllegalSchedule where the schedule has a factor, a separation or a joining that cannot be.
+    Raises IllegalSchedule where the schedule has a factor, a separation, a joining or a packing that cannot be.
     """
     return REWRITES(Plan(pipeline, pipeline, schedule), observer)
 
@@ -180,10 +188,15 @@ def with_factors(plan: Plan, factors: tuple[Factor, ...]) -> Plan:
 
 
 def with_separations(plan: Plan, separations: tuple[Separation, ...]) -> Plan:
-    """A plan without separations or joinings, with these separations."""
+    """A plan without separations, joinings or packings, with these separations."""
     return SPLIT.run(replace(plan, schedule=replace(plan.schedule, separations=separations)))
 
 
 def with_joinings(plan: Plan, joinings: tuple[Joining, ...]) -> Plan:
-    """A plan without joinings, with these."""
+    """A plan without joinings or packings, with these joinings."""
     return FUSE.run(replace(plan, schedule=replace(plan.schedule, joinings=joinings)))
+
+
+def with_packings(plan: Plan, packings: tuple[Packing, ...]) -> Plan:
+    """A plan without packings, with these."""
+    return PACK.run(replace(plan, schedule=replace(plan.schedule, packings=packings)))

@@ -15,6 +15,7 @@ TITLES = {
     "factor": "Partial results",
     "separation": "Separation",
     "joining": "Outputs",
+    "packing": "Operands",
     "group": "Group",
     "level": "Level",
     "inline": "Inline",

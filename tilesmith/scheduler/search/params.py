@@ -89,6 +89,12 @@ class Params:
     register_tile_points: int = 16
     """Points of a register tile along a dim, at most: a load serves enough of them by then, and each has rows of its
     own, whose addresses take registers, too."""
+    packed_operand_reads: int = 16
+    """Times that an operand is read again, at least, where a copy of it is tried."""
+    packed_operand_rows_of_page: int = 4
+    """Rows of an operand in a page of memory, at most, where a copy is tried of vectors that lie as they are read."""
+    register_tile_again: float = 0.04
+    """The share of a dim that is computed twice, at most, where it ends within a register tile."""
     register_tile_sizes: int = 3
     """Numbers of points of a register tile that are tried for each number of vectors, the largest first."""
     stays_share_of_last_level: float = 0.5

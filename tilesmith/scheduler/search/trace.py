@@ -6,7 +6,18 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Kind = Literal[
-    "rewriting", "fixed", "factor", "separation", "joining", "group", "level", "inline", "tiling", "split", "final"
+    "rewriting",
+    "fixed",
+    "factor",
+    "separation",
+    "joining",
+    "packing",
+    "group",
+    "level",
+    "inline",
+    "tiling",
+    "split",
+    "final",
 ]
 
 

@@ -14,7 +14,17 @@ from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.operation_counts import work_apart
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector, dim_of, inner
+from tilesmith.scheduler.ir.schedule.schedule import (
+    INLINE,
+    Group,
+    Placement,
+    Schedule,
+    Tile,
+    Vector,
+    dim_of,
+    inner,
+    outer,
+)
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
@@ -125,7 +135,7 @@ def _placement(
     strict: bool,
 ) -> Placement:
     """The stage's own loops: the smallest stride innermost, the dim of its compute level outermost (unless a vector of
-    that is computed at once: a vector of the stage's own is innermost then)."""
+    that is computed at once, or tiles of rows: a vector of the stage's own is innermost then)."""
     if levels is None:
         return Placement(name, INLINE, INLINE)
     stage = members.facts.stages[name]
@@ -133,9 +143,12 @@ def _placement(
     if levels.registers:
         return Placement(name, compute, store, True, "registers", (), vector_of(stage, computed_bytes, platform))
     around = levels.compute > of.innermost
+    # of a panel, whose rows are as short as tiles, vectors are a register each
+    panel = stage.row is not None and compute == outer(members.followed(name, stage.row) or "")
     outermost = [d for d in stage.storage if around and members.followed(name, d) == dim_of(compute)]
+    outermost = [d for d in outermost if not (panel and d == stage.row)]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
-    vector = wide_vector_of(stage, computed_bytes, platform)
+    vector = (vector_of if panel else wide_vector_of)(stage, computed_bytes, platform)
     if vector is not None and order[0] != vector.dim:
         vector = None
     inside = _inside_vectors(members, name, order[1:], outermost) if around and vector is not None else None

@@ -55,6 +55,8 @@ class _Recorder:
             self._take(s.stage, "split_separable", **_without(s, "stage"))
         for j in schedule.joinings:
             self._take(None, "fuse_outputs", stages=list(j.stages), joint=j.joint)
+        for p in schedule.packings:
+            self._take(p.stage, "pack_operand", **_without(p, "stage"))
 
     def stage(self, stage: str) -> None:
         """The steps of one stage, whose readers have theirs."""

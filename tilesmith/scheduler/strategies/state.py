@@ -206,7 +206,13 @@ def naive(plan: Plan, platform: Platform) -> State:
 def facts_of(plan: Plan, platform: Platform, before: Facts | None = None) -> Facts:
     """The facts of a plan's pipeline for a platform."""
     schedule = plan.schedule
-    partial = frozenset((*(f.partial for f in schedule.factors), *(s.partial for s in schedule.separations)))
+    partial = frozenset(
+        (
+            *(f.partial for f in schedule.factors),
+            *(s.partial for s in schedule.separations),
+            *(p.packed for p in schedule.packings),
+        )
+    )
     strips = frozenset(f.partial for f in schedule.factors if not f.interleaved)
     return gather(plan.pipeline, partial, strips, before, platform.line_bytes, platform.core)
 

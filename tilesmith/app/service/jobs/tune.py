@@ -144,7 +144,7 @@ def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Ou
 
 def decided_keys(body: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys of a schedule's document that say what was decided."""
-    return tuple(k for k in ("factors", "separations", "joinings", "groups") if k in body)
+    return tuple(k for k in ("factors", "separations", "joinings", "packings", "groups") if k in body)
 
 
 def _candidates(request: TuneRequest, forms: Forms, tuned: Tuned) -> str:

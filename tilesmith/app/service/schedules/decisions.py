@@ -98,6 +98,17 @@ class Joining(BaseModel):
     joint: str
 
 
+class Packing(BaseModel):
+    """An operand that a stage reads from a copy, which lies in memory as it is read along a dim."""
+
+    model_config = ConfigDict(extra="allow")
+
+    stage: str
+    operand: str
+    dim: str
+    packed: str
+
+
 class StageCost(BaseModel):
     """The predicted cost of a stage, in the terms of the model."""
 
@@ -196,6 +207,7 @@ class ScheduleDocument(BaseModel):
     factors: list[Factor] = []
     separations: list[Separation] = []
     joinings: list[Joining] = []
+    packings: list[Packing] = []
     groups: list[Group]
 
 

@@ -14,6 +14,7 @@ from tilesmith.app.service.schedules.decisions import (
     Factor,
     Group,
     Joining,
+    Packing,
     Predicted,
     Separation,
     Step,
@@ -233,6 +234,7 @@ class Schedule(BaseModel):
     factors: list[Factor] = Field(default=[], description="Reductions cut into parts, before anything else")
     separations: list[Separation] = Field(default=[], description="Windows computed in two steps, after the factors")
     joinings: list[Joining] = Field(default=[], description="Outputs computed together, after the separations")
+    packings: list[Packing] = Field(default=[], description="Operands copied to where they lie as they are read")
     groups: list[Group]
     predicted: Predicted
     buffers: list[Buffer] = Field(description="None where no C was made")

@@ -28,6 +28,7 @@ from tilesmith.scheduler.ir.schedule.schedule import (
     Factor,
     Group,
     Joining,
+    Packing,
     Placement,
     Separation,
     UpdateLoops,
@@ -123,6 +124,8 @@ def directives(plan: Plan, inline: Mapping[str, tuple[str, ...]] | None = None) 
         making.group(group)
     for joining in schedule.joinings:
         making.joining(joining)
+    for packing in schedule.packings:
+        making.packing(packing)
     making.whole()
     making.rest()
     return Directives(tuple(making.calls), tuple(making.unsaid))
@@ -205,6 +208,10 @@ class _Making:
         group = next(g for g in self.schedule.groups if g.output == j.joint)
         for name in j.stages:
             self._output(replace(group, output=name))
+
+    def packing(self, p: Packing) -> None:
+        """Funcs read operands where they lie."""
+        self.unsaid.append(f"the copy '{p.packed}' of '{p.operand}': '{p.stage}' reads it where it lies")
 
     def whole(self) -> None:
         """Scans that are a stage a level here, and the tables that say which level: a Func each, of all of it."""

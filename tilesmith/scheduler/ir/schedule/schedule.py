@@ -106,6 +106,19 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
+class Packing:
+    """An operand of a stage that is copied to where it lies as the stage reads it (Halide's `in`): a stage `packed` of
+    its own has the elements of `operand`, an input or a stage, and `stage` reads those that move with its dim `dim`
+    from there. In the copy neighbours along `dim` are neighbours in memory; computed at a loop over tiles, it is the
+    panel that the tiles inside read again."""
+
+    stage: str
+    operand: str
+    dim: str
+    packed: str
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Compute level and store level of one stage of a group.
 
@@ -166,9 +179,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Groups in the order they run. `factors` come first, then `separations`, then `joinings`: the groups schedule the
-    pipeline that has its reductions factored, its windows separated and its outputs joined. `degraded` says why the
-    method had to fall back, if it did."""
+    """Groups in the order they run. `factors` come first, then `separations`, `joinings` and `packings`: the groups
+    schedule the pipeline that has its reductions factored, its windows separated, its outputs joined and its operands
+    packed. `degraded` says why the method had to fall back, if it did."""
 
     pipeline: str
     method: str
@@ -178,4 +191,5 @@ class Schedule:
     factors: tuple[Factor, ...] = ()
     separations: tuple[Separation, ...] = ()
     joinings: tuple[Joining, ...] = ()
+    packings: tuple[Packing, ...] = ()
     attributes: Attributes = ()

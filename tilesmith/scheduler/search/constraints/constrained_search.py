@@ -44,7 +44,7 @@ def constrained(known: Sequence[Variant], fixed: Fixed, close: float) -> list[Va
     variants: dict[Schedule, list[Variant]] = {}
     for v in known:
         variants.setdefault(v.plan.schedule, []).append(v)
-    for schedule in sorted(variants, key=lambda s: len(s.separations) + len(s.joinings)):
+    for schedule in sorted(variants, key=lambda s: len(s.separations) + len(s.joinings) + len(s.packings)):
         try:
             found += _partitions(variants[schedule], fixed)
         except (DocumentError, FixedContradiction) as error:

@@ -62,6 +62,11 @@ class Planner(Pricing):
             found = self.costs[segment] = next((p.total for p in self._sketched(segment)), inf)
         return found
 
+    def worked_out(self, segment: Segment) -> float:
+        """The cost of the best of all plans of a segment, which `cost` tells from then on."""
+        self.costs[segment] = next((p.total for p in self.plans(segment)), inf)
+        return self.costs[segment]
+
     def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
         """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
         and the others are not sketched."""

@@ -99,6 +99,7 @@ def _answered(choice: _Choice, explored: Explored, q: Question) -> Answer:
     decisions = [*map(factor_explained, q.plan.schedule.factors), *fixed_explained(q.fixed)]
     decisions += _separations_explained(choice.tried, explored.separated)
     decisions += _joinings_explained(choice.tried)
+    decisions += _packings_explained(choice.tried)
     is_plain = best.search is explored.as_paper.search
     decisions += partition_explained(best.search, best.partition, explored.papers if is_plain else None)
     for group in choice.plans:
@@ -147,6 +148,13 @@ def _joinings_explained(tried: Tried) -> list[Decision]:
     joinings = [v.plan.schedule.joinings for _, v in tried]
     listed = "; ".join(f"{', '.join(j.stages)} together, as {j.joint}" for j in next(filter(None, joinings), ()))
     return _way_explained("joining", tried, list(map(bool, joinings)), (listed, "outputs one by one"))
+
+
+def _packings_explained(tried: Tried) -> list[Decision]:
+    """Operands packed or where they lie, where some of them could be."""
+    packings = [v.plan.schedule.packings for _, v in tried]
+    listed = ", ".join(f"{p.operand} for {p.stage}, as {p.packed}" for p in next(filter(None, packings), ()))
+    return _way_explained("packing", tried, list(map(bool, packings)), (f"packed: {listed}", "operands where they lie"))
 
 
 def _way_explained(kind: DecisionKind, tried: Tried, yes: Sequence[bool], ways: tuple[str, str]) -> list[Decision]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from math import gcd
 
 from tilesmith.scheduler.features.fusion_group import Members
@@ -17,9 +18,9 @@ from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.ecm.loop_structures import shapes
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
 from tilesmith.scheduler.search.params import PARAMS
-from tilesmith.scheduler.search.taco2019.levels import LoopOrder
+from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, nested
 from tilesmith.scheduler.search.taco2019.tiling import beside, tiled_dims
-from tilesmith.scheduler.search.tile_sizes import Shape, Sized
+from tilesmith.scheduler.search.tile_sizes import Shape, Sized, shape_of
 from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
 
 
@@ -62,14 +63,16 @@ def _rows_in_first_level(pricing: Pricing, output: StageFacts, dim: str) -> int:
 
 def _points(extent: int, vectors: int, near: int, pricing: Pricing) -> list[int]:
     """Points along a dim of which each has so many vectors of sums in registers, beside one of each that they share and
-    an element for all lanes: as many as there are registers for, and as divide the dim, and fewer. Not more than rows
-    that are `near`."""
+    an element for all lanes: as many as there are registers for, if few of the last tile are computed twice, and as
+    divide the dim, and fewer. Not more than rows that are `near`."""
     most = (pricing.platform.vector_registers - vectors - 1) // vectors
     if not 1 <= vectors <= pricing.platform.vector_unit.registers_per_value or most < 2:
         return []
     most = min(most, near)
     divisors = [n for n in range(most, 1, -1) if extent % n == 0][: PARAMS.register_tile_sizes]
-    return divisors or [n for n in (8, 4, 2) if n <= most and extent >= PARAMS.register_tile_points * n][:1]
+    again = (n for n in range(most, 1, -1) if extent >= n and -extent % n <= PARAMS.register_tile_again * extent)
+    found = sorted({*divisors, *islice(again, 1)}, reverse=True)
+    return found or [n for n in (8, 4, 2) if n <= most and extent >= PARAMS.register_tile_points * n][:1]
 
 
 def _orders(
@@ -116,12 +119,31 @@ def _priced(
 ) -> Iterator[GroupCandidate]:
     output = pricing.facts.stages[members.output]
     for _, shape in shapes(members, order, (plan.kind,), pricing.platform):
+        shape = _with_panels(members, shape)
         vector = output_vector(members, order, shape.choices, pricing.platform)
         if vector is None or output.extent(vector.dim) < vector.lanes or _has_rows_inside(shape):
             continue
         sizes = {**sized.sizes, vector.dim: output.extent(vector.dim), **dict(order.rows)}
         sizes |= {d: n or vector.lanes for d, n in tiles.items()}
         yield pricing.priced(plan.segment, members, replace(shape, prefetch=0), sizes, plan.kind)
+
+
+def _with_panels(members: Members, shape: Shape) -> Shape:
+    """The shape with what does not move with loops over tiles computed outside of these: a panel for all their
+    tiles."""
+    order, choices = shape.order, dict(shape.choices)
+    first = len(order.intra_loops)
+    for name, choice in shape.choices.items():
+        if choice.levels is None or choice.levels.registers or choice.levels.compute < first:
+            continue
+        moving = {span.var for span in members.follows[name].values()}
+        at = choice.levels.compute
+        while at < len(order.loops) - 1 and dim_of(order.loops[at]) not in moving:
+            at += 1
+        if at > choice.levels.compute:
+            reason = f"{choice.reason}; it is the same for all tiles inside of {order.loops[at]}: a panel for these"
+            choices[name] = Choice(order.levels(at, max(at, choice.levels.store)), reason, "register tiles")
+    return shape if choices == shape.choices else shape_of(members, order, nested(members, choices, order))
 
 
 def _has_rows_inside(shape: Shape) -> bool:

@@ -1,5 +1,5 @@
 """Variants: the plan of a question as it is, with its separable windows in two steps, with its outputs together, and
-the best partition that is found of each."""
+the best partition that is found of each; and the best of these with operands packed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from operator import itemgetter
 from tilesmith.cost_models.taco2019 import Taco2019
 from tilesmith.scheduler.features.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.ir.schedule.schedule import Joining
-from tilesmith.scheduler.rewrites.passes import with_joinings
+from tilesmith.scheduler.ir.schedule.schedule import Joining, Packing
+from tilesmith.scheduler.rewrites.passes import with_joinings, with_packings
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind
 from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
@@ -19,6 +19,7 @@ from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
 from tilesmith.scheduler.search.k_best import best_combinations
 from tilesmith.scheduler.search.method import Question
 from tilesmith.scheduler.search.output_fusion import together
+from tilesmith.scheduler.search.packing_choice import packings
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.separable_choice import Separated, separate
 from tilesmith.scheduler.search.taco2019.grouping import AtRoot, Found, Grouping, Segment
@@ -30,8 +31,8 @@ GroupCandidates = tuple[GroupCandidate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The plan as it is, or with its separable windows computed in two steps, its outputs one by one or together,
-    and a partition of it."""
+    """The plan as it is, or with its separable windows computed in two steps, its outputs one by one or together, its
+    operands packed, and a partition of it."""
 
     plan: Plan
     search: PartitionSearch
@@ -120,7 +121,44 @@ def explore(q: Question) -> Explored:
         variants.append(searched(separated.plan, separated.facts, plain.partition, {}, fused))
     if together(q.facts.pipeline) and not q.deadline.expired():
         variants += [with_outputs_together(v) for v in variants]
+    if not q.deadline.expired():
+        variants += _with_packings_that_pay(q, min(variants, key=lambda v: v.cost))
     return Explored(tuple(sorted(variants, key=lambda v: v.cost)), as_paper, papers, separated)
+
+
+def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
+    """The variant with operands packed of all groups that cost less with them; none where there are no such groups."""
+    copies = packings(v.search.facts, q.platform)
+    if not copies:
+        return []
+    every = _with_packings(q, v, copies)
+    groups = {s.output: s for s in every.search.segments(every.partition)}
+    paying: set[str] = set()
+    for without in v.search.segments(v.partition):
+        group = groups.get(without.output, without)
+        if group.names != without.names:
+            before = v.search.planner.worked_out(without)
+            if every.search.planner.worked_out(group) < PARAMS.pays * before:
+                paying.update(group.names)
+    kept = tuple(p for p in copies if p.packed in paying)
+    if not kept or kept == copies:
+        return [every] if kept else []
+    some = _with_packings(q, v, kept)
+    for segment in some.search.segments(some.partition):
+        if any(p.packed in segment.names for p in kept):
+            some.search.planner.worked_out(segment)
+    return [some]
+
+
+def _with_packings(q: Question, v: Variant, copies: tuple[Packing, ...]) -> Variant:
+    """The variant with these operands packed, in the groups that it has."""
+    before, plan = v.search.facts, with_packings(v.plan, copies)
+    partial = before.partial | {p.packed for p in copies}  # computed where it is read, a copy would be none
+    facts = gather(plan.pipeline, partial, before.strips, before)
+    kinds = v.search.planner.kinds
+    planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, {}, kinds=kinds, wanted=q.top)
+    search = PartitionSearch(facts, planner)
+    return Variant(plan, search, search.settled(v.partition))
 
 
 def _with(partition: Partition, joinings: tuple[Joining, ...]) -> Partition:

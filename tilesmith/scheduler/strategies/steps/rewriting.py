@@ -1,4 +1,5 @@
-"""Rules that rewrite the pipeline: reductions in partial results, windows in two steps, outputs in one stage."""
+"""Rules that rewrite the pipeline: reductions in partial results, windows in two steps, outputs in one stage, copies of
+operands."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ from dataclasses import replace
 
 from tilesmith.scheduler.analysis.separability import windows
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Separation
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Separation
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.names import fresh, taken
+from tilesmith.scheduler.rewrites.pack_operands import packed as with_packed
 from tilesmith.scheduler.rewrites.passes import REWRITES, rewrite
 from tilesmith.scheduler.rewrites.rfactor import reductions
 from tilesmith.scheduler.rewrites.split_separable import put_in, separated
@@ -39,10 +41,10 @@ def split_separable(
 
     The first window that is a product along the dim, or the one of that number. Without `dim`: along the one that is
     slowest in memory. `through`: a stage that is put in first where this one reads it. Floats are added up in another
-    order, which a strict schedule does not allow; before outputs are fused.
+    order, which a strict schedule does not allow; before outputs are fused and operands are packed.
     """
-    if state.schedule.joinings:
-        return "outputs are fused already: windows are split before"
+    if state.schedule.joinings or state.schedule.packings:
+        return "outputs are fused or operands packed already: windows are split before"
     definition = state.definition(stage)
     if through is not None:
         if through not in state.graph.consumers:
@@ -140,9 +142,43 @@ def fuse_outputs(state: State, stage: str | None, stages: tuple[Name, ...], join
         for y: for x: g(x, y) = ...     ->      f(x, y) = ...
                                                 g(x, y) = ...
 
-    Outputs of the same dims that are asked for on one region, without updates, and read by no other stage.
+    Outputs of the same dims that are asked for on one region, without updates, and read by no other stage; before
+    operands are packed.
     """
+    if state.schedule.packings:
+        return "operands are packed already: outputs are fused before"
     name = joint or fresh(stages[0], "_".join(stages[1:]), taken(state.pipeline)) if stages else ""
     joining = Joining(tuple(stages), name)
     plan = replace(state.plan, schedule=replace(state.schedule, joinings=(*state.schedule.joinings, joining)))
     return state.with_plan(plan.rewritten("fuse-outputs", joined(state.pipeline, (joining,)), SAID))
+
+
+@rule(
+    "pack_operand",
+    Example(
+        """
+    format: 1
+    name: product
+    inputs: [{name: a, type: float32, dims: [k, i]}, {name: b, type: float32, dims: [j, k]}]
+    stages: [{name: c, dims: [j, i], value: "sum(a(k, i) * b(j, k) for k in range(512))"}]
+    outputs: [c]
+    estimates: {c: [[0, 512], [0, 512]]}
+    """,
+        "[{at: {stage: c, do: {pack_operand: {operand: b, dim: j}}}}]",
+    ),
+)
+def pack_operand(state: State, stage: str, operand: Name, dim: Name, packed: Name | None = None) -> State | str:
+    """A copy of what a stage reads of an operand along one of its dims, as a stage of its own, which lies in memory as
+    it is read there (Halide's `in`). Computed at a loop over tiles, it is a panel for those inside.
+
+        c(j, i) = sum of a(k, i) * b(j, k)
+          ->
+        b_for_c(j, k) = b(j, k)
+        c(j, i) = sum of a(k, i) * b_for_c(j, k)
+
+    The operand is an input or a stage. It is read at places that move with the dim along one dim of its own.
+    """
+    name = packed or fresh(operand, f"for_{stage}", taken(state.pipeline))
+    packing = Packing(stage, operand, dim, name)
+    plan = replace(state.plan, schedule=replace(state.schedule, packings=(*state.schedule.packings, packing)))
+    return state.with_plan(plan.rewritten("pack-operands", with_packed(state.pipeline, (packing,), state.strict), SAID))

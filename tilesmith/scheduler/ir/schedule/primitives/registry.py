@@ -7,6 +7,7 @@ from typing import Any
 from tilesmith.scheduler.ir.schedule.primitives.fold_storage import FoldStorage
 from tilesmith.scheduler.ir.schedule.primitives.fuse_outputs import FuseOutputs
 from tilesmith.scheduler.ir.schedule.primitives.loop_order import LoopOrder, MemberOrder
+from tilesmith.scheduler.ir.schedule.primitives.pack_operand import PackOperand
 from tilesmith.scheduler.ir.schedule.primitives.parallel import Parallel
 from tilesmith.scheduler.ir.schedule.primitives.placement import ComputeAt, StoreAt
 from tilesmith.scheduler.ir.schedule.primitives.prefetch import Prefetch
@@ -51,7 +52,7 @@ def fixable() -> tuple[Primitive[Any], ...]:
     return tuple(p for p in _PRIMITIVES.values() if p.fixed_form is not None)
 
 
-_OF_SCHEDULES = (RFactor(), SplitSeparable(), FuseOutputs())
+_OF_SCHEDULES = (RFactor(), SplitSeparable(), FuseOutputs(), PackOperand())
 _OF_PLACEMENTS = (ComputeAt(), StoreAt(), FoldStorage(), StoreIn(), MemberOrder())
 _OF_GROUPS = (LoopOrder(), TileDims(), Parallel(), Vectorize(), Unroll(), LoopsOfUpdates(), Stream(), Prefetch())
 _PRIMITIVES.update((p.key, p) for p in (*_OF_SCHEDULES, *_OF_PLACEMENTS, *_OF_GROUPS))
