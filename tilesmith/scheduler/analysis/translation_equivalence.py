@@ -53,37 +53,48 @@ def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> P
     """`e` with its places along `dims` taken out of it. A place may depend on `variables` too, those of a reduction
     around `e`; it does not depend on two dims. A dim has none where `e` has it in more than one way (f(x) * f(2 * x)).
     """
-    found: dict[str, Place] = {}
-    lost: set[str] = set()
-    indices: dict[int, frozenset[str] | None] = {}
+    looked = _Looked(dims, variables)
+    looked.at(e)
+    places = {d: p for d, p in looked.found.items() if d not in looked.lost}
+    return Placed(looked.rewritten(e, places), tuple(sorted(places.items())))
 
-    def look(node: Expr) -> None:
-        here = indices[id(node)] = _index(node, dims, variables)
+
+class _Looked:
+    """Places as they are found in an expression, by their dims; dims that have none are `lost`. `indices` has the dims
+    of every part that was looked at, by identity (see `_index`)."""
+
+    def __init__(self, dims: Collection[str], variables: Collection[str]) -> None:
+        self.dims, self.variables = dims, variables
+        self.found: dict[str, Place] = {}
+        self.lost: set[str] = set()
+        self.indices: dict[int, frozenset[str] | None] = {}
+
+    def at(self, node: Expr) -> None:
+        """Looks at a part and what is in it."""
+        here = self.indices[id(node)] = _index(node, self.dims, self.variables)
         if here is None:
             for child in children(node):
-                look(child)
+                self.at(child)
             return
         if len(here) != 1:
-            lost.update(here)
+            self.lost.update(here)
             return
         (dim,) = here
         place = _split(node)
-        if place.base != found.setdefault(dim, place).base:
-            lost.add(dim)
+        if place.base != self.found.setdefault(dim, place).base:
+            self.lost.add(dim)
 
-    look(e)
-    places = {d: p for d, p in found.items() if d not in lost}
-
-    def rewrite(node: Expr) -> Expr:
-        here = indices[id(node)]
+    def rewritten(self, node: Expr, places: Mapping[str, Place]) -> Expr:
+        """A part with the dims themselves at `places`."""
+        here = self.indices[id(node)]
         if here is None:
-            return map_children(node, rewrite)
-        dim = next(iter(here), None)
-        if dim not in places or len(here) != 1:
+            return map_children(node, lambda part: self.rewritten(part, places))
+        if len(here) != 1:
+            return node
+        (dim,) = here
+        if dim not in places:
             return node
         return moved(Var(dim), _split(node).shift - places[dim].shift)
-
-    return Placed(rewrite(e), tuple(sorted(places.items())))
 
 
 def moved(e: Expr, by: int) -> Expr:

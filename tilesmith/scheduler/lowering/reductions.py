@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
@@ -155,39 +155,8 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     domain = jobs[0][0].domain
     loops = len(domain) if ev.axis is None else _loops(domain, len(jobs))
 
-    def nest(n: int, jobs: list[Job]) -> None:
-        if n == loops:
-            for cell in (c for state in cells for c in state):
-                b.depths[cell.name] = b.depth  # what is made of an accumulator belongs into the innermost loop
-            for state, (e, frame) in zip(cells, jobs, strict=True):
-                new = list(state)
-                for point in _points(ev, domain[n:], frame):
-                    new = _step(ev, e, new, point)
-                for cell, value in zip(state, new, strict=True):
-                    if value != cell:
-                        b.emit(Assign(cell, value))
-            return
-        inner, condition = _asked(ev, jobs, domain[n:])
-        if condition is None:
-            loop(n, inner)
-        elif condition.literal is None:
-            with b.condition() as body:
-                loop(n, inner)
-            b.emit(If((), tuple(body), condition))
-        elif condition.literal:
-            loop(n, inner)
-
-    def loop(n: int, jobs: list[Job]) -> None:
-        r, frame = domain[n], jobs[0][1]
-        lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
-        with b.scope() as body:
-            var = b.fresh(r.name)
-            at = Lane(b.declare(var, ends=(lo, lo + extent - 1)))
-            nest(n + 1, [(e, ev.extended(f, r.name, at)) for e, f in jobs])
-        b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
-
     depth = b.depth
-    nest(0, jobs)
+    _Nest(ev, cells, domain, loops).inside(0, jobs)
     b.depths.update((cell.name, depth) for state in cells for cell in state)
     # what the loop leaves behind must not be mistaken for the accumulator inside it
     left = [
@@ -196,6 +165,54 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     for (e, frame), state in zip(jobs, left, strict=True):
         _remember(ev, e, frame, state)
     return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """Loops over the first `loops` variables of a domain, around the accumulators of each job, its `cells`."""
+
+    ev: Evaluation
+    cells: list[list[Value]]
+    domain: tuple[RVar, ...]
+    loops: int
+
+    def inside(self, n: int, jobs: list[Job]) -> None:
+        """What runs inside of the first `n` loops."""
+        b = self.ev.builder
+        if n == self.loops:
+            self._steps(jobs)
+            return
+        inner, condition = _asked(self.ev, jobs, self.domain[n:])
+        if condition is None:
+            self._loop(n, inner)
+        elif condition.literal is None:
+            with b.condition() as body:
+                self._loop(n, inner)
+            b.emit(If((), tuple(body), condition))
+        elif condition.literal:
+            self._loop(n, inner)
+
+    def _steps(self, jobs: list[Job]) -> None:
+        b = self.ev.builder
+        for cell in (c for state in self.cells for c in state):
+            b.depths[cell.name] = b.depth  # what is made of an accumulator belongs into the innermost loop
+        for state, (e, frame) in zip(self.cells, jobs, strict=True):
+            new = list(state)
+            for point in _points(self.ev, self.domain[self.loops :], frame):
+                new = _step(self.ev, e, new, point)
+            for cell, value in zip(state, new, strict=True):
+                if value != cell:
+                    b.emit(Assign(cell, value))
+
+    def _loop(self, n: int, jobs: list[Job]) -> None:
+        ev, b = self.ev, self.ev.builder
+        r, frame = self.domain[n], jobs[0][1]
+        lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+        with b.scope() as body:
+            var = b.fresh(r.name)
+            at = Lane(b.declare(var, ends=(lo, lo + extent - 1)))
+            self.inside(n + 1, [(e, ev.extended(f, r.name, at)) for e, f in jobs])
+        b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
 
 
 def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:
