@@ -102,7 +102,6 @@ class Places(ABC):
         self.rounding = False
         self._frames: dict[object, Frame] = {}
         self._numbers: dict[object, int] = {}
-        self._variables: dict[int, tuple[tuple[str, ...] | None, Expr]] = {}
 
     @abstractmethod
     def value(self, e: Expr, frame: Frame) -> Value:
@@ -153,13 +152,11 @@ class Places(ABC):
 
     def _variables_of(self, e: Expr) -> tuple[str, ...] | None:
         """The variables that make all of `e`; None where it reads what is not known of them alone."""
-        found = self._variables.get(id(e))
+        known = self.builder.variables
+        found = known.get(id(e))
         if found is None:
-            parts = list(walk(e))
-            reads = any(isinstance(part, Access | Reduce) for part in parts)
-            names = None if reads else tuple(dict.fromkeys(part.name for part in parts if isinstance(part, Var)))
-            found = self._variables[id(e)] = names, e
-        return found[0]
+            found = known[id(e)] = e, _variables_of(e)
+        return found[1]
 
     def _lane(self, e: Expr, frame: Frame) -> Lane:
         if e.type not in (INT32, INT64):
@@ -445,6 +442,16 @@ class Places(ABC):
         value = self.extreme_of("min", (value, literal(type_.max, t)), lanes)
         value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
         return define(ops.Truncate(value), type_, lanes)
+
+
+def _variables_of(e: Expr) -> tuple[str, ...] | None:
+    names: dict[str, None] = {}
+    for part in walk(e):
+        if isinstance(part, Var):
+            names[part.name] = None
+        elif isinstance(part, Access | Reduce):
+            return None
+    return tuple(names)
 
 
 def _key(lanes: Iterable[Lane]) -> tuple[object, ...]:

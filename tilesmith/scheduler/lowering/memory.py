@@ -240,22 +240,21 @@ def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...])
     row, line = _row(b, buffer, lanes), max(b.line_bytes // buffer.type.bytes, 1)
     rows = ahead.rows.get(buffer.stage, {})
     far = bool(rows) or ahead.distance > b.core.prefetch.near_bytes
-    side, place, step = _side_by_side(b, buffer, lanes, rows)
-    for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
-        shift = unit.base.const + first
-        key = ("prefetch", row, unit.base - unit.base.const, (shift + line // 2) // line)
+
+    def ask(first: int) -> None:
+        side, place, step = _side_by_side(b, buffer, lanes, rows)
         at = unit.base + (first + ahead.distance // buffer.type.bytes)
-        soon = unit.base + (first + b.core.prefetch.again_bytes // buffer.type.bytes) if far and ahead.again else None
         for d, n in rows.items():
             at = at + buffer.stride[d].scaled(n)
         asked = Prefetch(row, at, far, b.number((unit.base - unit.base.const, *side)), place, step)
-        b.remember(b.depth, key, partial(_ask, b, asked, soon))
+        b.emit(asked)
+        if far and ahead.again:
+            soon = unit.base + (first + b.core.prefetch.again_bytes // buffer.type.bytes)
+            b.emit(replace(asked, index=soon, far=False))
 
-
-def _ask(b: Builder, asked: Prefetch, soon: Index | None) -> None:
-    b.emit(asked)
-    if soon is not None:
-        b.emit(replace(asked, index=soon, far=False))
+    for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
+        key = ("prefetch", row, unit.base - unit.base.const, (unit.base.const + first + line // 2) // line)
+        b.remember(b.depth, key, partial(ask, first))
 
 
 def _side_by_side(

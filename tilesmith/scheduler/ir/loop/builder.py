@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.loop.ops import Operation, ToIndex
 from tilesmith.scheduler.ir.loop.program import Allocate, Define, Let, RowPointer, Scratch, Statement
 from tilesmith.scheduler.ir.loop.traversal import defined, operands_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Operand, Pointer, Value
+from tilesmith.scheduler.ir.pipeline.expressions import Expr
 from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
 
 _NOTHING = object()
@@ -66,6 +67,7 @@ class Builder:
         self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
         self.values: dict[str, Index] = {}  # of indices that have a name
         self.buffers: dict[Pointer, Buffer] = {}  # that rows are of
+        self.variables: dict[int, tuple[Expr, tuple[str, ...] | None]] = {}  # that make indices, by these' identity
         self.rounded: dict[str, Index] = {}  # functions in indices, by the symbols that stand for them
         self.call: Callable[[Builder, Atom], Value] | None = None  # the value of such a function
         self._numbers: dict[object, int] = {}
