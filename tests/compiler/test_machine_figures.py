@@ -57,6 +57,7 @@ OF = {
         scheduler/codegen/c/elementary_functions: _ROUNDING
         scheduler/codegen/c/integer_division: LEAST_BYTES
         scheduler/codegen/c/gathers: VECTOR_BITS ELEMENT_BITS SHARED
+        scheduler/codegen/c/lookup_tables: LONGEST _SIXTEEN
         scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _QUARTER_BYTES
         scheduler/codegen/c/neon: _REGISTERS
         scheduler/codegen/c/permutations: _SHORTEST _LONGEST
@@ -76,7 +77,8 @@ OF = {
         scheduler/codegen/c/row_macros: ARGUMENT
         scheduler/codegen/halide/directives: MOST_GUARDED
         scheduler/codegen/opencl/emitter: GROUPS
-        scheduler/features/lookup_tables: FEWEST MOST_PARTS
+        cost_models/work: MOST_PIECES
+        scheduler/features/lookup_tables: FEWEST
         scheduler/features/pipeline_features: MOST_CHANNELS SHORT_ROW
         scheduler/features/streaming_stores: MOST_OF_LINE
         scheduler/features/unroll_and_jam: ROWS_TOGETHER

@@ -78,7 +78,7 @@ def test_vectors_follow_from_registers_and_instructions(document: dict[str, Any]
 
     wide = {"vector_bytes": 64, "vector_registers": 32}
     given = {"registers": {"working": 20, "per_value": 2}, "instructions": {"table_lookup_bytes": 0}}
-    assert found({}) == (128, 4, 0, True)
+    assert found({}) == (128, 4, 32, True)
     assert found(wide) == (256, 12, 64, True)
     assert found(wide | {"core": given}) == (128, 6, 0, True)
     assert found({"vector_bytes": 16, "core": {"instructions": {"pairwise_products": True}}}) == (64, 4, 0, True)

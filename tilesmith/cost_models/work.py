@@ -29,10 +29,14 @@ neighbours of a place at once, or all channels of it; in a table of bytes that v
 registers, by a permutation; each the element of several lanes side by side, by a load of fewer and a permutation."""
 
 
+MOST_PIECES = 16
+"""Pieces of a table, of as many elements as an instruction looks up in, that are looked up for all lanes, at most."""
+
+
 class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
     `stride`th; `shared` ones are each of `stride` lanes; `pixels` have `stride` channels; a `table` has `stride` parts,
-    each of as many bytes as two vectors; of `transposed` ones `stride` of each row come at once."""
+    each of as many elements as the longest look-up has; of `transposed` ones `stride` of each row come at once."""
 
     way: Way
     bytes: int

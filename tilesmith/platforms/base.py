@@ -45,8 +45,10 @@ NO_SOURCES: Any = Field(default=(), json_schema_extra={"default": {}})
 """The default of `sources`: pairs here, an object in documents."""
 
 
-TABLE_LOOKUP_BYTES = 64
-"""Bytes of the vectors that look up a table of bytes: a permutation with an index for every byte, of AVX512-VBMI."""
+TABLE_LOOKUP_BYTES = 32
+"""Bytes of the smallest registers that look up a table of bytes: a permutation with an index for every byte."""
+TABLE_ENTRIES, LEAST_TABLE_ENTRIES = 128, 16
+"""Elements of a table of bytes that such an instruction picks from: of two of the longest registers, and of any one."""
 PAIRWISE_BYTES = 32
 """Bytes of the smallest registers of which neighbours are multiplied and added at once: machines with smaller ones
 widen as they multiply."""
@@ -89,7 +91,7 @@ def vector_unit(register_bytes: int, registers: int, core: Core) -> VectorUnit:
     lookup, products = given.table_lookup_bytes, given.pairwise_products
     return VectorUnit(
         register_bytes,
-        TABLE_LOOKUP_BYTES * (register_bytes >= TABLE_LOOKUP_BYTES) if lookup is None else lookup,
+        register_bytes * (register_bytes >= TABLE_LOOKUP_BYTES) if lookup is None else lookup,
         register_bytes >= PAIRWISE_BYTES if products is None else products,
         max(0, registers - core.registers.working) // 2,
         core.registers.per_value,

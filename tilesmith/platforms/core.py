@@ -42,11 +42,14 @@ class Registers(_Figures):
 
 
 class Instructions(_Figures):
-    """Instructions on vectors. The two that not every machine has follow from its vectors where they are not given:
-    AVX-512 machines look up tables, those with vectors of 32 bytes and more multiply and add pairs."""
+    """Instructions on vectors. Those that not every machine has follow from its vectors where they are not given:
+    machines with vectors of 32 bytes and more look up tables and multiply and add pairs."""
 
-    table_lookup_bytes: Literal[0, 64] | None = Field(
-        default=None, description="bytes looked up at once in a table of twice as many; 0: no instruction does"
+    table_lookup_bytes: Literal[0, 32, 64] | None = Field(
+        default=None, description="bytes that are looked up at once in a table; 0: no instruction does"
+    )
+    table_entries: Literal[16, 128] | None = Field(
+        default=None, description="elements of a table of bytes that one instruction looks up in"
     )
     pairwise_products: Annotated[bool, Field(strict=True)] | None = Field(
         default=None, description="whether one instruction multiplies int16 and adds neighbours"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilesmith.platforms import Cache, Platform
+from tilesmith.platforms.base import LEAST_TABLE_ENTRIES, TABLE_ENTRIES
 from tilesmith.platforms.core import Core
 from tilesmith.platforms.ecm import EcmParameters
 
@@ -31,7 +32,7 @@ class Machine:
     registers: int
     latency: float
     caches: tuple[Cache, ...]
-    looks_up: bool
+    table_entries: int
 
 
 @lru_cache(maxsize=64)
@@ -71,5 +72,12 @@ def machine_of(platform: Platform) -> Machine:
         platform.vector_registers,
         platform.memory_latency_ns * 1e-3,
         platform.caches,
-        platform.vector_unit.table_lookup_bytes > 0,
+        _table_entries(platform),
     )
+
+
+def _table_entries(platform: Platform) -> int:
+    """Elements of a table of bytes that an instruction looks up in; 0 where none does."""
+    wide = platform.vector_unit.table_lookup_bytes
+    entries = LEAST_TABLE_ENTRIES if 2 * wide < TABLE_ENTRIES else TABLE_ENTRIES
+    return platform.core.instructions.table_entries or entries if wide else 0

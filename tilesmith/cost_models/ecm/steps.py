@@ -7,7 +7,8 @@ from math import log2
 
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import Before, Pass, Transfer, Work
+from tilesmith.cost_models.work import MOST_PIECES, Before, Pass, Transfer, Work
+from tilesmith.platforms.base import TABLE_ENTRIES
 from tilesmith.platforms.ecm import TypeCycles
 
 CLAMPED_LOAD = 10
@@ -123,14 +124,22 @@ def _arithmetic(work: Work, m: Machine) -> float:
     cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
     turned = (t for t in work.loads if t.way == "transposed")
     cycles += sum(_vectors(t, work, m) * log2(min(t.stride, work.lanes)) for t in turned) * p.shuffle_cycles
-    if m.looks_up:  # every part looks up all lanes, and of two parts one is right
-        tables = (t for t in work.loads if t.way == "table")
-        each = ((t.times * max(1.0, work.lanes / m.vector_bytes), t.stride) for t in tables)
-        cycles += sum(n * (parts * p.shuffle_cycles + (parts - 1) * p.i8.select) for n, parts in each)
+    for t in work.loads:  # every piece of a table looks up all lanes, and of two pieces one is right
+        pieces = _pieces(t, m)
+        each = pieces * p.shuffle_cycles + (pieces - 1) * p.i8.select if pieces else 0.0
+        cycles += t.times * max(1.0, work.lanes / m.vector_bytes) * each
     for name, operations in work.operations:
         instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
         cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
     return cycles
+
+
+def _pieces(t: Transfer, m: Machine) -> int:
+    """The pieces of a table that an instruction looks up in each; 0 where that goes by way of memory."""
+    if t.way != "table" or not m.table_entries:
+        return 0
+    pieces = t.stride * TABLE_ENTRIES // m.table_entries
+    return pieces if pieces <= MOST_PIECES else 0
 
 
 def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
@@ -185,8 +194,8 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
             each = min(loaded, lanes)
             return t.times * (each * p.load_cycles + max(each - 1, vectors) * p.shuffle_cycles)
-        case "table" if m.looks_up:
-            return t.times * vectors * 2 * t.stride * p.load_cycles
+        case "table" if _pieces(t, m):
+            return t.times * vectors * _pieces(t, m) * max(1.0, m.table_entries / m.vector_bytes) * p.load_cycles
         case "table":  # by way of memory, where loads and stores take turns
             return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)
         case "gathered":
