@@ -39,14 +39,7 @@ def service(data: Path | None = None) -> Iterator[str]:
         port = probe.getsockname()[1]
         probe.close()
         log = Path(made) / "log"
-        command = [str(Path(sys.executable).with_name("tilesmith")), "serve", "--port", str(port)]
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=out,
-                env=os.environ | {"TILESMITH_DATA_DIR": str(data or Path(made) / "data")},
-            )
+        process = start(port, log, {"TILESMITH_DATA_DIR": str(data or Path(made) / "data")})
         try:
             address = f"http://127.0.0.1:{port}"
             wait_until_ready(address, process, log)
@@ -54,6 +47,13 @@ def service(data: Path | None = None) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(timeout=30)
+
+
+def start(port: int, log: Path, settings: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A service that has just begun to start."""
+    command = [str(Path(sys.executable).with_name("tilesmith")), "serve", "--port", str(port)]
+    with log.open("wb") as out:
+        return subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | settings)
 
 
 def wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -20,6 +20,7 @@ from support.servers import running
 from support.tools import require_tool
 
 from tilesmith.app.service import logs
+from tilesmith.app.service.bodies import parse_json
 from tilesmith.app.service.context import Context
 from tilesmith.app.service.db import Database, upgrade
 from tilesmith.app.service.errors import ApiError
@@ -53,7 +54,13 @@ class FakeScheduling:
     underivable: bool = False
     predicted: dict[str, Any] = field(default_factory=lambda: {"total": 1.0})
 
-    def inspect(self, document: Any, _limits: object) -> PipelineIdentity | ApiError:
+    def inspect(self, document: bytes, _limits: object) -> PipelineIdentity | ApiError:
+        try:
+            return self.identity(parse_json(document))
+        except ApiError as error:
+            return error
+
+    def identity(self, document: Any) -> PipelineIdentity | ApiError:
         if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
             return ApiError("bad_document", "1 problem was found", [Problem("missing_key", "/stages", "no stages")])
         text = json.dumps(document, sort_keys=True).encode()
@@ -64,7 +71,7 @@ class FakeScheduling:
         return ApiError(code, "a reason")
 
     def key(self, question: Question) -> str | ApiError:
-        found = self.inspect(question.pipeline, question.limits)
+        found = self.identity(question.estimated())
         if isinstance(found, ApiError):
             return ApiError(found.code, found.detail, [Problem("missing_key", "/pipeline/stages", "no stages")])
         asked = [found.id, question.platform, question.options()]
@@ -73,7 +80,7 @@ class FakeScheduling:
     def answer(self, question: Question) -> Answer | ApiError:
         self.answered.append(question)
         self.meanwhile()
-        pipeline, key = self.inspect(question.pipeline, question.limits), self.key(question)
+        pipeline, key = self.identity(question.estimated()), self.key(question)
         assert isinstance(pipeline, PipelineIdentity)
         assert isinstance(key, str)
         if pipeline.name == "impossible":
@@ -97,7 +104,7 @@ class FakeScheduling:
         forms["explain"] = b'{"decisions":[]}'
         forms["candidates"] = json.dumps({"model": "m", "unit": "ms", "items": self.candidates(key)}).encode()
         forms[candidate_form(1, "schedule.json")] = b"{}"
-        forms["pipeline.json"] = json.dumps(question.pipeline).encode()
+        forms["pipeline.json"] = json.dumps(question.estimated()).encode()
         forms["platform.json"] = json.dumps(question.platform).encode()
         forms["source.json"] = json.dumps(SOURCE).encode()
         return Answer(

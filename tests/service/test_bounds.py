@@ -12,7 +12,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from tilesmith.app.service.bodies import SMALL_BYTES, parse_json
 from tilesmith.app.service.connections import BoundedProtocol, OpenConnections, client_of
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.tokens.failures import ADDRESSES, WINDOW_S, Failures
 
@@ -49,7 +51,7 @@ def test_who_shows_no_token_is_refused_before_the_body_comes(start, authorizatio
     service = start(admin_token="sesame")
     with connected(service) as connection:
         head = HEAD.replace(b"/v1/schedules", url) + authorization
-        connection.sendall(head + b"Content-Length: 4000000\r\n\r\n" + b"[" * 1000)
+        connection.sendall(head + b"Content-Length: 100000\r\n\r\n" + b"[" * 1000)
         status, problem = answer(connection)
     assert (status, problem["code"]) == (401, "unauthorized")
 
@@ -203,3 +205,46 @@ def test_bodies_in_memory_have_a_limit_together(start):
 )
 def test_a_subscriber_is_one_client(peer, client):
     assert client_of(peer) == client
+
+
+def keys(count):
+    return b",".join(b'"k%d":1' % n for n in range(count))
+
+
+@pytest.mark.parametrize("url", ["/v1/schedules", "/v1/pipelines", "/v1/platforms", "/v1/strategies", "/v1/validate"])
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"a":[' + b"{}," * 130_000 + b"{}]}", "limit_exceeded"),
+        (b"{" + keys(260_000) + b"}", "limit_exceeded"),
+        (b'{"a":' * 100 + b'"' + b" " * SMALL_BYTES + b'"' + b"}" * 100, "bad_json"),
+    ],
+)
+def test_a_body_of_more_than_any_document_has_is_not_made_values_of(real, url, body, code):
+    refused = real.client.post(url, content=body, headers={"Content-Type": "application/json"})
+    assert refused.status_code in (400, 422)
+    assert refused.json()["code"] == code
+
+
+def test_commas_and_brackets_in_strings_are_no_values():
+    text = json.dumps({"doc": '[{,\\"' * 300_000})
+    assert parse_json(text.encode()) == json.loads(text)
+    for cut in (b'"' + b'\\"' * 100_000, b'["' + b"\\" * 99_999, b'{"a' * 30_000):
+        with pytest.raises(ApiError):
+            parse_json(cut)
+
+
+def test_the_first_hundred_errors_are_told_and_how_many_are_left(real):
+    body = b'{"pipeline_id":"blur",' + keys(20_000) + b"}"
+    refused = real.client.post("/v1/schedules", content=body, headers={"Content-Type": "application/json"}).json()
+    assert (len(refused["errors"]), refused["errors_left_off"]) == (100, 19_900)
+
+
+def test_only_documents_and_pictures_are_large(service):
+    answers = [
+        service.client.post("/v1/tokens", content=b" " * 200_000, headers={"Content-Type": "application/json"}),
+        service.client.post("/schedules/none/notes", data={"note": "x" * 200_000}),
+        service.client.post("/playground", data={f"f{n}": "" for n in range(65)}),
+        service.client.post("/playground", files={"text": b"x"}),
+    ]
+    assert [a.status_code for a in answers] == [413, 413, 400, 415]

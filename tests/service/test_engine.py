@@ -15,9 +15,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from tilesmith.app.service.bodies import SMALL_BYTES
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules import engine as engines
 from tilesmith.app.service.schedules.engine import Engine, asker
+from tilesmith.app.service.schedules.schemas import ScheduleRequest
 from tilesmith.app.service.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -54,7 +56,7 @@ def test_work_is_done_in_another_process(engine):
 
 
 def test_work_that_takes_too_long_is_ended_and_the_process_goes_on(engine):
-    one = engine(time.sleep, schedule_timeout_s=0.05)
+    one = engine(time.sleep, read_timeout_s=0.05)
     assert code_of(one, 600) == "timeout"
     one.functions.key = abs
     assert asyncio.run(one.key(-3)) == 3
@@ -64,6 +66,22 @@ def test_work_that_needs_too_much_memory_is_refused(engine):
     one = engine(bytes, schedule_memory_bytes=2 << 30)
     assert code_of(one, 3 << 30) == "out_of_memory"
     assert asyncio.run(one.key(3)) == b"\0\0\0"
+
+
+def process_of(_body):
+    return os.getpid()
+
+
+def test_large_bodies_are_read_in_another_process_and_no_longer_than_their_time(engine):
+    one = engine(time.sleep, read_timeout_s=0.05)
+    assert asyncio.run(one.read(process_of, b" " * SMALL_BYTES)) == os.getpid()
+    assert asyncio.run(one.read(process_of, b" " * (SMALL_BYTES + 1))) != os.getpid()
+    deep = b'{"pipeline":' * 80 + b'"' + b" " * SMALL_BYTES + b'"' + b"}" * 80
+    for content, code in ((b'{"x":' + deep + b"}", "bad_json"), (b" " * SMALL_BYTES + b"[]", "bad_request")):
+        with pytest.raises(ApiError) as caught:
+            asyncio.run(one.model(content, ScheduleRequest))
+        assert caught.value.code == code
+    assert code_of(one, 600) == "timeout"
 
 
 def test_a_process_that_dies_is_replaced(engine):
@@ -87,7 +105,7 @@ def test_what_waits_has_a_limit(engine):
 
 def test_a_process_that_its_alarm_cannot_end_is_killed_and_replaced(engine, monkeypatch):
     monkeypatch.setattr(engines, "GRACE_S", 0.1)
-    one = engine(deaf, schedule_timeout_s=0.2)
+    one = engine(deaf, read_timeout_s=0.2)
     assert code_of(one, 600) == "timeout"
     one.functions.key = abs
     assert asyncio.run(one.key(-3)) == 3

@@ -1,10 +1,14 @@
-"""Request bodies that endpoints read themselves."""
+"""Request bodies that endpoints read themselves: within limits of depth and of values, large ones in a process of the
+pool."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+from itertools import accumulate
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -12,6 +16,18 @@ from pydantic import BaseModel, ValidationError
 from tilesmith.app.service.errors import ApiError, from_pydantic
 
 M = TypeVar("M", bound=BaseModel)
+
+SMALL_BYTES = 64 << 10
+"""Bodies up to here are read where they arrive: they take less time than a process takes to be asked."""
+MOST_VALUES = 250_000
+"""Lists, objects and what they hold, of one body; a document of 10,000 stages has less than half."""
+DEEPEST = 80
+"""Lists and objects inside each other, of one body: those of the deepest document, and the request around it."""
+MOST_FIELDS = 64
+"""Fields of a form that is no multipart one."""
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 DESCRIBED: dict[str, type[BaseModel]] = {}
 """The models of events and of bodies that endpoints read themselves, by name: the OpenAPI document has their forms."""
@@ -53,14 +69,22 @@ def events(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {"text/event-stream": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}}}
 
 
-async def model_body(request: Request, model: type[M]) -> M:
-    """The JSON body as a model; ApiError `unsupported_media_type`, `bad_json`, `bad_request`. It is read in a thread:
-    a large one would hold up the others."""
-    return await asyncio.to_thread(parse_model, await json_body(request), model)
+async def form_body(request: Request) -> dict[str, str]:
+    """The fields of a form that is no multipart one; ApiError `bad_form`. It is read in a thread."""
+    body = await request.body()
+    try:
+        pairs = await asyncio.to_thread(
+            parse_qsl, body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+        )
+    except ValueError as error:
+        raise ApiError("bad_form", str(error)[:200]) from None
+    return dict(pairs)
 
 
 def parse_model(body: bytes, model: type[M]) -> M:
-    """The model of JSON text, typed as it says: `false` is no number. ApiError `bad_json`, `bad_request`."""
+    """The model of JSON text, typed as it says: `false` is no number. ApiError `bad_json`, `bad_request`,
+    `limit_exceeded`."""
+    _within_limits(body)
     try:
         return model.model_validate_json(body, strict=True)
     except ValidationError as error:
@@ -68,13 +92,32 @@ def parse_model(body: bytes, model: type[M]) -> M:
 
 
 def parse_json(body: bytes) -> Any:
-    """The value that the body is; ApiError `bad_json`."""
+    """The value that the body is; ApiError `bad_json`, `limit_exceeded`."""
+    _within_limits(body)
     try:
         return json.loads(body, parse_constant=_refuse)
     except RecursionError:
         raise ApiError("bad_json", "nested too deeply") from None
     except ValueError as error:
         raise ApiError("bad_json", str(error)[:200]) from None
+
+
+def data(document: Any) -> Any:
+    """The value of a document as data or as JSON, which crosses processes quicker, and says no more than it is."""
+    return json.loads(document) if isinstance(document, bytes) else document
+
+
+def _within_limits(body: bytes) -> None:
+    """ApiError where the JSON has more values, or deeper ones, than any document: before something is made of each."""
+    if len(body) <= SMALL_BYTES:
+        return
+    bare = _STRINGS.sub(b"", body)
+    values = bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+    if values > MOST_VALUES:
+        raise ApiError("limit_exceeded", f"the body has some {values} values; {MOST_VALUES} are read")
+    steps = map(_STEPS.__getitem__, _NO_BRACKETS.sub(b"", bare))
+    if max(accumulate(steps), default=0) > DEEPEST:
+        raise ApiError("bad_json", "nested too deeply")
 
 
 def _refuse(word: str) -> None:

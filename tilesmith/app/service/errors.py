@@ -221,9 +221,9 @@ def _is_limit(code: str) -> bool:
 
 def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> ApiError:
     """The problems that pydantic found with a request, as pointers into it. With `model`, its fields are offered for
-    one that it does not have."""
-    problems = []
-    for e in errors:
+    one that it does not have. The first MAX_PROBLEMS are told, and how many more there are."""
+    problems, found = [], list(errors)
+    for e in found[:MAX_PROBLEMS]:
         if e["type"] == "json_invalid":
             return ApiError("bad_json", str(e.get("ctx", {}).get("error", e["msg"])))
         context = e.get("ctx", {})
@@ -238,7 +238,8 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
             message, known = f"there is no field {place[-1][:100]!r}", _fields_at(model, place[:-1])
             hint = close_to(place[-1], known) or (f"there are: {', '.join(known)}" if known else None)
         problems.append(Problem(code, pointer[:500], message[:500], hint))
-    return ApiError("bad_request", "the request is not of the documented form", problems)
+    extra = {"errors_left_off": len(found) - MAX_PROBLEMS} if len(found) > MAX_PROBLEMS else None
+    return ApiError("bad_request", "the request is not of the documented form", problems, extra)
 
 
 def misplaced(message: str, *at: str, hint: str | None = None) -> PydanticCustomError:

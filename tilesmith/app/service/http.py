@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tilesmith.app.service.bodies import MOST_FIELDS
 from tilesmith.app.service.connections import DISCARDED_BYTES
 from tilesmith.app.service.errors import ApiError, from_os, from_store, response
 from tilesmith.app.service.metrics import Metrics
@@ -29,6 +30,12 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 EVENTS = re.compile(r"/v1/jobs/[^/]+/events")
 UPLOADS = re.compile(r"(/v1)?/schedules/[^/]+/runs")
 IMPORTS = re.compile(r"/v1/imports/[^/]+")
+DOCUMENTS = re.compile(
+    r"/v1/(schedules(/batch)?|pipelines|platforms|strategies|validate|projects/[^/]+/results)|/playground(/problems)?"
+)
+OTHER_BYTES = 128 << 10
+"""Largest body of a request whose body is no document: it is read where it arrives."""
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 QUIET = ("/healthz", "/readyz", "/metrics")
 LOCAL_NAMES = ("localhost",)
@@ -72,11 +79,14 @@ class Exchange:
 
 @dataclass(slots=True)
 class _Body:
-    """The bytes of a body that came so far. `held`: they stay in memory while the request is answered."""
+    """The bytes of a body that came so far, and where it is a form with `fields`, the ends of fields among them.
+    `held`: they stay in memory while the request is answered."""
 
     limit: int
     held: bool
+    fields: bool
     received: int = 0
+    ends: int = 0
 
 
 class Requests:
@@ -133,9 +143,11 @@ class Requests:
                 exchange.sent += len(message.get("body", b""))
             await send(message)
 
-        body = _Body(self._limit(scope), held=not UPLOADS.fullmatch(scope["path"]))
+        uploads = _is_upload(scope, headers)
+        limit = self._limit(scope, uploads)
+        body = _Body(limit, held=not uploads, fields=_media_type(headers) == FORM)
         try:
-            refused = await self._refusal(scope, headers)
+            refused = await self._refusal(scope, headers, body)
             if refused is not None:
                 await response(Request(scope), await _turned_away(refused, headers, receive))(scope, receive, sending)
                 return
@@ -147,7 +159,7 @@ class Requests:
         finally:
             self._held -= body.received if body.held else 0
 
-    async def _refusal(self, scope: Scope, headers: Headers) -> ApiError | None:
+    async def _refusal(self, scope: Scope, headers: Headers, body: _Body) -> ApiError | None:
         """Why the request is not looked at, if so: another host (DNS rebinding), another site, too large, or changing
         something without a token."""
         host = _host_name(headers.get("host", ""))
@@ -156,8 +168,10 @@ class Requests:
         if scope["method"] not in SAFE_METHODS and _from_elsewhere(headers):
             return ApiError("cross_origin", "pages of other sites may not use this service")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or len(length) > 20 or int(length) > self._limit(scope):
-            return _too_large(self._limit(scope))
+        if not length.isdecimal() or len(length) > 20 or int(length) > body.limit:
+            return _too_large(body.limit)
+        if _media_type(headers) == MULTIPART and body.held:
+            return ApiError("unsupported_media_type", "only pictures to run on come as multipart/form-data")
         if scope["method"] not in SAFE_METHODS:
             try:
                 await self.authenticate(Request(scope))
@@ -171,10 +185,13 @@ class Requests:
             return "*" in allowed or host in allowed
         return host in LOCAL_NAMES or _is_loopback_address(host) or self.tokens()
 
-    def _limit(self, scope: Scope) -> int:
+    def _limit(self, scope: Scope, uploads: bool) -> int:
+        if uploads:
+            return self.settings.upload_bytes
         if IMPORTS.fullmatch(scope["path"]):
             return self.settings.import_bytes
-        return self.settings.upload_bytes if UPLOADS.fullmatch(scope["path"]) else self.settings.body_bytes
+        document = DOCUMENTS.fullmatch(scope["path"])
+        return self.settings.body_bytes if document else min(self.settings.body_bytes, OTHER_BYTES)
 
     def _limited(self, body: _Body, receive: Receive) -> Receive:
         """`receive` that raises once the body, of whatever claimed length, passes its limit, or all bodies theirs."""
@@ -185,6 +202,10 @@ class Requests:
                 size = len(message.get("body", b""))
                 body.received += size
                 self._held += size if body.held else 0
+                if body.fields:
+                    body.ends += message.get("body", b"").count(b"&")
+                    if body.ends >= MOST_FIELDS:
+                        raise ApiError("bad_form", f"a form has at most {MOST_FIELDS} fields")
                 if body.received > body.limit:
                     raise _too_large(body.limit)
                 if body.held and self._held > self.settings.held_bytes:
@@ -255,6 +276,14 @@ def _from_elsewhere(headers: Headers) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     other = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
     return other or site not in ("same-origin", "none")
+
+
+def _media_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_upload(scope: Scope, headers: Headers) -> bool:
+    return UPLOADS.fullmatch(scope["path"]) is not None and _media_type(headers) == MULTIPART
 
 
 def _host_name(header: str) -> str:

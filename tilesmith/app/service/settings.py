@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     schedule_workers: int = Field(
         default=2, ge=0, description="Processes that parse and schedule; 0 does it in threads of the service itself"
     )
+    read_timeout_s: float = Field(
+        default=4.0, gt=0, description="Longest time for a document to be read and checked, s"
+    )
     schedule_timeout_s: float = Field(default=30.0, gt=0, description="Longest time for one schedule, s")
     schedule_memory_bytes: int = Field(
         default=4 * GIB, gt=0, description="Address space of one scheduling process, bytes"

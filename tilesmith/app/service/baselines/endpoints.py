@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from anybadge import Badge
@@ -11,7 +12,7 @@ from tilesmith.app.comparison.compare import Comparison, compare, regressed
 from tilesmith.app.comparison.results import Measured, Series
 from tilesmith.app.service.baselines import repository, schemas
 from tilesmith.app.service.baselines.repository import Commit, Filters, Stored
-from tilesmith.app.service.bodies import text
+from tilesmith.app.service.bodies import described, json_body, text
 from tilesmith.app.service.context import Bearer, Read, Services, Submit, TokenName, authenticated
 from tilesmith.app.service.paging import Paging, next_page
 from tilesmith.app.service.times import instant
@@ -48,16 +49,16 @@ def every(services: Services, paging: Paging) -> schemas.ProjectList:
     "/{project}/results",
     dependencies=[Submit],
     status_code=201,
+    openapi_extra=described(schemas.RecordRequest),
     operation_id="recordResults",
     summary="Record results of a commit",
 )
-def record(
-    project: ProjectName, request: schemas.RecordRequest, services: Services, token: TokenName
-) -> schemas.Recorded:
+async def record(project: ProjectName, request: Request, services: Services, token: TokenName) -> schemas.Recorded:
     """Schedules by id: names, predicted times and ways of scheduling are those that the service has of them."""
-    at = Commit(project, request.branch, request.commit)
-    items = [(r.schedule_id, Measured(**r.measured.model_dump()) if r.measured else None) for r in request.results]
-    stored, compared = services.baselines.record(at, items, token)
+    asked = await services.engine.model(await json_body(request), schemas.RecordRequest)
+    at = Commit(project, asked.branch, asked.commit)
+    items = [(r.schedule_id, Measured(**r.measured.model_dump()) if r.measured else None) for r in asked.results]
+    stored, compared = await asyncio.to_thread(services.baselines.record, at, items, token)
     return schemas.Recorded(items=[_result(s) for s in stored], changes=[_change(c) for c in compared])
 
 

@@ -19,6 +19,7 @@ from tilesmith.app.service.dashboard.pipelines import newest_document
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.platforms import lists
+from tilesmith.app.service.platforms.reading import checked
 from tilesmith.app.service.platforms.service import Known
 from tilesmith.app.service.platforms.what_if import Changeable, Outcome, changeable, changed, what_if
 from tilesmith.platforms import Platform
@@ -83,7 +84,7 @@ async def other(
     outcome, wrong = None, ""
     try:
         values = {key: value for key, text in given.items() if (value := _number(key, text)) != fields[key].value}
-        document = services.platforms.check(changed(known.document, values))
+        document = checked(changed(known.document, values))
         text = await asyncio.to_thread(newest_document, services, pipeline)
         outcome = await what_if(services.engine, services.settings.limits, json.loads(text), known.document, document)
     except ApiError as error:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import yaml
-from fastapi import APIRouter, Depends, Form, Query
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
+from tilesmith.app.service.bodies import form_body
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard.highlight import c_html
 from tilesmith.app.service.dashboard.pages import Change, Page, html
@@ -44,14 +45,11 @@ class Written:
         return json.dumps({"pipeline": document, "platform_name": self.platform, "options": options}).encode()
 
 
-def _fields(
-    text: Annotated[str, Form()],
-    platform: Annotated[str, Form(max_length=64)] = "host",
-    method: Annotated[str, Form(max_length=64)] = "default",
-    cost_model: Annotated[str, Form(max_length=64)] = "",
-    strict: Annotated[bool, Form()] = False,
-) -> Written:
-    return Written(text.replace("\r\n", "\n"), platform, method, cost_model, strict)  # forms send lines so
+async def _fields(request: Request) -> Written:
+    form = await form_body(request)
+    text = form.get("text", "").replace("\r\n", "\n")  # forms send lines so
+    method, model = form.get("method", "default"), form.get("cost_model", "")
+    return Written(text, form.get("platform", "host"), method, model, form.get("strict") == "true")
 
 
 @router.get("/playground", dependencies=[Page], response_class=HTMLResponse)
@@ -88,14 +86,16 @@ async def schedule(services: Services, written: Annotated[Written, Depends(_fiel
 
 
 @router.post("/playground/problems", response_class=HTMLResponse, dependencies=[Page])
-async def problems(services: Services, text: Annotated[str, Form()]) -> HTMLResponse:
+async def problems(services: Services, written: Annotated[Written, Depends(_fields)]) -> HTMLResponse:
     """The list of problems of a text, as the page has it; nothing is kept."""
-    checked = await _check(services, text)
+    checked = await _check(services, written.text)
     return html("problems.html", problems=checked.problems, refusal=None, checked=True)
 
 
 async def _check(services: Context, text: str) -> CheckedDocument:
-    found = await services.engine.run(validate, ValidationRequest(pipeline=text), services.settings.limits)
+    found = await services.engine.run(
+        validate, ValidationRequest(pipeline=text), services.settings.limits, reading=True
+    )
     assert found.pipeline is not None
     return found.pipeline
 

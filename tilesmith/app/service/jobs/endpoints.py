@@ -17,7 +17,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from tilesmith.app.runtime import images
-from tilesmith.app.service.bodies import binary, described, events, media_type, model_body, parse_model
+from tilesmith.app.service.bodies import binary, described, events, json_body, media_type, parse_model
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
@@ -95,7 +95,7 @@ async def run(schedule_id: str, request: Request, services: Services) -> Respons
     if media_type(request) == "multipart/form-data":
         job = await _run_with_images(schedule_id, request, services)
     else:
-        asked = await model_body(request, RunRequest)
+        asked = await services.engine.model(await json_body(request), RunRequest)
         job = await asyncio.to_thread(submit, services, schedule_id, asked, {})
     return _started(job)
 

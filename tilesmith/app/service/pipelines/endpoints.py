@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from tilesmith.app.service.bodies import json_body, parse_json
+from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Read, Services, Submit
 from tilesmith.app.service.paging import Key, Paging, next_page
 from tilesmith.app.service.pipelines import repository
@@ -44,8 +44,7 @@ KIND = "pipelines"
 )
 async def add(request: Request, services: Services) -> Response:
     """The body is the document. It is checked whole, and kept in canonical form under its content hash."""
-    document = await asyncio.to_thread(parse_json, await json_body(request))
-    found = await services.engine.inspect(document)
+    found = await services.engine.inspect(await json_body(request))
     new = await asyncio.to_thread(services.pipelines.add, found)
     known = await asyncio.to_thread(services.pipelines.find, found.id)
     location = {"Location": f"/v1/pipelines/{found.id}"}

@@ -8,10 +8,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from tilesmith.app.service.bodies import json_body, parse_json
+from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Read, Services, Submit
 from tilesmith.app.service.paging import Key, Paging, next_page
 from tilesmith.app.service.platforms import repository
+from tilesmith.app.service.platforms.reading import read
 from tilesmith.app.service.platforms.schemas import Platform, PlatformList, PlatformSummary
 from tilesmith.app.service.platforms.service import Known
 from tilesmith.app.service.times import instant
@@ -37,8 +38,8 @@ KIND = "platforms"
 )
 async def add(request: Request, services: Services) -> Response:
     """The body is the description of a machine. Its name may be used once: a name means one machine for ever."""
-    document = await asyncio.to_thread(parse_json, await json_body(request))
-    known, new = await asyncio.to_thread(services.platforms.add, document)
+    machine = await services.engine.read(read, await json_body(request))
+    known, new = await asyncio.to_thread(services.platforms.add, machine)
     return JSONResponse(_platform(known), 201 if new else 200, {"Location": f"/v1/platforms/{known.name}"})
 
 

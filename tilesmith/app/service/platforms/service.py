@@ -14,12 +14,11 @@ import structlog
 from tilesmith import platforms as machines
 from tilesmith.app.profiler.host import host
 from tilesmith.app.service.db import Database
-from tilesmith.app.service.errors import ApiError, from_core, from_platform
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.platforms import repository
 from tilesmith.app.service.platforms.machine_names import machine_name
+from tilesmith.app.service.platforms.reading import checked, described
 from tilesmith.app.service.schedules.answers import compact, content_hash
-from tilesmith.platforms.documents import DOCUMENT_BYTES
-from tilesmith.scheduler.errors import DocumentError, Problem
 
 log = structlog.get_logger("tilesmith.platforms")
 
@@ -48,9 +47,9 @@ class Platforms:
     @cached_property
     def built_in(self) -> dict[str, Known]:
         """The host, which is measured on first use, to calibrate, and the catalog, by name."""
-        found = {name: Known(name, "catalog", _document(machines.get(name))) for name in machines.catalog_names()}
+        found = {name: Known(name, "catalog", described(machines.get(name))) for name in machines.catalog_names()}
         machine = host(self._host_document, self._calibrate, log.info, log.warning)
-        found[HOST] = Known(HOST, "host", _document(machine))
+        found[HOST] = Known(HOST, "host", described(machine))
         return found
 
     def find(self, name: str) -> Known:
@@ -67,39 +66,27 @@ class Platforms:
         """Its document; ApiError `platform_not_found`."""
         return self.find(name).document
 
-    def check(self, document: object, prefix: str = "") -> dict[str, Any]:
-        """The document with defaults filled in; ApiError `bad_document` with pointers that start with `prefix`."""
-        size = len(json.dumps(document))
-        if size > DOCUMENT_BYTES:
-            message = f"a platform has at most {DOCUMENT_BYTES} bytes, this has {size}"
-            raise from_core(DocumentError((Problem("limit_exceeded", prefix, message),)))
-        try:
-            return _document(machines.parse(document))
-        except machines.PlatformError as error:
-            raise from_platform(error, prefix) from None
-
-    def named_apart(self, checked: dict[str, Any]) -> dict[str, Any]:
+    def named_apart(self, machine: dict[str, Any]) -> dict[str, Any]:
         """The checked document, under a name of its own where its name means another machine: what is answered for a
         changed machine must not pass for an answer for the one that it was made from."""
-        name = str(checked["name"])
+        name = str(machine["name"])
         built_in = self.built_in.get(name)
         stored = None if built_in is not None else repository.find(self._db, name)
         known = built_in.document if built_in is not None else None if stored is None else json.loads(stored[1])
-        if known is None or compact(known) == compact(checked):
-            return checked
-        return checked | {"name": f"{name[:55]}-{content_hash(compact(checked).encode())[:8]}"}
+        if known is None or compact(known) == compact(machine):
+            return machine
+        return machine | {"name": f"{name[:55]}-{content_hash(compact(machine).encode())[:8]}"}
 
-    def add(self, document: object) -> tuple[Known, bool]:
-        """Stores a platform; whether it was new. ApiError `platform_name_taken` where the name means another."""
-        checked = self.check(document)
-        name = str(checked["name"])
-        content = json.dumps(checked, sort_keys=True, separators=(",", ":")).encode()
+    def add(self, machine: dict[str, Any]) -> tuple[Known, bool]:
+        """Stores a checked platform; whether it was new. ApiError `platform_name_taken` if its name means another."""
+        name = str(machine["name"])
+        content = json.dumps(machine, sort_keys=True, separators=(",", ":")).encode()
         built_in = self.built_in.get(name)
         if built_in is not None:
-            return self._same(built_in, checked), False
-        if repository.add(self._db, name, content_hash(content), str(checked["kind"]), content):
-            return Known(name, "stored", checked), True
-        return self._same(self.find(name), checked), False
+            return self._same(built_in, machine), False
+        if repository.add(self._db, name, content_hash(content), str(machine["kind"]), content):
+            return Known(name, "stored", machine), True
+        return self._same(self.find(name), machine), False
 
     def keep_machines(self, documents: Mapping[str, Any]) -> frozenset[str]:
         """Stores the platforms of the pool's machines, which have names of their kind; the names of all that there have
@@ -110,7 +97,7 @@ class Platforms:
             if name in self._machines:
                 continue
             try:
-                _, new = self.add({**document, "name": name})
+                _, new = self.add(checked({**document, "name": name}))
             except ApiError as error:
                 if error.code != "platform_name_taken":
                     log.warning("a worker's platform is not valid", machine=name, detail=error.detail)
@@ -129,9 +116,3 @@ class Platforms:
 def _is_machine(row: Any) -> bool:
     """True if a stored platform has the name of its kind of machine, as those of workers have."""
     return machine_name(json.loads(row.document)) == str(row.name)
-
-
-def _document(platform: machines.Platform) -> dict[str, Any]:
-    """As JSON has it, keys sorted, so that equal platforms are equal texts."""
-    document: dict[str, Any] = json.loads(json.dumps(machines.to_document(platform), sort_keys=True))
-    return document

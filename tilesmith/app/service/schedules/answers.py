@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tilesmith.app.service.bodies import data
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.frontends.document.document import canonical_json
 from tilesmith.scheduler.frontends.document.limits import Limits
@@ -56,29 +57,43 @@ def media_type(form: str) -> str:
     return MEDIA_TYPES[form.rpartition("/")[2]]
 
 
+Document = Mapping[str, Any] | bytes
+"""A document as data, or as JSON, which crosses processes quicker and in less memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed,
-    `strategy` that of a strategy, `schedule` that of a schedule by hand. Without `code` no C is made."""
+    `strategy` that of a strategy, `schedule` that of a schedule by hand, `estimates` those that replace the pipeline's.
+    Without `code` no C is made."""
 
-    pipeline: Mapping[str, Any]
+    pipeline: Document
     platform: Mapping[str, Any]
     method: str
     strict: bool
     deadline_ms: int | None
     limits: Limits = field(default_factory=Limits)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Document = field(default_factory=dict)
     tune: int | None = None
     cost_model: str | None = None
-    strategy: Mapping[str, Any] | None = None
+    strategy: Document | None = None
     backend: str | None = None
-    schedule: Mapping[str, Any] | None = None
+    schedule: Document | None = None
     code: bool = True
+    estimates: Document | None = None
+
+    def estimated(self) -> Any:
+        """The pipeline document, with the estimates that are asked for."""
+        pipeline, estimates = data(self.pipeline), data(self.estimates)
+        if not estimates or not isinstance(pipeline.get("estimates", {}), dict):
+            return pipeline
+        return pipeline | {"estimates": pipeline.get("estimates", {}) | estimates}
 
     def options(self) -> dict[str, Any]:
         """The options as they are answered: those that are not set are left out."""
         always = {"method": self.method, "strict": self.strict, "deadline_ms": self.deadline_ms}
-        given = {"fixed": self.fixed, "tune": self.tune, "cost_model": self.cost_model, "strategy": self.strategy}
+        given = {"fixed": data(self.fixed), "tune": self.tune, "cost_model": self.cost_model}
+        given["strategy"] = data(self.strategy)
         given["backend"] = self.backend
         without = {} if self.code else {"code": False}
         return always | {name: value for name, value in given.items() if value} | without

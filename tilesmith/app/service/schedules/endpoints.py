@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from tilesmith.app.service.bodies import binary, described, json_body, model_body, text
+from tilesmith.app.service.bodies import binary, described, json_body, text
 from tilesmith.app.service.caching import immutable
 from tilesmith.app.service.context import Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError, at, problem_document
@@ -21,6 +21,7 @@ from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import DERIVED_FORMS, compact
 from tilesmith.app.service.schedules.decisions import Explanation, ScheduleDocument
 from tilesmith.app.service.schedules.lists import Filters, Order, listed
+from tilesmith.app.service.schedules.reading import read_several
 from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import (
     Batch,
@@ -34,7 +35,6 @@ from tilesmith.app.service.schedules.schemas import (
 from tilesmith.app.service.schedules.service import Asked
 from tilesmith.app.service.times import Dated, instant, microseconds
 from tilesmith.platforms.documents import AnyPlatform
-from tilesmith.scheduler.errors import Problem
 from tilesmith.scheduler.frontends.document.schema import PipelineDocument
 from tilesmith.scheduler.search.params import PARAMS
 
@@ -86,24 +86,20 @@ async def _answer(body: bytes, services: Context) -> tuple[int, bytes, str]:
 async def ask_several(request: Request, services: Services) -> Response:
     """Requests for schedules, each answered as it would be alone: many pipelines, sizes (`estimates`) or platforms. It
     is 200 whatever becomes of them."""
-    several = await model_body(request, BatchRequest)
-    limit = services.settings.batch_limit
-    if len(several.requests) > limit:
-        problem = Problem("too_long", "/requests", f"List should have at most {limit} items")
-        raise ApiError("bad_request", f"a batch has at most {limit} requests", (problem,))
+    several = await services.engine.read(read_several, await json_body(request), services.settings.batch_limit)
     turns = asyncio.Semaphore(max(1, services.settings.schedule_workers))
 
-    async def item(number: int, asked: dict[str, Any]) -> bytes:
+    async def item(number: int, asked: bytes) -> bytes:
         async with turns:
             try:
-                status, content, _ = await _answer(compact(asked).encode(), services)
+                status, content, _ = await _answer(asked, services)
                 return b'{"status":%d,"schedule":%b}' % (status, content)
             except ApiError as error:
                 moved = at(error, f"/requests/{number}")
                 document = problem_document(moved, request.url.path, getattr(request.state, "request_id", None))
                 return compact({"status": error.status_code, "problem": document}).encode()
 
-    items = await asyncio.gather(*(item(n, asked) for n, asked in enumerate(several.requests)))
+    items = await asyncio.gather(*(item(n, asked) for n, asked in enumerate(several)))
     return Response(b'{"items":[%b]}' % b",".join(items), media_type="application/json")
 
 

@@ -23,9 +23,11 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import structlog
+from pydantic import BaseModel
 
 from tilesmith.app.garbage import collect_rarely
 from tilesmith.app.plugins import load_plugins
+from tilesmith.app.service.bodies import SMALL_BYTES, parse_model
 from tilesmith.app.service.errors import ApiError, token_limit
 from tilesmith.app.service.schedules.answers import (
     Answer,
@@ -44,6 +46,7 @@ RECURSION = 10_000  # frames: long chains of stages are followed to their end
 THREADS = 2  # that do it where there are no processes
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 GRACE_S = 2.0  # what a process gets beyond its time before it is killed
 WATCH_S = 0.25
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between processes that do not come up
@@ -68,6 +71,7 @@ class _Work:
 
     client: str
     short: bool
+    limit_s: float
     function: Callable[..., Any]
     arguments: tuple[object, ...]
     future: Future[Any] = field(default_factory=Future)
@@ -107,17 +111,31 @@ class Engine:
         self._watching: threading.Thread | None = None
         self._lock = threading.RLock()
 
-    async def inspect(self, document: object) -> PipelineIdentity:
-        return await self.run(self.functions.inspect, document, self.settings.limits)
+    async def inspect(self, document: bytes) -> PipelineIdentity:
+        return await self.run(self.functions.inspect, document, self.settings.limits, reading=True)
 
-    async def inspect_strategy(self, document: object) -> StrategyIdentity:
-        return await self.run(self.functions.inspect_strategy, document)
+    async def inspect_strategy(self, document: bytes) -> StrategyIdentity:
+        return await self.run(self.functions.inspect_strategy, document, reading=True)
+
+    async def model(self, body: bytes, model: type[M]) -> M:
+        """The model of JSON text; ApiError `bad_json`, `bad_request`, `limit_exceeded`."""
+        return await self.read(_model, body, model)
+
+    async def read(self, function: Callable[..., T | ApiError], body: bytes, *arguments: object) -> T:
+        """The result of a function of JSON text, in a thread for a small one, in a process for a large one: that would
+        hold up the event loop. Raises as `run` does."""
+        if len(body) > SMALL_BYTES:
+            return await self.run(function, body, *arguments, reading=True)
+        result = await asyncio.to_thread(function, body, *arguments)
+        if isinstance(result, ApiError):
+            raise result
+        return result
 
     async def import_content(self, importer: str, content: bytes) -> dict[str, Any]:
         return await self.run(self.functions.import_content, importer, content, self.settings.limits)
 
     async def key(self, question: Question) -> str:
-        return await self.run(self.functions.key, question)
+        return await self.run(self.functions.key, question, reading=True)
 
     async def answer(self, question: Question) -> Answer:
         return await self.run(self.functions.answer, question)
@@ -132,17 +150,19 @@ class Engine:
             raise result
         return result
 
-    async def run(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
+    async def run(self, function: Callable[..., T | ApiError], *arguments: object, reading: bool = False) -> T:
         """The result of a function of plain data; raises the ApiError that it returns, `busy`, `token_limit`, `timeout`
-        or `worker_lost`."""
-        result: T | ApiError = await asyncio.wrap_future(self.submit(function, *arguments))
+        or `worker_lost`. With `reading`, it has the time that a document may take to be read and checked."""
+        result: T | ApiError = await asyncio.wrap_future(self.submit(function, *arguments, reading=reading))
         if isinstance(result, ApiError):
             raise result
         return result
 
-    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], *arguments: object, reading: bool = False) -> Future[Any]:
         """The result to be, in the turn of who asks; ApiError `busy`, `token_limit`, `not_ready`."""
-        work = _Work(asker.get(), _stages(arguments) <= self.settings.schedule_short_stages, function, arguments)
+        limit_s = self.settings.read_timeout_s if reading else self.settings.schedule_timeout_s
+        short = _stages(arguments) <= self.settings.schedule_short_stages
+        work = _Work(asker.get(), short, limit_s, function, arguments)
         with self._lock:
             self._check(work.client)
             self._unfinished += 1
@@ -218,7 +238,7 @@ class Engine:
             return
         work.attempts += 1
         slot.work = work
-        limit_s = self.settings.schedule_timeout_s if self.settings.schedule_workers else None
+        limit_s = work.limit_s if self.settings.schedule_workers else None
         assert slot.executor is not None
         made = _submitted(slot.executor, _timed, limit_s, work.function, *work.arguments)
         made.add_done_callback(partial(self._done, slot, work))
@@ -240,7 +260,7 @@ class Engine:
         if again:
             pass
         elif work.killed:
-            work.future.set_result(_out_of_time(self.settings.schedule_timeout_s))
+            work.future.set_result(_out_of_time(work.limit_s))
         elif lost:
             work.future.set_result(ApiError("worker_lost", "the process that worked on the document is gone"))
         elif error is not None:
@@ -271,8 +291,8 @@ class Engine:
         """Kills processes whose work goes on beyond its time: those that the alarm in them could not end."""
         while not self._closed.wait(WATCH_S):
             with self._lock:
-                latest = time.monotonic() - self.settings.schedule_timeout_s - GRACE_S
-                late = [s for s in self._slots if s.work is not None and s.work.began < latest]
+                latest = time.monotonic() - GRACE_S
+                late = [s for s in self._slots if s.work is not None and s.work.began + s.work.limit_s < latest]
                 for slot in late:
                     if slot.work is not None and isinstance(slot.executor, ProcessPoolExecutor):
                         slot.work.killed = True
@@ -307,6 +327,13 @@ class Engine:
             executor.shutdown(wait=isinstance(executor, ProcessPoolExecutor), cancel_futures=True)
         executors.clear()
         gc.collect()  # semaphores go with the last who knows them; Python warns of those that are left
+
+
+def _model(body: bytes, model: type[M]) -> M | ApiError:
+    try:
+        return parse_model(body, model)
+    except ApiError as error:
+        return error
 
 
 def _submitted(executor: Executor, function: Callable[..., Any], *arguments: object) -> Future[Any]:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 
 import structlog
 
-from tilesmith.app.service.bodies import parse_model
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.metrics import Metrics
@@ -31,8 +30,9 @@ from tilesmith.app.service.schedules.answers import (
     code_forms,
 )
 from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.reading import Reading, read
 from tilesmith.app.service.schedules.repository import Content
-from tilesmith.app.service.schedules.schemas import Options, ScheduleRequest
+from tilesmith.app.service.schedules.schemas import Options
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
 
@@ -113,7 +113,8 @@ class Schedules:
         return asked
 
     async def _ask(self, body: bytes) -> Asked:
-        options, question = await asyncio.to_thread(self._question, body)
+        reading = await self._engine.read(read, body)
+        options, question = await asyncio.to_thread(self._question, reading)
         seconds = None if options.timeout_ms is None else options.timeout_ms / 1000
         try:
             async with asyncio.timeout(seconds):
@@ -138,15 +139,16 @@ class Schedules:
                 raise ApiError("schedule_not_found", "the schedule was removed as soon as it was made")
         return Asked(schedule_id, content, new, options, tuned)
 
-    def _question(self, body: bytes) -> tuple[Options, Question]:
-        request = parse_model(body, ScheduleRequest)
-        pipeline = request.pipeline
+    def _question(self, reading: Reading) -> tuple[Options, Question]:
+        """The question with the documents that are named, which the store has."""
+        request, given = reading.request, reading.documents
+        pipeline, strategy = given.get("pipeline"), given.get("strategy")
         if pipeline is None:
-            pipeline = self._pipelines.document(request.pipeline_id or "")
-        if request.estimates and isinstance(pipeline.get("estimates", {}), dict):
-            pipeline = pipeline | {"estimates": pipeline.get("estimates", {}) | request.estimates}
-        if request.platform is not None:
-            platform = self._platforms.named_apart(self._platforms.check(request.platform, "/platform"))
+            pipeline = self._pipelines.find(request.pipeline_id or "").pipeline.document
+        if request.strategy_id:
+            strategy = self._strategies.find(request.strategy_id).strategy.document
+        if reading.platform is not None:
+            platform = self._platforms.named_apart(reading.platform)
         else:
             platform = self._platforms.document(request.platform_name or "host")
         options = request.options
@@ -157,13 +159,14 @@ class Schedules:
             options.strict,
             options.deadline_ms,
             self._settings.limits,
-            options.fixed,
+            given.get("fixed", {}),
             options.tune,
             options.cost_model,
-            self._strategies.document(request.strategy_id) if request.strategy_id else request.strategy,
+            strategy,
             options.backend,
-            request.schedule,
+            given.get("schedule"),
             options.code,
+            given.get("estimates"),
         )
 
     async def _make(self, schedule_id: str, question: Question) -> bool:

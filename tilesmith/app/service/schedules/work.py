@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 from tilesmith import platforms
+from tilesmith.app.service.bodies import data, parse_json
 from tilesmith.app.service.errors import ApiError, from_core
 from tilesmith.app.service.schedules.answers import (
     Answer,
@@ -56,18 +57,22 @@ from tilesmith.scheduler.search.tile_costs import tile_costs
 from tilesmith.scheduler.strategies import document as strategies
 
 
-def inspect(document: object, limits: Limits) -> PipelineIdentity | ApiError:
+def inspect(document: bytes, limits: Limits) -> PipelineIdentity | ApiError:
     """The facts of a pipeline document, or its errors."""
     try:
-        return identity(documents.load(document, limits))
+        return identity(documents.load(parse_json(document), limits))
+    except ApiError as error:
+        return error
     except TilesmithError as error:
         return _refusal(error, "")
 
 
-def inspect_strategy(document: object) -> StrategyIdentity | ApiError:
+def inspect_strategy(document: bytes) -> StrategyIdentity | ApiError:
     """A strategy document in canonical form, or its errors."""
     try:
-        return strategy_identity(strategies.from_document(document))
+        return strategy_identity(strategies.from_document(parse_json(document)))
+    except ApiError as error:
+        return error
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -181,19 +186,19 @@ def _within(options: Options, spent_ms: float) -> Options:
 
 
 def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
-    pipeline = documents.load(question.pipeline, question.limits)
+    pipeline = documents.load(question.estimated(), question.limits)
     platform = platforms.load(question.platform)
     try:
-        fixed = constraints_document.load(question.fixed, pipeline, question.strict, platform)
+        fixed = constraints_document.load(data(question.fixed), pipeline, question.strict, platform)
     except TilesmithError as error:
         raise from_core(error, "/options/fixed") from None
     q = question
     try:
-        strategy = None if q.strategy is None else strategies.from_document(q.strategy)
+        strategy = None if q.strategy is None else strategies.from_document(data(q.strategy))
     except TilesmithError as error:
         raise from_core(error, "/strategy") from None
     try:
-        written = None if q.schedule is None else schedule_document.from_document(q.schedule)
+        written = None if q.schedule is None else schedule_document.from_document(data(q.schedule))
     except TilesmithError as error:
         raise from_core(error, "/schedule") from None
     options = Options(

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from tilesmith.app.service.bodies import json_body, parse_json
+from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Read, Services, Submit
 from tilesmith.app.service.paging import Key, Paging, next_page
 from tilesmith.app.service.schedules.examples import ROWS
@@ -40,8 +40,7 @@ KIND = "strategies"
 async def add(request: Request, services: Services) -> Response:
     """The body is the document. It is checked whole, its rules too, and kept in canonical form under its content
     hash."""
-    document = await asyncio.to_thread(parse_json, await json_body(request))
-    found = await services.engine.inspect_strategy(document)
+    found = await services.engine.inspect_strategy(await json_body(request))
     new = await asyncio.to_thread(services.strategies.add, found)
     known = await asyncio.to_thread(services.strategies.find, found.id)
     return JSONResponse(_strategy(known), 201 if new else 200, {"Location": f"/v1/strategies/{found.id}"})

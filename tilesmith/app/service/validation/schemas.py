@@ -59,6 +59,7 @@ class CheckedDocument(BaseModel):
 
     valid: bool
     problems: list[DocumentProblem] = Field(default=[], description="In the order of the document")
+    problems_left_off: int | None = Field(default=None, description="Problems beyond those in `problems`")
     name: str | None = Field(default=None, description="Of a valid one")
     id: str | None = Field(default=None, description="Of a valid pipeline or strategy: its content hash")
     warnings: list[str] = Field(

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tilesmith import platforms
-from tilesmith.app.service.errors import MAX_PROBLEMS
+from tilesmith.app.service.bodies import parse_model
+from tilesmith.app.service.errors import MAX_PROBLEMS, ApiError
 from tilesmith.app.service.schedules.answers import identity, strategy_identity
 from tilesmith.app.service.validation.schemas import (
     CheckedDocument,
@@ -29,6 +30,15 @@ from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.strategies import document as strategies
 
 Check = Callable[[Any], CheckedDocument]
+
+
+def validated(body: bytes, limits: Limits) -> bytes | ApiError:
+    """The Validation of a ValidationRequest, both as JSON, or what is wrong with the request."""
+    try:
+        request = parse_model(body, ValidationRequest)
+    except ApiError as error:
+        return error
+    return validate(request, limits).model_dump_json(exclude_none=True).encode()
 
 
 def validate(request: ValidationRequest, limits: Limits) -> Validation:
@@ -56,7 +66,8 @@ def _checked(given: dict[str, Any] | str | None, limits: Limits, check: Check) -
 
 def _refused(problems: tuple[Problem, ...], given: dict[str, Any] | str) -> CheckedDocument:
     positions = Positions(given) if isinstance(given, str) else None
-    return CheckedDocument(valid=False, problems=[_problem(p, positions) for p in problems[:MAX_PROBLEMS]])
+    told = [_problem(p, positions) for p in problems[:MAX_PROBLEMS]]
+    return CheckedDocument(valid=False, problems=told, problems_left_off=len(problems) - len(told) or None)
 
 
 def _problem(problem: Problem, positions: Positions | None) -> DocumentProblem:

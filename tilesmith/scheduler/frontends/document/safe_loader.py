@@ -29,7 +29,7 @@ def read_json(text: str | bytes, limits: Limits) -> Any:
         if len(result) < len(pairs):
             seen: set[str] = set()
             for key, _ in pairs:
-                if key in seen:
+                if key in seen and len(twice) < limits.problems:
                     twice.append((result, key))
                 seen.add(key)
         return result
@@ -109,7 +109,7 @@ def _plain(loader: Any, root: yaml.Node, limits: Limits) -> Any:
                 name = key_node.value if plain else None
                 if name is None:
                     _fail("bad_yaml", "A key is a plain word.", pointer_=where)
-                if name in made:
+                if name in made and len(found) < limits.problems:
                     found.append(Problem("duplicate_key", where + pointer(name), f"The key {name!r} is there twice."))
                 made[name] = None
                 stack.append((value_node, made, name, where + pointer(name), depth + 1))
