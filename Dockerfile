@@ -8,14 +8,14 @@ WORKDIR /src
 COPY pyproject.toml setup.py README.md LICENSE ./
 COPY editor editor
 COPY tilesmith tilesmith
-RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir .
+RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir ".[dask,postgres]"
 
 FROM python:3.11-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --create-home tilesmith \
-    && install -d -o tilesmith -g tilesmith /data /home/tilesmith/.cache
+    && install -d -o tilesmith -g tilesmith /data /artifacts /home/tilesmith/.cache
 COPY --from=build /opt/tilesmith /opt/tilesmith
 ENV PATH=/opt/tilesmith/bin:$PATH PYTHONUNBUFFERED=1 TILESMITH_DATA_DIR=/data
 USER tilesmith
