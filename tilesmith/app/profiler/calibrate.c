@@ -60,41 +60,13 @@ static void pass_copy(char *p, size_t bytes, int planes, int past)
 #endif
 }
 
-/* A copy with `operations` on every vector between its load and its store, of which the line that lies `ahead` bytes
-   ahead is asked for. */
-static int operations;
-static size_t ahead;
-
-static void pass_compute(char *p, size_t bytes)
-{
-    const size_t part = bytes / 2 / 4096 * 4096;
-    f32v c = {0};
-    HOLD(c);
-    for (size_t at = 0; at < part; at += 64) {
-        if (ahead > 0) __builtin_prefetch(p + at + ahead, 0, 2);
-        for (int k = 0; k < 64; k += VECTOR_BYTES) {
-            f32v a = *(const f32own *)(p + at + k), b = a;
-            HOLD(a); HOLD(b);
-            for (int n = 0; n < operations; n += 4) {
-                a += c, b += c;
-                HOLD(a); HOLD(b);
-                a *= c, b *= c;
-                HOLD(a); HOLD(b);
-            }
-            *(f32own *)(p + part + at + k) = a + b;
-        }
-        MEMORY();
-    }
-}
-
-enum { LOAD, STORE, COPY, PAST, PLANES, COMPUTE };
+enum { LOAD, STORE, COPY, PAST, PLANES };
 
 static void passes(int what, char *p, size_t bytes, long n)
 {
     for (long i = 0; i < n; i++) {
         if (what == LOAD) pass_load(p, bytes);
         else if (what == STORE) pass_store(p, bytes);
-        else if (what == COMPUTE) pass_compute(p, bytes);
         else pass_copy(p, bytes, what == PLANES ? 3 : 1, what != COPY);
         MEMORY();
     }
@@ -246,30 +218,6 @@ static void caches(char *memory)
     }
 }
 
-/* The share of the shorter one of two times that hides behind the longer one while both go on. */
-static double hidden(double a, double b, double both)
-{
-    double share = (a + b - both) / (a < b ? a : b);
-    return share < 0.001 ? 0.001 : share > 1 ? 1 : share;
-}
-
-/* How much of memory's time hides behind instructions that take about as long, and how much where lines are asked for
-   ahead; of all threads. */
-static void overlap(char *memory, size_t piece)
-{
-    const size_t near = whole(set_bytes[0] < 8192 ? 8192 : set_bytes[0]);
-    operations = 0, ahead = 0;
-    double moves = stream_ns(COMPUTE, memory, piece, threads);
-    operations = 16;
-    double some = stream_ns(COMPUTE, memory, near, threads);
-    operations = 4 * (int)(4 * moves / some + 0.5);
-    operations = operations < 4 ? 4 : operations > 64 ? 64 : operations;
-    double computes = stream_ns(COMPUTE, memory, near, threads), both = stream_ns(COMPUTE, memory, piece, threads);
-    say("memory.hidden", hidden(moves, computes, both));
-    ahead = AHEAD_BYTES;
-    say("memory.hidden_ahead", hidden(moves, computes, stream_ns(COMPUTE, memory, piece, threads)));
-}
-
 static void beyond(char *memory)
 {
     const size_t bytes = set_bytes[sets - 1], piece = whole(bytes / (size_t)threads);
@@ -277,7 +225,6 @@ static void beyond(char *memory)
     say("memory.copy.all", stream_ns(COPY, memory, piece, threads));
     say("memory.past.all", stream_ns(PAST, memory, piece, threads));
     say("memory.planes.all", stream_ns(PLANES, memory, piece, threads));
-    overlap(memory, piece);
     say("memory.scattered", scattered_ns(memory, whole(bytes) / line));
     ring(memory, whole(bytes) / line, 0);
     say("memory.in_order", chase_ns(memory));

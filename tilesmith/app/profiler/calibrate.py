@@ -157,11 +157,6 @@ def retake(groups: Groups, until: float) -> None:
             return
 
 
-def ahead_bytes(platform: CpuPlatform) -> int:
-    """The distance at which lines are asked for: well beyond where prefetchers stop by themselves."""
-    return min(platform.l2_bytes // 4, platform.core.prefetch.furthest_bytes)
-
-
 def source(platform: CpuPlatform, core: bool = True) -> str:
     """The C of the kernels for vectors of that platform; those of the `core` take a while to compile."""
     size = max(LEAST_VECTOR_BYTES, platform.vector_bytes)
@@ -170,7 +165,6 @@ def source(platform: CpuPlatform, core: bool = True) -> str:
     head = (
         f"#define VECTOR_BYTES {size}",
         f"#define NEIGHBOURS(a, b) __builtin_shufflevector(a, b, {neighbours})",
-        f"#define AHEAD_BYTES {ahead_bytes(platform)}",
     )
     files = (BASE, CORE, SOURCE) if core else (BASE, SOURCE)
     return "\n".join((*head, *(["#define CORE"] if core else []), *(f.read_text(encoding="utf-8") for f in files)))

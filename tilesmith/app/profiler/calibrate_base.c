@@ -2,13 +2,12 @@
  *
  *   VECTOR_BYTES           bytes of a vector register, at least 16
  *   NEIGHBOURS(a, b)       the lanes of a and b (f32), shifted by one
- *   AHEAD_BYTES            how far ahead programs ask for lines of memory
  *
  *   calibrate GROUP THREADS ROUNDS SAMPLE_US LINE_BYTES WORKING_SET_BYTES...
  *
  * GROUP is core, reach, caches, memory or system. A line of JSON on standard output for every figure and round:
  * {"name": ..., "ns": ..., "clock_ghz": ...}. `ns` is per operation on a vector, per byte, per load, or per event
- * (of memory.hidden and memory.hidden_ahead it is a share, of window a number), the least of as many tries as SAMPLE_US
+ * (of window a number), the least of as many tries as SAMPLE_US
  * microseconds allow, one at least; `clock_ghz` was measured just after. Working sets are of one thread: of every level
  * of cache, innermost first, then of memory; for `reach` any number of them, the largest last, of all threads together.
  */

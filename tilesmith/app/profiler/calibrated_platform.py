@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tilesmith.app.profiler.calibrate import ahead_bytes, beyond_caches, last_level_bytes, reach_ends, reached_bytes
+from tilesmith.app.profiler.calibrate import beyond_caches, last_level_bytes, reach_ends, reached_bytes
 from tilesmith.app.profiler.samples import Measured
 from tilesmith.platforms import CpuPlatform, to_document
 from tilesmith.platforms.ecm import TYPES, LevelCycles, TypeCycles
@@ -195,7 +195,6 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
             )
             losing = platform.ecm_parameters.write_allocate_factor * streamed / stored
             yield _Figure("ecm.streaming_store_factor", _round(min(8.0, losing)), streams, how)
-    share = None
     if memory and m.has("memory.latency", "memory.in_order", "memory.scattered"):
         latency = m.ns("memory.latency")
         share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
@@ -204,16 +203,6 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         parallel = _round(min(1024.0, max(1.0, latency / m.ns("memory.scattered"))))
         how = "independent loads in random order beside a chain"
         yield _Figure("ecm.memory_parallelism", parallel, ("memory.scattered", "memory.latency"), how)
-    if memory and m.has("memory.hidden", "memory.hidden_ahead"):
-        # in long rows, which prefetchers follow as far as they do at all
-        followed = platform.ecm_parameters.prefetch_share if share is None else share
-        plain, ahead = (min(1.0, m.ns(name) / max(followed, 0.1)) for name in ("memory.hidden", "memory.hidden_ahead"))
-        how = "a copy by all threads with as much arithmetic as it takes from memory, beside both alone"
-        yield _Figure("ecm.memory_hidden_share", _twentieth(plain), ("memory.hidden",), how)
-        how = f"the same with {ahead_bytes(platform) // 1024} KiB asked for ahead"
-        yield _Figure(
-            "ecm.memory_hidden_share_prefetched", _twentieth(max(plain, ahead)), ("memory.hidden_ahead",), how
-        )
     if m.has("region") and platform.threads > 1:
         how = "empty parallel loops one after another"
         yield _Figure("ecm.fork_join_ns", _round(m.ns("region")), ("region",), how)
@@ -275,8 +264,3 @@ def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
 def _round(value: float) -> float:
     """Two significant digits, of something that is more than nothing: less is noise, and would change schedules."""
     return float(f"{max(value, 1e-4):.2g}")
-
-
-def _twentieth(share: float) -> float:
-    """A share in steps of a twentieth: it is a difference of times, and noisier than they are."""
-    return round(share * 20) / 20

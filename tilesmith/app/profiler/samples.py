@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 AGREE = 0.05
 """The spread up to which turns say the same."""
-TYPICAL = ("region", "memory.hidden", "gather", "window")
+TYPICAL = ("region", "gather", "window")
 """Beginnings of the names of figures whose median counts: what two threads tell each other takes half as long while
 they happen to be on one core, which no program can expect, and differences of times become larger and smaller by
 what disturbs them."""

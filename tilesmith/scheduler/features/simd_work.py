@@ -77,7 +77,7 @@ def circulating_bytes(members: Members) -> float:
     """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
     facts = members.facts
     names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
-    names |= {r.producer for name in members.names for r in facts.stages[name].reads}
+    names |= {r.producer for name in members.names for r in facts.stages[name].reads} | {members.output}
     outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
     return float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
 
