@@ -1,7 +1,7 @@
 # The service with a C compiler inside, run by a user who is not root.
 #
 #   docker build -t tilesmith .
-#   docker run -p 8000:8000 -e TILESMITH_ADMIN_TOKEN=choose-one -v tilesmith:/data tilesmith
+#   docker run -p 8000:8000 -e TILESMITH_ADMIN_TOKEN=choose-a-long-one -v tilesmith:/data tilesmith
 
 FROM python:3.11-slim AS build
 WORKDIR /src

@@ -37,7 +37,7 @@ def commands():
 def url(tmp_path):
     settings = Settings(
         data_dir=tmp_path / "data", schedule_workers=0, job_workers=0, log_level="error", calibrate=False,
-        admin_token="choose-one",
+        admin_token="choose-a-long-one",
     )  # fmt: skip
     with serving(create_app(settings)) as found:
         yield found
@@ -70,7 +70,7 @@ def test_the_page_can_be_typed_from_nothing_to_a_job_that_fails(url, shell):
     token, outputs = None, []
     for command in commands():
         if command.startswith("TILESMITH_ADMIN_TOKEN"):
-            assert command.split() == ["TILESMITH_ADMIN_TOKEN=choose-one", "tilesmith", "serve"]
+            assert command.split() == ["TILESMITH_ADMIN_TOKEN=choose-a-long-one", "tilesmith", "serve"]
         elif command.startswith("curl"):
             token = ask(command, url)["token"]
         elif command.startswith("export"):

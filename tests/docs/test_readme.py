@@ -20,7 +20,7 @@ RUN_ELSEWHERE = {
     "make test": "this is it",
     "tilesmith serve": "tests/service starts the service",
     "curl": "tests/service sends this request",
-    "TILESMITH_ADMIN_TOKEN=choose-one docker": "needs a daemon",
+    "TILESMITH_ADMIN_TOKEN=choose-a-long-one docker": "needs a daemon",
 }
 NEEDS_A_COMPILER = ("tilesmith run",)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
+import re
 import subprocess
 import sys
 import time
@@ -17,7 +19,7 @@ from support.hand_written_c import PAIRS, body, source
 from support.tools import require_tool
 
 import tilesmith.app.runtime.build as compilation
-from tilesmith.app.runtime.build import build, find_toolchain
+from tilesmith.app.runtime.build import build, find_toolchain, sweep
 from tilesmith.app.runtime.errors import CompileError
 from tilesmith.platforms import Compiler, CpuPlatform, get
 from tilesmith.platforms.cpu.detect import host
@@ -255,13 +257,16 @@ def test_processes_share_a_cache(cache: Path) -> None:
 
 
 def test_what_a_killed_build_left_is_swept_away(cache: Path) -> None:
-    old, young = cache / "libraries" / ".building-old", cache / "libraries" / ".building-young"
-    for folder in (old, young):
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    host = re.sub("[^A-Za-z0-9]", "", platform.node())
+    names = ("old", "young", f"{host}-{gone.pid}-x", f"{host}-{os.getpid()}-x", f"other{host}-{gone.pid}-x")
+    folders = [cache / "libraries" / f".building-{name}" for name in names]
+    for folder in folders:
         folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
-    build(source(), PLATFORM, cache, 60)
-    assert not old.exists()
-    assert young.exists()
+    os.utime(folders[0], (0, 0))
+    sweep(cache)
+    assert [folder.exists() for folder in folders] == [False, True, False, True, True]
 
 
 def processes_of(program: Path) -> list[str]:

@@ -240,7 +240,7 @@ def test_the_badge_counts_what_is_slower(service, record):
 
 @pytest.mark.parametrize(("public", "status"), [(False, 401), (True, 200)])
 def test_badges_need_a_token_unless_they_are_public(start, public, status):
-    service = start(admin_token="sesame", public_badges=public)
+    service = start(admin_token="sesame-open-sesame", public_badges=public)
     assert service.client.get("/v1/projects").status_code == 401
     answer = service.client.get(f"{PROJECT}/badge.svg")
     assert answer.status_code == (401 if status == 401 else 404)

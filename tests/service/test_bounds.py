@@ -48,7 +48,7 @@ def is_closed(connection):
 @pytest.mark.parametrize("authorization", [b"", b"Authorization: Bearer wrong\r\n", b"Authorization: Basic !\r\n"])
 @pytest.mark.parametrize("url", [b"/v1/schedules", b"/v1/tokens", b"/v1/projects/p/results", b"/playground"])
 def test_who_shows_no_token_is_refused_before_the_body_comes(start, authorization, url):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     with connected(service) as connection:
         head = HEAD.replace(b"/v1/schedules", url) + authorization
         connection.sendall(head + b"Content-Length: 100000\r\n\r\n" + b"[" * 1000)
@@ -57,21 +57,21 @@ def test_who_shows_no_token_is_refused_before_the_body_comes(start, authorizatio
 
 
 def test_a_short_body_of_who_is_refused_is_thrown_away_and_the_connection_stays(start):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     for _ in range(2):
         refused = service.client.post("/v1/schedules", content=b"[" * 200_000)
         assert (refused.status_code, refused.headers.get("connection")) == (401, None)
 
 
 def test_unknown_tokens_are_throttled_and_known_ones_are_not(start):
-    service = start(admin_token="sesame", token_failures=3)
+    service = start(admin_token="sesame-open-sesame", token_failures=3)
     known = {"Authorization": f"Bearer {service.context.tokens.create('x', ('read',)).token}"}
     assert service.client.get("/v1/jobs", headers=known).status_code == 200
     answers = [service.client.get("/v1/jobs", headers={"Authorization": f"Bearer {n}"}) for n in range(5)]
     assert [a.status_code for a in answers] == [401, 401, 401, 429, 429]
     assert answers[-1].json()["code"] == "too_many_failures"
     assert 0 < int(answers[-1].headers["retry-after"]) <= WINDOW_S
-    for headers in (known, {"Authorization": "Bearer sesame"}):
+    for headers in (known, {"Authorization": "Bearer sesame-open-sesame"}):
         assert service.client.get("/v1/jobs", headers=headers).status_code == 200
     assert service.client.get("/v1/jobs").status_code == 401
 

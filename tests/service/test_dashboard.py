@@ -182,14 +182,14 @@ def test_a_form_that_is_wrong_comes_back_as_it_was(service):
 
 
 def test_forms_of_pages_take_a_token_as_the_password(start):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     reader = service.client.post(
-        "/v1/tokens", json={"name": "r", "scopes": ["read"]}, headers={"Authorization": "Bearer sesame"}
+        "/v1/tokens", json={"name": "r", "scopes": ["read"]}, headers={"Authorization": "Bearer sesame-open-sesame"}
     ).json()["token"]
     url, data = "/schedules/none/notes", {"note": "x"}
     assert service.client.post(url, data=data).headers["www-authenticate"].startswith("Basic")
     assert service.client.post(url, data=data, auth=("me", reader)).status_code == 403
-    assert service.client.post(url, data=data, auth=("me", "sesame")).status_code == 404
+    assert service.client.post(url, data=data, auth=("me", "sesame-open-sesame")).status_code == 404
 
 
 def test_one_schedule_shows_everything(service):

@@ -11,10 +11,10 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tilesmith.app.service import migrations
-from tilesmith.app.service.db import Database, downgrade, is_current, upgrade
+from tilesmith.app.service.db import Database, downgrade, is_current, upgrade, wait_for
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.tables import metadata, pipelines
 
@@ -133,6 +133,29 @@ def test_sqlite_is_set_up_for_many_readers(sqlite):
         found = {p: connection.exec_driver_sql(f"PRAGMA {p}").scalar_one() for p in ("journal_mode", "busy_timeout")}
         assert found == {"journal_mode": "wal", "busy_timeout": 1234}
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
+
+
+def test_files_of_the_store_are_this_users_alone(tmp_path):
+    (tmp_path / "store.db").touch(0o644)
+    with closing(Database(f"sqlite:///{tmp_path}/store.db")) as db:
+        upgrade(db)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)
+
+
+def test_a_server_that_is_not_up_yet_is_waited_for(monkeypatch):
+    with closing(Database("postgresql+psycopg://tilesmith@127.0.0.1:1/none")) as db:
+        with pytest.raises(OperationalError):
+            wait_for(db, 0.0)
+        failures = [OperationalError("", {}, Exception("starting up"))] * 2
+
+        def ping():
+            if failures:
+                raise failures.pop()
+
+        monkeypatch.setattr(db, "ping", ping)
+        wait_for(db, 60.0)
+        assert failures == []
 
 
 def test_a_service_on_postgres(start, postgres):

@@ -107,7 +107,7 @@ def fault(service):
 
 
 def busy(service):
-    service.context.engine._waiting = service.context.settings.schedule_queue
+    service.context.engine._unfinished = service.context.settings.schedule_queue
     return service.client.post("/v1/schedules", json={"pipeline_id": "harris"})
 
 
@@ -206,6 +206,7 @@ ELSEWHERE = {"unauthorized", "forbidden", "http_error"} | {  # test_bounds.py
     "request_timeout",
     "too_many_connections",
     "too_many_failures",
+    "token_limit",  # test_engine.py
 }
 
 

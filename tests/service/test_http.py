@@ -113,7 +113,7 @@ def test_hosts_can_be_set(start):
 
 
 def test_with_tokens_any_host_is_served(start):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     assert service.client.get("/healthz", headers={"Host": "tiles.example"}).status_code == 200
 
 

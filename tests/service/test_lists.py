@@ -193,5 +193,5 @@ def test_notes_of_no_schedule(shared) -> None:
 
 
 def test_notes_ask_for_the_scope_that_they_need(start) -> None:
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     assert service.client.put("/v1/schedules/no/notes", json={}).status_code == 401

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -182,7 +184,7 @@ def test_the_examples_of_the_openapi_document_work(service):
 def test_health_readiness_and_metrics(service):
     assert service.client.get("/healthz").json()["status"] == "ok"
     ready = service.client.get("/readyz").json()
-    assert ready["checks"] == {"store": "ok", "tables": "ok", "jobs": "ok", "confinement": "bubblewrap"}
+    assert ready["checks"] == {"store": "ok", "tables": "ok", "disk": "ok", "jobs": "ok", "confinement": "bubblewrap"}
     service.schedule()
     service.schedule()
     text = service.client.get("/metrics").text
@@ -190,3 +192,20 @@ def test_health_readiness_and_metrics(service):
     assert 'tilesmith_schedules_total{outcome="stored"} 1.0' in text
     assert 'route="/v1/schedules"' in text
     assert "tilesmith_jobs_queued 0.0" in text
+
+
+def test_readiness_sees_a_full_disk_and_a_lost_store(start, monkeypatch, tmp_path):
+    service = start()
+    assert service.client.get("/readyz").status_code == 200
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10 << 20))
+        answer = service.client.get("/readyz")
+        assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
+        assert answer.json()["checks"]["disk"] == "10 MiB are free of 256 that are wanted"
+    (tmp_path / "tilesmith.db").rename(tmp_path / "elsewhere.db")
+    answer = service.client.get("/readyz")
+    assert (answer.status_code, answer.json()["checks"]["store"]) == (
+        503,
+        "its file is gone: restore it, and start the service again",
+    )
+    assert "tables" not in answer.json()["checks"]

@@ -44,6 +44,21 @@ def test_values_that_cannot_be_are_refused(changed):
         Settings(**changed)
 
 
+def test_the_admin_token_is_long_and_may_come_from_a_file(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("0123456789abcdef\n")
+    assert Settings(admin_token_file=secret).admin_token.get_secret_value() == "0123456789abcdef"
+    with pytest.raises(ValidationError, match="both"):
+        Settings(admin_token_file=secret, admin_token="0123456789abcdef")
+    with pytest.raises(ValidationError, match="16 "):
+        Settings(admin_token="0123456789abcde")
+    secret.write_text("short")
+    with pytest.raises(ValidationError, match="16 "):
+        Settings(admin_token_file=secret)
+    with pytest.raises(ValidationError, match="cannot be read"):
+        Settings(admin_token_file=tmp_path / "no")
+
+
 def test_more_dims_than_the_interface_has_are_refused(monkeypatch):
     monkeypatch.setenv("TILESMITH_LIMITS__DIMS", "6")
     with pytest.raises(ValidationError):

@@ -87,20 +87,20 @@ def test_tokens_are_hashed_at_rest(service):
 
 
 def test_the_admin_token_of_the_settings(start):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     assert service.client.get("/v1/tokens").status_code == 401
-    assert service.client.get("/v1/tokens", headers=bearer("sesame")).status_code == 200
+    assert service.client.get("/v1/tokens", headers=bearer("sesame-open-sesame")).status_code == 200
     assert service.client.get("/v1/tokens", headers=bearer("sesam")).status_code == 401
-    assert "sesame" not in repr(service.context.settings)
+    assert "sesame-open-sesame" not in repr(service.context.settings)
 
 
 def test_pages_take_the_token_as_the_password_of_the_browser(start):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     refused = service.client.get("/", headers={"Accept": "text/html"})
     assert refused.status_code == 401
     assert refused.headers["www-authenticate"].startswith("Basic")
     assert "text/html" in refused.headers["content-type"]
-    assert service.client.get("/", auth=("anyone", "sesame")).status_code == 200
+    assert service.client.get("/", auth=("anyone", "sesame-open-sesame")).status_code == 200
     assert service.client.get("/", auth=("anyone", "wrong")).status_code == 401
     assert service.client.get("/", headers={"Authorization": "Basic !!"}).status_code == 401
     assert (
@@ -110,13 +110,15 @@ def test_pages_take_the_token_as_the_password_of_the_browser(start):
 
 
 def test_what_pages_link_to_takes_it_too(start):
-    service = start(admin_token="sesame")
+    service = start(admin_token="sesame-open-sesame")
     refused = service.client.get("/v1/jobs")
     assert refused.headers["www-authenticate"].startswith("Basic")
-    assert service.client.get("/v1/jobs", auth=("anyone", "sesame")).status_code == 200
+    assert service.client.get("/v1/jobs", auth=("anyone", "sesame-open-sesame")).status_code == 200
     assert service.client.get("/v1/jobs", auth=("anyone", "wrong")).status_code == 401
-    assert service.client.get("/v1/tokens", auth=("anyone", "sesame")).status_code == 401, "programs manage tokens"
-    assert service.client.post("/v1/schedules", json={}, auth=("anyone", "sesame")).status_code == 401
+    assert service.client.get("/v1/tokens", auth=("anyone", "sesame-open-sesame")).status_code == 401, (
+        "programs manage tokens"
+    )
+    assert service.client.post("/v1/schedules", json={}, auth=("anyone", "sesame-open-sesame")).status_code == 401
 
 
 @pytest.mark.parametrize("scopes", [[], ["root"], ["read"] * 4])

@@ -256,7 +256,7 @@ def _compile(
     """Compile `files` to `result` aside, and move the complete entry to `folder`."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _sweep(folder.parent)
-    aside = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+    aside = Path(tempfile.mkdtemp(prefix=f".building-{_here()}-", dir=folder.parent))
     try:
         for name, text in files.items():
             (aside / name).write_text(text, encoding="utf-8")
@@ -305,11 +305,25 @@ def _read_record(folder: Path, result: str) -> _Record | None:
     return found if found.digest == digest else None
 
 
+def sweep(cache_dir: Path) -> None:
+    """Removes what builds that were killed have left in a cache."""
+    for parent in cache_dir.glob("*/"):
+        _sweep(parent)
+
+
+def _here() -> str:
+    """The host and the process, as names of folders that are being filled have them."""
+    return f"{re.sub('[^A-Za-z0-9]', '', host_system.node())}-{os.getpid()}"
+
+
 def _sweep(parent: Path) -> None:
-    """Remove what builds that were killed have left."""
+    """Removes folders of processes of this host that are gone; those of others when nobody can be at them any more."""
+    host, _, _ = _here().rpartition("-")
     for entry in parent.glob(".*-*"):
+        _, *named, _ = entry.name.split("-", 3) if entry.name.count("-") >= 3 else (entry.name, "")
         with suppress(OSError):
-            if time.time() - entry.stat().st_mtime > _STALE_S:
+            old = time.time() - entry.stat().st_mtime > _STALE_S
+            if old or (named[:1] == [host] and named[1].isdecimal() and not Path(f"/proc/{named[1]}").exists()):
                 shutil.rmtree(entry, ignore_errors=True)
 
 

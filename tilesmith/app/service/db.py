@@ -5,19 +5,26 @@ SQLite (WAL) by default, PostgreSQL by URL. The tables are in tilesmith/app/serv
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.schema import Table
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
+
+log = structlog.get_logger("tilesmith")
 
 MIGRATION_LOCK = 7_461_205_331  # any constant: PostgreSQL's advisory lock of those who migrate
 
@@ -34,7 +41,7 @@ class Database:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database:
-            Path(self.url.database).absolute().parent.mkdir(parents=True, exist_ok=True)
+            _make_private(Path(self.url.database).absolute())
         self.engine = _sqlite_engine(url, busy_ms) if self.is_sqlite else create_engine(url, pool_pre_ping=True)
         self._writer = self.engine.execution_options(tilesmith_write=True)
 
@@ -58,12 +65,25 @@ class Database:
         return connection.execute(statement).first() is not None
 
     def ping(self) -> None:
-        """Raises SQLAlchemyError where the store does not answer."""
+        """Raises SQLAlchemyError where the store does not answer, OSError where its file is gone, which those who have
+        it open would not notice."""
+        if self.is_sqlite:
+            Path(self.url.database or "").stat()
         with self.read() as connection:
             connection.execute(text("SELECT 1"))
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def _make_private(path: Path) -> None:
+    """Makes the file, for this user alone: the log and the index that SQLite keeps beside it are as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):  # where it cannot be made SQLite says so
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(name).chmod(0o600)
 
 
 def _sqlite_engine(url: str, busy_ms: int) -> Engine:
@@ -93,6 +113,22 @@ def alembic_config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     return config
+
+
+def wait_for(database: Database, seconds: float) -> None:
+    """Returns when the server of the store answers; raises what it last failed with after so many seconds. A file is
+    there or is made."""
+    if database.is_sqlite:
+        return
+    for attempt in Retrying(
+        retry=retry_if_exception_type(OperationalError),
+        wait=wait_exponential(multiplier=0.1, max=2),
+        stop=stop_after_delay(seconds),
+        before_sleep=lambda _: log.warning("the store does not answer yet"),
+        reraise=True,
+    ):
+        with attempt:
+            database.ping()
 
 
 def upgrade(database: Database, revision: str = "head") -> None:

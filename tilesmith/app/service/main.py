@@ -19,6 +19,7 @@ from fastapi import FastAPI
 
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.runtime import confinement
+from tilesmith.app.runtime.build import sweep as sweep_builds
 from tilesmith.app.runtime.pool import WorkerPool
 from tilesmith.app.service import db as store
 from tilesmith.app.service import errors, logs
@@ -35,6 +36,7 @@ from tilesmith.app.service.draining import DrainingServer
 from tilesmith.app.service.http import Requests
 from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
+from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.runner import JobRunner, Pool
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.measurements.endpoints import router as measurements_router
@@ -55,6 +57,7 @@ from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import RefusedAddress, Settings, check_address
 from tilesmith.app.service.strategies.endpoints import router as strategies_router
 from tilesmith.app.service.strategies.service import Strategies
+from tilesmith.app.service.temporary import private_folder
 from tilesmith.app.service.tokens.endpoints import router as tokens_router
 from tilesmith.app.service.tokens.service import Tokens
 from tilesmith.app.service.validation.endpoints import router as validation_router
@@ -214,6 +217,7 @@ def serve(
     chosen = settings or Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     logs.configure(chosen.log_format, chosen.log_level)
     db = Database(chosen.store_url, chosen.database_busy_ms)
+    store.wait_for(db, chosen.database_wait_s)
     store.upgrade(db)
     check_address(chosen.host, Tokens(db, chosen).in_force())
     db.close()
@@ -231,7 +235,8 @@ def serve(
         timeout_graceful_shutdown=10,
     )
     server = DrainingServer(config, lambda: context.runner.drain(chosen.drain_s))
-    with contextlib.suppress(KeyboardInterrupt):
+    sweep_builds(JobFiles(chosen.data_dir).cache)
+    with private_folder(), contextlib.suppress(KeyboardInterrupt):
         server.run()
     if not server.started:
         sys.exit(STARTUP_FAILURE)

@@ -6,10 +6,10 @@ import ipaddress
 import re
 import socket
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tilesmith.app.profiler.host import host
@@ -20,6 +20,8 @@ KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
 DAY_S = 86_400
+ADMIN_CHARACTERS = 16
+"""Characters that an admin token has at least: who chooses one is no generator of random bits."""
 
 
 class RefusedAddress(Exception):
@@ -42,9 +44,22 @@ class Settings(BaseSettings):
     )
     database_busy_ms: int = Field(default=5000, ge=0, description="How long to wait for a locked SQLite file, ms")
 
+    database_wait_s: float = Field(
+        default=60.0,
+        ge=0,
+        description="How long a service that starts waits for a server of the store that is not up, s",
+    )
+    disk_free_bytes: int = Field(
+        default=256 * MIB, ge=0, description="Room on the disk of the data folder below which the service is not ready"
+    )
+
     admin_token: SecretStr | None = Field(
         default=None,
+        min_length=ADMIN_CHARACTERS,
         description="A token with every scope that needs no row in the store: the first one, for containers",
+    )
+    admin_token_file: Path | None = Field(
+        default=None, description="File that has the admin token in its first line, as secrets of containers are given"
     )
     token_failures: int = Field(
         default=20, ge=1, description="Unknown tokens from one address in a minute before all it sends but known ones"
@@ -160,6 +175,21 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least level that is logged"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _token_from_file(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The admin token, out of the file that is named."""
+        path = given.get("admin_token_file")
+        if path is None:
+            return given
+        if given.get("admin_token") is not None:
+            raise ValueError("admin_token and admin_token_file are both given: leave one out")
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeError) as error:
+            raise ValueError(f"admin_token_file cannot be read: {error}") from None
+        return given | {"admin_token": lines[0].strip() if lines else ""}
 
     @field_validator("host_platform")
     @classmethod

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import platform as python_platform
+import shutil
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, get_args
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel
+from sqlalchemy.exc import SQLAlchemyError
 
 from tilesmith.app.runtime import confinement
 from tilesmith.app.service import db as store
 from tilesmith.app.service.bodies import text
 from tilesmith.app.service.context import Read, Services
-from tilesmith.app.service.errors import CODES, ApiError
+from tilesmith.app.service.errors import CODES, ApiError, from_store
 from tilesmith.app.service.jobs import repository as job_rows
 from tilesmith.app.service.jobs.schemas import Kind
 from tilesmith.app.service.jobs.states import STATES
@@ -123,12 +126,11 @@ async def healthz() -> Health:
 
 @router.get("/readyz", operation_id="getReadiness", summary="Whether the service can do its work")
 def readyz(services: Services) -> Health:
-    """`not_ready` names the checks that fail: the store, its tables, the threads that take jobs, and what
-    confines programs, where this service runs any."""
-    services.db.ping()
+    """`not_ready` names the checks that fail: the store, its tables, room on the disk, the threads that take jobs, and
+    what confines programs, where this service runs any."""
     checks = {
-        "store": "ok",
-        "tables": "ok" if store.is_current(services.db) else "not migrated",
+        **_store(services),
+        "disk": _disk(services.settings.data_dir, services.settings.disk_free_bytes),
         "jobs": "draining" if services.runner.draining else "ok" if services.runner.alive else "not running",
     }
     failing = {name for name, found in checks.items() if found != "ok"}
@@ -138,6 +140,25 @@ def readyz(services: Services) -> Health:
     if failing:
         raise ApiError("not_ready", "; ".join(f"{k}: {v}" for k, v in checks.items()), extra={"checks": checks})
     return Health(status="ok", checks=checks)
+
+
+def _store(services: Services) -> dict[str, str]:
+    """The checks of the store: nothing is known of the tables of one that does not answer."""
+    try:
+        services.db.ping()
+        return {"store": "ok", "tables": "ok" if store.is_current(services.db) else "not migrated"}
+    except SQLAlchemyError as error:
+        return {"store": from_store(error).detail}
+    except OSError:
+        return {"store": "its file is gone: restore it, and start the service again"}
+
+
+def _disk(folder: Path, wanted: int) -> str:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return f"the data folder cannot be read: {error.strerror}"
+    return "ok" if free >= wanted else f"{free >> 20} MiB are free of {wanted >> 20} that are wanted"
 
 
 @router.get(
