@@ -110,6 +110,7 @@ OF = {
         scheduler/analysis/linear_combinations: _LARGEST
         scheduler/analysis/rank_one: _PLAIN
         scheduler/analysis/register_windows: MOST_ELEMENTS MOST_PLACES DEEPEST
+        scheduler/analysis/update_sweeps: LEAST_ROWS
         scheduler/analysis/separability: _FEWEST
         scheduler/analysis/sliding_windows: LONGEST_PERIOD WARM_UP_LIMIT FAR
         scheduler/analysis/translation_equivalence: _FURTHEST

@@ -126,6 +126,24 @@ def written_box(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[st
     return box
 
 
+def causal_loop(stage: Stage, update: Update, dim: str) -> str | None:
+    """The variable of the domain by which `update` goes through `dim` from its beginning: it writes there, moved by a
+    constant, what follows from its own stage at that place of `dim` or before, and from nothing that it writes later in
+    that loop. None where there is none."""
+    system, d = _system(stage, update), stage.dims.index(dim)
+    (e, c), *others = (*system.at[d].terms.items(), (None, 0))
+    if others != [(None, 0)] or c != 1 or not isinstance(e, Var) or e.name not in {r.name for r in update.domain}:
+        return None
+    if any(n == e for k, i in enumerate(update.at) if k != d for n in walk(i)):
+        return None
+    for place, local in system.reads:
+        ahead = place[d].plus(system.at[d].scaled(-1))
+        if ahead.terms or ahead.const > 0 or e.name in local:
+            return None
+    outermost = (*(n for n in default_order(stage, update) if n != e.name), e.name)
+    return e.name if may_reorder(stage, update, outermost, strict=True) else None
+
+
 def steady_parts(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[Reduce, frozenset[str]]:
     """The reductions of `update` that read its own stage and are the same in all iterations of its innermost loops, its
     loops in `order`: with these loops, in which no iteration is proved to write what they read."""

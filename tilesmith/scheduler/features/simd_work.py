@@ -13,6 +13,7 @@ from tilesmith.cost_models.work import Before, Chain, GroupWork, Pass, Transfer,
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order
 from tilesmith.scheduler.analysis.row_scans import paired_scans
+from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
 from tilesmith.scheduler.features.column_walks import columns
@@ -214,7 +215,7 @@ class WorkCounter:
         working, computed = own.one(self._level(name)), self._computed_again(name)
         found = []
         every = run.updates or tuple(UpdateLoops(default_order(definition, update)) for update in definition.updates)
-        paired = paired_scans(definition, every)
+        paired, swept = paired_scans(definition, every), sweep(definition, every)
         for n, (update, known, loops) in enumerate(zip(definition.updates, stage.updates, every, strict=True)):
             vector = loops.vector
             lanes = 1 if vector is None else vector.lanes
@@ -226,7 +227,11 @@ class WorkCounter:
             steps, singles, size = times * blocks / lanes, times * (1.0 - blocks), stage.bytes_per_point
             apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
             transposed = (2 - (n in paired) - (n - 1 in paired)) if across else 0
-            touched = apart * lanes if n - 1 in paired else working  # the block of rows
+            touched = working
+            if n - 1 in paired:  # a block of rows
+                touched = apart * lanes
+            elif swept is not None and n < swept.updates:
+                touched = float(stage.apart[swept.dim] * size * swept.rows)
             of = (lanes, known.typed, known.reads, size, across, transposed, latency)
             found.append(Pass(*of, steps, singles, times * size, touched, apart))
         return tuple(found)

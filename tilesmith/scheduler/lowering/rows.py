@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
+from tilesmith.scheduler.analysis.dependence import default_order
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim
 from tilesmith.scheduler.ir.loop.program import Apart, AssignIndex, Body, If, Loop, MutableIndex, Statement
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written_out
@@ -25,7 +27,7 @@ from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.lowering.row_room import begins_rows
 from tilesmith.scheduler.lowering.transposed_reads import transposed_dims
 from tilesmith.scheduler.lowering.unit import LoweringUnit
-from tilesmith.scheduler.lowering.updates import left_to_values, run_updates
+from tilesmith.scheduler.lowering.updates import StagePasses, left_to_values, run_passes
 
 
 def with_rows(unit: LoweringUnit) -> LoweringUnit:
@@ -114,12 +116,16 @@ class _Rows:
             transposed=bool(s.vector and blocks.keys() & transposed_dims(stage, s.vector.dim, *across).keys()),
         )
         box = tuple(x.ends for x in s.box)
-        for part in left_to_values(b, sources, stage, s.updates, box):
-            roomy = s.vector is not None and begins_rows(s.buffers, s.vector, part)
-            run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True)), roomy=roomy))
+
+        def fill(points: Box) -> None:
+            for part in left_to_values(b, sources, stage, s.updates, points):
+                roomy = s.vector is not None and begins_rows(s.buffers, s.vector, part)
+                run(b, sources, replace(nest, bounds=dict(zip(stage.dims, part, strict=True)), roomy=roomy))
+
         whole = zip(stage.dims, self.boxes[stage.name], strict=True)
         expected = {d: self.estimates.range(ends) for d, ends in whole}
-        run_updates(b, sources, stage, s.buffers, s.updates, box, expected, estimate)
+        loops = s.updates or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
+        run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate), box)
 
     def _half(self, s: Compute) -> Half | None:
         """The half of the box that is read, where loops run over both of its dims point by point."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
-from tilesmith.scheduler.ir.index import Index, maximum, minimum
+from tilesmith.scheduler.analysis.update_sweeps import Sweep, sweep
+from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
-from tilesmith.scheduler.ir.loop.program import Comment, If
+from tilesmith.scheduler.ir.loop.program import Comment, If, Loop
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import RVar, Select
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
@@ -26,39 +27,67 @@ SHARED_POINTS = 4
 """Points of an update that are computed side by side, at most."""
 
 
-def run_updates(
-    b: Builder,
-    sources: Sources,
-    stage: Stage,
-    buffers: tuple[Buffer, ...],
-    schedules: tuple[UpdateLoops, ...],
-    box: Box,
-    expected: Mapping[str, tuple[int, int]],
-    estimate: Callable[[Index], int],
-) -> None:
-    """Emits the updates of `stage` on `box`, one after the other; without `schedules` as they are defined. `expected`
-    are the (min, extent) that the stage's dims are expected to have, `estimate` gives an index at the estimates.
+@dataclass(frozen=True, slots=True)
+class StagePasses:
+    """A stage that values fill and updates pass over, as `loops` say, in `buffers`. `fill` emits the values of a box.
+    `expected` are the (min, extent) that the stage's dims are expected to have, `estimate` gives an index at the
+    estimates."""
 
-    *Legal when* the values of `box` have been computed and `box` is settled: it holds everything that the updates
-    write and read of the stage.
+    stage: Stage
+    buffers: tuple[Buffer, ...]
+    loops: tuple[UpdateLoops, ...]
+    fill: Callable[[Box], None]
+    expected: Mapping[str, tuple[int, int]]
+    estimate: Callable[[Index], int]
+
+
+def run_passes(b: Builder, sources: Sources, of: StagePasses, box: Box) -> None:
+    """Emits the values of a stage and its updates on `box`: block by block those of a sweep, and one after the other.
+
+    *Legal when* `box` is settled: it holds everything that the updates write and read of the stage.
     """
-    every = schedules or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
-    paired = paired_scans(stage, every)
+    stage, found = of.stage, sweep(of.stage, of.loops)
+    if found is None:
+        of.fill(box)
+        _updates(b, sources, of, box, range(len(stage.updates)))
+        return
+    d = stage.dims.index(found.dim)
+    lo, hi = box[d]
+    with b.scope() as body:
+        var = b.fresh(found.dim)
+        at = b.declare(var, ends=(lo, hi))
+        block = at, b.let(minimum(at + (found.rows - 1), hi), f"{found.dim}_until")
+        inside = (*box[:d], block, *box[d + 1 :])
+        of.fill(inside)
+        _updates(b, sources, of, inside, range(found.updates), found)
+    comment = f"{stage.name}: values and updates 0 to {found.updates - 1}, by {found.rows} of {found.dim}"
+    b.emit(Loop(var, lo, hi, const(found.rows), tuple(body), comment=comment))
+    _updates(b, sources, of, box, range(found.updates, len(stage.updates)))
+
+
+def _updates(
+    b: Builder, sources: Sources, of: StagePasses, box: Box, which: range, within: Sweep | None = None
+) -> None:
+    """These updates, one after the other. In a block of a sweep, what goes through its dim does so in the block."""
+    stage, paired = of.stage, paired_scans(of.stage, of.loops)
     scans: list[RowNest] = []
-    for n, (update, loops) in enumerate(zip(stage.updates, every, strict=True)):
+    for n in which:
+        update, loops = stage.updates[n], of.loops[n]
         b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
         bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
+        if within is not None and n == within.updates - 1:
+            bounds[within.loop] = _in_block(b, sources, update, within, bounds, stage.dims.index(within.dim))
         nest = Nest(
             f"{stage.name}:{n}",
-            _body(b, stage, buffers, update),
+            _body(b, stage, of.buffers, update),
             bounds,
             loops.loops,
             loops.vector,
-            _side_by_side(stage, update, loops, expected),
+            _side_by_side(stage, update, loops, of.expected),
             parallel=loops.parallel,
             own=stage.name,
             once=True,
-            estimate=estimate,
+            estimate=of.estimate,
             back=_goes_back(update, loops),
         )
         steady = steady_parts(stage, update, loops.loops)
@@ -67,9 +96,19 @@ def run_updates(
             run(b, read, nest)
             continue
         scans.append(RowNest(update, read, nest))
-        if n not in paired:
-            run_transposed(b, stage, buffers, scans)
+        if n not in paired or n + 1 not in which:
+            run_transposed(b, stage, of.buffers, scans)
             scans = []
+
+
+def _in_block(
+    b: Builder, sources: Sources, update: Update, of: Sweep, bounds: Mapping[str, Interval], d: int
+) -> Interval:
+    """The iterations of a sweep's last update that write into a block."""
+    outside = Evaluator(b, sources, None)
+    moved = outside.lane(update.at[d], outside.frame({of.loop: Lane(const(0))})).base
+    (first, last), (lo, hi) = bounds[of.loop], bounds[of.dim]
+    return b.let(maximum(first, lo - moved), f"{of.loop}_lo"), b.let(minimum(last, hi - moved), f"{of.loop}_hi")
 
 
 def _goes_back(update: Update, loops: UpdateLoops) -> bool:

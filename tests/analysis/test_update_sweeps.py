@@ -1,0 +1,70 @@
+"""Sweeps: which updates of a stage have a block of rows before the next one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilesmith.scheduler.analysis.dependence import default_order
+from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
+
+DIMS = ["x", "y", "z"]
+
+
+def scan(along: str, before: int = 1, back: bool = False) -> dict[str, object]:
+    """A running sum along a dim, of the place and that so far before it."""
+    here, there = ("9 - r", f"9 - r + {before}") if back else ("r + 2", f"r + 2 - {before}")
+    own, read = ([at if d == along else d for d in DIMS] for at in (here, there))
+    return {"domain": {"r": [1, 6]}, "at": own, "value": f"f({', '.join(own)}) + f({', '.join(read)})"}
+
+
+def stage(*updates: dict[str, object]) -> Stage:
+    of = {"name": "f", "dims": DIMS, "value": "input(x, y, z)", "updates": list(updates)}
+    box = [[0, 16]] * 3
+    image = {"name": "input", "type": "int32", "dims": DIMS}
+    document = {"format": 1, "name": "sweeps", "inputs": [image], "stages": [of], "outputs": ["f"]}
+    return load(document | {"estimates": {"f": box, "input": box}}).stages[0]
+
+
+X, Y, Z = (scan(d) for d in DIMS)
+
+
+@pytest.mark.parametrize(
+    ("updates", "expected"),
+    [
+        ([X, Y], ("y", 2)),
+        ([X, scan("x", back=True), Y, scan("y", back=True)], ("y", 3)),  # a pass back comes after all of the one along
+        ([X, scan("y", before=2)], ("y", 2)),
+        ([X, Y, Z], ("z", 3)),
+        ([X, Z, Y], ("y", 3)),
+        ([X, scan("y", before=0)], ("y", 2)),
+        ([Y], None),  # values alone are no pass before it
+        ([Y, X], None),  # rows to come want what the first has made of those before them
+        ([Y, Y], None),
+        ([X, scan("y", back=True)], None),
+        ([X, scan("y", before=-1)], None),  # of a row that is none yet
+    ],
+)
+def test_a_block_has_all_passes_that_depend_on_no_later_one(
+    updates: list[dict[str, object]], expected: tuple[str, int] | None
+) -> None:
+    of = stage(*updates)
+    found = sweep(of, [UpdateLoops(default_order(of, u)) for u in of.updates])
+    assert (None if found is None else (found.dim, found.updates)) == expected
+
+
+def test_a_row_that_is_always_read_is_not_there_before_its_block() -> None:
+    fixed = {"domain": {"r": [1, 6]}, "at": ["x", "r", "z"], "value": "f(x, r, z) + f(x, 15, z)"}
+    of = stage(X, fixed)
+    assert sweep(of, [UpdateLoops(default_order(of, u)) for u in of.updates]) is None
+
+
+def test_blocks_are_whole_vectors_across_and_threads_have_none() -> None:
+    of = stage(X, Y)
+    loops = [UpdateLoops(("r", "y", "z"), Vector("y", 32)), UpdateLoops(("x", "r", "z"), Vector("x", 32))]
+    found = sweep(of, loops)
+    assert found is not None
+    assert found.rows == 32
+    assert sweep(of, [UpdateLoops(("r", "y", "z"), Vector("y", 32), "z"), loops[1]]) is None
