@@ -12,7 +12,7 @@ from support.machines import machine
 from support.native import source_of
 
 from tilesmith.platforms.core import Core, Registers
-from tilesmith.scheduler.features.register_tiles import has_long_reduction
+from tilesmith.scheduler.features.register_tiles import has_long_reduction, long_sums
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import sym
 from tilesmith.scheduler.ir.loop.ops import Call
@@ -149,6 +149,8 @@ def test_stages_with_long_reductions_are_found_through_what_they_inline() -> Non
     assert has_long_reduction(g, {})
     assert has_long_reduction(out, {"g": g})
     assert not has_long_reduction(out, {})
+    assert long_sums(g, {}, {}) == 1
+    assert long_sums(out, {"g": g}, {"g": 4.0}) == 4
     assert not has_long_reduction(pipeline("sum(f(x + k) for k in range(64))").stages[0], {})
 
 

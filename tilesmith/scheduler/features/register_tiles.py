@@ -41,23 +41,29 @@ def trips(r: RVar) -> int:
 
 def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
     """True if a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
-    if _is_long(stage):
+    if _long(stage):
         return True
     reads = {a.producer for a in accesses(stage)} & inlined.keys()
     return any(has_long_reduction(inlined[name], inlined) for name in sorted(reads))
 
 
-def _is_long(stage: Stage) -> bool:
+def long_sums(stage: Stage, inlined: Mapping[str, Stage], executed: Mapping[str, float]) -> float:
+    """Reductions of a point of `stage` that vectors run as loops, with those of stages inlined in it, each as often as
+    it is `executed` a point."""
+    return _long(stage) + sum(n * _long(inlined[name]) for name, n in executed.items())
+
+
+def _long(stage: Stage) -> int:
     known = _known(stage)
     if "long" not in known:
         every = (e for v in stage.values for e in walk(v))
-        known["long"] = any(isinstance(e, Reduce) and not is_written_out(e) for e in every)
+        known["long"] = sum(isinstance(e, Reduce) and not is_written_out(e) for e in every)
     return known["long"]
 
 
 @once
-def _known(stage: Stage) -> dict[str, bool]:
-    """Memoised results of `_is_long`."""
+def _known(stage: Stage) -> dict[str, int]:
+    """Memoised results of `_long`."""
     return {}
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from math import gcd
+from math import ceil, gcd
 
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.pipeline_features import StageFacts
-from tilesmith.scheduler.features.register_tiles import has_long_reduction, shares_loads
+from tilesmith.scheduler.features.register_tiles import has_long_reduction, long_sums, shares_loads
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.ecm.loop_structures import shapes
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
@@ -34,12 +34,13 @@ def register_tiles(pricing: Pricing, plan: GroupCandidate, members: Members, siz
     if row is None or beside(output) or sized.shape.order.whole or not has_long_reduction(stage, inside):
         return
     tiled = tiled_dims(output)
+    sums = max(1, ceil(long_sums(stage, inside, sized.shape.reads[members.output].executed)))
     for dim in tiled:
         if dim == row or row not in tiled or not shares_loads(stage, dim, row, inside):
             continue
         near = _rows_in_first_level(pricing, output, dim)
         for vectors in (1, 2, 4):
-            for points in _points(output.extent(dim), vectors, near, pricing):
+            for points in _points(output.extent(dim), vectors, sums, near, pricing):
                 for order, tiles in _orders(output, sized.shape.order, dim, points, row, vectors):
                     if pricing.expired():
                         return
@@ -61,11 +62,11 @@ def _rows_in_first_level(pricing: Pricing, output: StageFacts, dim: str) -> int:
     return most
 
 
-def _points(extent: int, vectors: int, near: int, pricing: Pricing) -> list[int]:
-    """Points along a dim of which each has so many vectors of sums in registers, beside one of each that they share and
-    an element for all lanes: as many as there are registers for, if few of the last tile are computed twice, and as
-    divide the dim, and fewer. Not more than rows that are `near`."""
-    most = (pricing.platform.vector_registers - vectors - 1) // vectors
+def _points(extent: int, vectors: int, sums: int, near: int, pricing: Pricing) -> list[int]:
+    """Points along a dim of which each has so many vectors of so many sums in registers, beside one of each that they
+    share and an element for all lanes: as many as there are registers for, if few of the last tile are computed twice,
+    and as divide the dim, and fewer. Not more than rows that are `near`."""
+    most = (pricing.platform.vector_registers - vectors - 1) // (vectors * sums)
     if not 1 <= vectors <= pricing.platform.vector_unit.registers_per_value or most < 2:
         return []
     most = min(most, near)
