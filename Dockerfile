@@ -8,7 +8,7 @@ WORKDIR /src
 COPY pyproject.toml setup.py README.md LICENSE ./
 COPY editor editor
 COPY tilesmith tilesmith
-RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir ".[dask,postgres]"
+RUN python -m venv /opt/tilesmith && /opt/tilesmith/bin/pip install --no-cache-dir ".[dask,otel,postgres]"
 
 FROM python:3.11-slim
 RUN apt-get update \

@@ -110,7 +110,7 @@ def test_the_image_has_their_commands_and_folders():
     mounted = {v.partition(":")[2] for s in ours for v in s.get("volumes", ())}
     mounted |= {m["mountPath"] for n in ("service", "worker") for m in containers(n)["volumeMounts"]} - {"/tmp"}
     assert mounted <= set(owned)
-    assert "[dask,postgres" in DOCKERFILE
+    assert "[dask,otel,postgres]" in DOCKERFILE
     programs = {s["command"][0] for s in ours if "command" in s}
     programs |= {c["args"][0] for c in map(containers, PODS) if "args" in c}
     assert programs == {"dask", "tilesmith"}

@@ -122,6 +122,11 @@ class DaskPool(Executor):
             return False, frozenset()
         return True, frozenset(name for name, threads in found.threads.items() if running[name] >= threads)
 
+    def threads(self) -> Mapping[str, int]:
+        """Threads of workers that take jobs, by kind of machine."""
+        found = self.machines()
+        return {} if found is None else found.threads
+
     def away(self, lane: str) -> bool:
         """True if there is no worker for that lane: a job that was given to it does not run, and will not for long."""
         found = self.machines()

@@ -42,6 +42,10 @@ class WorkerPool(Executor):
         """Machines beside this one: none."""
         return {}
 
+    def threads(self) -> Mapping[str, int]:
+        """Threads elsewhere: none."""
+        return {}
+
     def away(self, lane: str) -> bool:
         """Whoever does the jobs is here."""
         return False

@@ -114,6 +114,8 @@ def _impossible(settings: Settings) -> list[Complaint]:
         found.append(Complaint(name, "fsspec is not installed", _EXTRA))
     elif settings.pool is not None and find_spec("distributed") is None:
         found.append(Complaint("pool", "distributed is not installed", _EXTRA))
+    if settings.otlp_endpoint is not None and find_spec("opentelemetry.sdk") is None:
+        found.append(Complaint("otlp_endpoint", "opentelemetry-sdk is not installed", "pip install 'tilesmith[otel]'"))
     folder = settings.data_dir
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.tokens.schemas import Scope
 from tilesmith.app.service.tokens.service import Holder, Tokens, unauthorized
+from tilesmith.app.service.tracing import Tracing
 from tilesmith.app.service.webhooks.service import Webhooks
 
 
@@ -45,6 +46,7 @@ class Context:
     runner: JobRunner
     baselines: Baselines
     webhooks: Webhooks
+    tracing: Tracing
 
 
 def context(request: Request) -> Context:

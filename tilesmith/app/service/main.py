@@ -60,6 +60,7 @@ from tilesmith.app.service.strategies.service import Strategies
 from tilesmith.app.service.temporary import private_folder
 from tilesmith.app.service.tokens.endpoints import router as tokens_router
 from tilesmith.app.service.tokens.service import Tokens
+from tilesmith.app.service.tracing import TracedRequests, Tracing
 from tilesmith.app.service.validation.endpoints import router as validation_router
 from tilesmith.app.service.webhooks.endpoints import router as webhooks_router
 from tilesmith.app.service.webhooks.service import Webhooks
@@ -130,6 +131,7 @@ def create_app(
         app.include_router(router)
     errors.install(app)
     app.add_middleware(CompressedPages)
+    app.add_middleware(TracedRequests, tracing=context.tracing)
     app.add_middleware(
         Requests,
         settings=settings,
@@ -162,6 +164,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         runner=JobRunner(db, settings, jobs, metrics, partial(_new_pool, settings.pool), job, engine.generate),
         baselines=Baselines(db),
         webhooks=Webhooks(db, settings),
+        tracing=Tracing(settings.otlp_endpoint),
     )
 
 
@@ -180,6 +183,7 @@ def _start(context: Context) -> None:
     store.upgrade(context.db)
     context.tokens.in_force()
     _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
+    context.runner.tracing = context.tracing
     context.runner.host_machine = lambda: machine_name(context.platforms.document(HOST))
     context.runner.found_machines = context.platforms.keep_machines
     context.runner.start()
@@ -200,6 +204,7 @@ def _stop(context: Context) -> None:
     context.webhooks.stop()
     context.runner.stop()
     context.engine.close()
+    context.tracing.close()
     context.db.close()
 
 

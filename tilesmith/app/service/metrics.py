@@ -47,4 +47,17 @@ class Metrics:
             buckets=(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0),
             registry=self.registry,
         )
+        self.wait_seconds = Histogram(
+            "tilesmith_job_wait_seconds",
+            "Time that a job waited before it was begun",
+            buckets=(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0),
+            registry=self.registry,
+        )
         self.queued = Gauge("tilesmith_jobs_queued", "Jobs that wait", registry=self.registry)
+        self.running = Gauge("tilesmith_jobs_running", "Jobs in the hands of this service", registry=self.registry)
+        self.requeued = Counter(
+            "tilesmith_jobs_requeued_total", "Jobs put back into the queue", ["reason"], registry=self.registry
+        )
+        self.pool_threads = Gauge(
+            "tilesmith_pool_threads", "Threads of workers that take jobs", ["machine"], registry=self.registry
+        )

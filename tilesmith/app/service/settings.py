@@ -169,6 +169,9 @@ class Settings(BaseSettings):
 
     event_poll_s: float = Field(default=0.2, gt=0, description="How often an event stream looks at its job, s")
     event_heartbeat_s: float = Field(default=15.0, gt=0, description="Time between heartbeats of an event stream, s")
+    otlp_endpoint: str | None = Field(
+        default=None, description="Collector of OpenTelemetry traces, OTLP over HTTP (http://host:4318)"
+    )
     log_format: Literal["auto", "json", "console"] = Field(
         default="auto", description="`auto` writes JSON when standard error is not a terminal"
     )
@@ -217,6 +220,13 @@ class Settings(BaseSettings):
     def _known_pool(cls, url: str | None) -> str | None:
         if url is not None and not re.fullmatch(r"dask(\+tls)?://[^/]+:\d+", url):
             raise ValueError("is no address of a Dask scheduler: dask://host:8786, or dask+tls://host:8786")
+        return url
+
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _web_address(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/\s]+(/\S*)?", url):
+            raise ValueError("is no address of a collector: http://host:4318")
         return url
 
     @field_validator("database_url")

@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tilesmith.app.runtime.errors import Cancelled, WorkerError
 from tilesmith.app.runtime.telling import telling
+from tilesmith.app.service import tracing
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError, from_core, from_os, from_platform, problem_document
 from tilesmith.app.service.jobs import repository
@@ -40,6 +41,7 @@ from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Decided, Generated, compact
 from tilesmith.app.service.schedules.service import make_code, store
 from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.tracing import Tracing
 from tilesmith.platforms import PlatformError
 from tilesmith.scheduler.errors import TilesmithError
 
@@ -68,6 +70,10 @@ class Pool(Protocol):
 
     def documents(self) -> Mapping[str, Any]:
         """The platforms of the machines that are there, by name."""
+        ...
+
+    def threads(self) -> Mapping[str, int]:
+        """Threads of workers elsewhere that take jobs, by kind of machine."""
         ...
 
     def away(self, lane: str) -> bool:
@@ -124,6 +130,7 @@ class JobRunner:
         self._turn = threading.Lock()
         self._lanes: Counter[str] = Counter()
         self._pruned = time.monotonic()
+        self.tracing = Tracing(None)
         self.host_machine: Callable[[], str] = lambda: ""
         self.found_machines: Callable[[Mapping[str, Any]], Collection[str]] = lambda documents: ()
 
@@ -243,10 +250,17 @@ class JobRunner:
 
     def _see_through(self, claim: Claim, watch: Watch) -> None:
         """Has a job that was taken done."""
-        with structlog.contextvars.bound_contextvars(job=claim.id, schedule=claim.schedule_id):
+        self._metrics.wait_seconds.observe(max(0.0, (now_us() - claim.created_us) / 1e6))
+        self._metrics.running.inc()
+        with (
+            structlog.contextvars.bound_contextvars(job=claim.id, schedule=claim.schedule_id),
+            self.tracing.root(f"job {claim.kind}", job_id=claim.id, schedule_id=claim.schedule_id),
+        ):
+            tracing.annotate(attempt=claim.attempts, machine=watch.lane)
             try:
                 self._do(claim, watch)
             finally:
+                self._metrics.running.dec()
                 self._lanes[watch.lane] -= 1
                 del self._watches[claim.id]
         self.wake()
@@ -297,6 +311,7 @@ class JobRunner:
             self._end(claim, "cancelled")
         elif why == "stop":
             repository.move(self._db, claim.id, "running", "queued", now_us(), self.name, attempts=claim.attempts - 1)
+            self._metrics.requeued.labels("stop").inc()
             log.info("job put back into the queue")
 
     def _again(self, claim: Claim, why: str) -> None:
@@ -304,6 +319,7 @@ class JobRunner:
         if claim.attempts >= self._settings.job_attempts:
             self._fail(claim, ApiError("worker_lost", f"{why}, {claim.attempts} times"))
         elif repository.move(self._db, claim.id, "running", "queued", now_us(), self.name):
+            self._metrics.requeued.labels("lost").inc()
             log.warning("job put back into the queue", why=why, attempt=claim.attempts)
 
     def _fail(self, claim: Claim, error: ApiError) -> None:
@@ -314,6 +330,7 @@ class JobRunner:
             if not json.loads(claim.request).get("keep_inputs", False):
                 self._jobs.files.remove_uploads(claim.id)
             self._metrics.jobs.labels(claim.kind, state).inc()
+            tracing.annotate(state=state)
             log.info("job ended", state=state)
 
     def _lease(self) -> int:
@@ -339,6 +356,8 @@ class JobRunner:
         """Keeps the machines of the pool known, and the object store free of what nobody refers to."""
         if self._pool is not None:
             self._pool.remember(self.found_machines(self._pool.documents()))
+            for machine, threads in self._pool.threads().items():
+                self._metrics.pool_threads.labels(machine).set(threads)
         if self._jobs.store is not None and time.monotonic() - self._pruned > PRUNE_S:
             self._pruned = time.monotonic()
             try:
@@ -354,6 +373,7 @@ class JobRunner:
             repository.move(self._db, row.id, "running", "cancelled", now, row.worker)
         elif row.attempts < self._settings.job_attempts:
             repository.move(self._db, row.id, "running", "queued", now, row.worker)
+            self._metrics.requeued.labels("lost").inc()
             self.wake()
         else:
             error = ApiError("worker_lost", f"the service that ran the job was lost {row.attempts} times")
@@ -443,7 +463,11 @@ class Watch:
             return function(*arguments)
         context = contextvars.copy_context()
         context.run(telling.set, self.say)
-        future = context.run(runner._pool.submit_to, self.lane, function, *arguments)
+        with tracing.span(phase):
+            return self._waited_for(context.run(runner._pool.submit_to, self.lane, function, *arguments), runner._pool)
+
+    def _waited_for(self, future: Future[Any], pool: Pool) -> Any:
+        """The future's result; Stopped."""
         while True:
             try:
                 return future.result(WATCH_S)
@@ -454,7 +478,7 @@ class Watch:
                 raise Stopped("cancel") from None
             why = self._reason_to_stop()
             if why is not None:
-                runner._pool.cancel(future)
+                pool.cancel(future)
                 wait([future], KILL_S)
                 raise Stopped(why)
 

@@ -30,6 +30,7 @@ from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.times import instant, maybe_instant
+from tilesmith.app.service.tracing import annotate
 from tilesmith.scheduler.errors import Problem
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Jobs:
             row["artifacts"] = compact({**(inputs or {}), **uploads}).encode()
         if not repository.add(self._db, row, self._settings.job_queue_limit, now_us()):
             raise ApiError("queue_full", f"{self._settings.job_queue_limit} jobs are waiting; try again later")
+        annotate(job_id=job_id, schedule_id=schedule_id)
         log.info("job queued", job=job_id, kind=kind, schedule=schedule_id)
         self.wake()
         return self.get(job_id)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import structlog
 
+from tilesmith.app.service import tracing
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.metrics import Metrics
@@ -188,6 +189,8 @@ class Schedules:
         new = await asyncio.to_thread(store, self._db, answer)
         seconds = time.perf_counter() - started
         self._metrics.schedule_seconds.observe(seconds)
+        tracing.phases(answer.body.get("timings_ms", {}))
+        tracing.annotate(schedule_id=answer.id)
         log.info("scheduled", schedule=answer.id, pipeline=answer.pipeline.name, ms=round(1000 * seconds, 3))
         return new
 
