@@ -103,8 +103,10 @@ def library(source: CSource, flags: tuple[str, ...] = ("-O1",)) -> Path:
     return path
 
 
-def loaded(source: CSource) -> ctypes.CDLL:
-    """The code, ready to be called on the device."""
+def loaded(source: CSource, optimized: bool = False) -> ctypes.CDLL:
+    """The code, ready to be called on the device. PoCL's optimizations take most of a test's time: kernels are
+    `optimized` only where that is asked for."""
     require_device()
+    os.environ["POCL_EXTRA_BUILD_FLAGS"] = "" if optimized else "-cl-opt-disable"
     os.environ.setdefault("POCL_CACHE_DIR", str(KEPT / "pocl"))
     return ctypes.CDLL(str(library(source)))
