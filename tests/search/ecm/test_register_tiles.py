@@ -90,3 +90,18 @@ def test_of_a_convolution_a_row_has_all_channels_in_turn() -> None:
     rows = group.tile("y")
     assert rows is not None
     assert rows.size == 1
+
+
+def test_vectors_of_reductions_across_rows_are_as_wide_as_a_value_may_be() -> None:
+    """Of each row whole lines are read; what is gathered from rows has no more lanes than a register."""
+    platform = catalog.load("i7-6700")
+    register = platform.vector_bytes // 4
+    for value, dims, wide in (
+        ("sum(a(j, i, k) for k in range(512))", ["j", "i", "k"], True),
+        ("max(a(k, i, j) for k in range(512))", ["k", "i", "j"], False),
+        ("sum(a(j, i, k) for k in range(8))", ["j", "i", "k"], False),
+    ):
+        vector = group_of(product(value, [], a=dims), "i7-6700").vector
+        assert vector is not None
+        assert vector.dim == "j"
+        assert vector.lanes == register * (platform.vector_unit.registers_per_value if wide else 1)

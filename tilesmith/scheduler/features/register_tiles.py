@@ -8,6 +8,7 @@ from math import prod
 
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.fusion_group import Members
+from tilesmith.scheduler.features.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -83,6 +84,22 @@ def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage
         if len(through) == len(moving) == 1 and shares_loads(inside, through[0], moving[0], inlined):
             return True
     return False
+
+
+def reduces_rows(facts: Facts, name: str) -> bool:
+    """True if the value of a stage is a long reduction across rows of what it reads, whose vectors lie along these and
+    no other points share: of each row so much is read at a time as vectors are long."""
+    stage, along = facts.definitions[name], facts.stages[name].row
+    if along is None or _long(stage) != 1 or any(shares_loads(stage, d, along, {}) for d in stage.dims if d != along):
+        return False
+    moving = [a for a in accesses(stage) if any(along in used for used in a.used)]
+    for a in moving:
+        producer = facts.stages[a.producer]
+        used = dict(zip(producer.dims, a.used, strict=True))
+        others = (used[d] for d in producer.dims if d != producer.storage[0])
+        if used[producer.storage[0]] != {along} or all(u.isdisjoint(r.name for r in a.reductions) for u in others):
+            return False
+    return bool(moving)
 
 
 def sums_together(

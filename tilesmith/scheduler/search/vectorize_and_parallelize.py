@@ -13,6 +13,7 @@ from tilesmith.scheduler.features.fusion_group import Members, effective, member
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.operation_counts import work_apart
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.register_tiles import reduces_rows
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
@@ -105,7 +106,9 @@ def _vector_of_output(
     if order.vectors > 1:
         one = vector_of(output, computed_bytes, platform)
         return None if one is None else Vector(one.dim, one.lanes * order.vectors)
-    return (vector_of if fused else wide_vector_of)(output, computed_bytes, platform)
+    if fused:
+        return vector_of(output, computed_bytes, platform)
+    return wide_vector_of(output, computed_bytes, platform, reduces_rows(members.facts, members.output))
 
 
 def _in_row(members: Members, order: LoopOrder, choices: Mapping[str, Choice]) -> tuple[set[str], frozenset[str], int]:
@@ -148,7 +151,8 @@ def _placement(
     outermost = [d for d in stage.storage if around and members.followed(name, d) == dim_of(compute)]
     outermost = [d for d in outermost if not (panel and d == stage.row)]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
-    vector = (vector_of if panel else wide_vector_of)(stage, computed_bytes, platform)
+    vector = wide_vector_of(stage, computed_bytes, platform, reduces_rows(members.facts, name))
+    vector = vector_of(stage, computed_bytes, platform) if panel else vector
     if vector is not None and order[0] != vector.dim:
         vector = None
     inside = _inside_vectors(members, name, order[1:], outermost) if around and vector is not None else None
@@ -195,15 +199,17 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
     return Vector(stage.row, lanes)
 
 
-def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
+def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform, rows: bool = False) -> Vector | None:
     """The wide vector of a stage: as many lanes as a register has for what is stored, where what is computed takes no
-    more registers than a value may: bytes are loaded, looked up and stored a register at a time. Short rows have
-    shorter vectors: what is left of them is computed point by point."""
+    more registers than a value may: bytes are loaded, looked up and stored a register at a time. One that reduces rows
+    takes all of these: of each row lines are read as a whole, several at a time. Short rows have shorter vectors: what
+    is left of them is computed point by point."""
     vector = vector_of(stage, computed_bytes, platform)
     if vector is None:
         return None
     stored = platform.vector_bytes // (1 << (stage.bytes_per_point - 1).bit_length())
-    lanes = min(stored, vector.lanes * platform.vector_unit.registers_per_value)
+    most = vector.lanes * platform.vector_unit.registers_per_value
+    lanes = most if rows else min(stored, most)
     while lanes > vector.lanes and stage.extent(vector.dim) < PARAMS.wide_row_vectors * lanes:
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
@@ -234,7 +240,7 @@ def root_group(
     loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, looped))
     shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None
     parallel = inner(shared) if shared is not None and stage.extent(shared) > 1 else None
-    vector = wide_vector_of(stage, computed_bytes, platform)
+    vector = wide_vector_of(stage, computed_bytes, platform, reduces_rows(facts, name))
     updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
     return Group(name, loops, (), parallel, vector, unrolled, placements, updates)
 
