@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from service.test_dashboard import page
 
+from tilesmith.app.runtime import previews
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.jobs import previews
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules import work
 

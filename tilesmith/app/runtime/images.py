@@ -28,6 +28,7 @@ Format = Literal["npy", "png", "tiff", "jpeg"]
 Readable = Format | Literal["npz"]
 
 MAX_PIXELS = 1 << 27  # width x height of one image file: 134 million, so that a small file cannot claim all memory
+MOST_BYTES = 1 << 31  # of the samples of one image file, as they are and in the type that is wanted
 SUFFIXES: dict[str, Format] = {
     ".npy": "npy",
     ".png": "png",
@@ -36,6 +37,9 @@ SUFFIXES: dict[str, Format] = {
     ".jpg": "jpeg",
     ".jpeg": "jpeg",
 }
+Most = tuple[int, int]
+"""The most samples of a file, and the most bytes of them."""
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}  # by the colour type of the header; a palette becomes RGBA
 COLOURS = {1: "gray", 2: "gray and alpha", 3: "RGB", 4: "RGBA"}
 CONVERT = "add --convert to have it converted"
 UNREADABLE = (
@@ -84,11 +88,14 @@ class Raster:
         return "1 bit" if self.samples.dtype == np.bool_ else f"{self.samples.dtype.itemsize * 8} bit"
 
 
-def read(path: Path, wanted: Input, channels: int | None = None, convert: bool = False) -> Array:
+def read(
+    path: Path, wanted: Input, channels: int | None = None, convert: bool = False, most_bytes: int = MOST_BYTES
+) -> Array:
     """The array of `path` as the input `wanted`: axes the reverse of its dims, its type.
 
     `channels` is how many planes an image must have, where that is known; of .npy files it tells H,W,C from C,H,W.
-    `convert` changes depth (8 <-> 16 bit, scaled), gray <-> colour and alpha instead of refusing.
+    `convert` changes depth (8 <-> 16 bit, scaled), gray <-> colour and alpha instead of refusing. A picture that would
+    have more than `most_bytes`, by its header, is not decoded.
     Raises ImageError, naming what the file has, what the input wants, and the remedy.
     """
     kind = _format_of(path)
@@ -97,20 +104,22 @@ def read(path: Path, wanted: Input, channels: int | None = None, convert: bool =
             return _fitting(path, np.load(path, mmap_mode="r", allow_pickle=False), wanted, channels)
         if kind == "npz":
             return _fitting(path, _member(path, wanted.name), wanted, channels)
-    decoded = raster(path)
     _check_dims(path, wanted)
+    decoded = raster(path, most_bytes, wanted.type.bytes)
     if convert:
         decoded = _converted(decoded, wanted, channels if channel_dim(wanted.dims) is not None else 1)
     return _planes(path, decoded, wanted, channels)
 
 
-def raster(path: Path) -> Raster:
-    """The samples of a picture: PNG, TIFF or JPEG. Raises ImageError, for an array file too."""
+def raster(path: Path, most_bytes: int = MOST_BYTES, sample_bytes: int = 1) -> Raster:
+    """The samples of a picture: PNG, TIFF or JPEG. Raises ImageError, for an array file too, and for one of more than
+    `most_bytes`, where a sample has at least `sample_bytes`."""
     kind = _format_of(path)
     if kind in ("npy", "npz"):
         raise ImageError("image_format", f"{path} is an array, and no picture")
     with _decoding(path):
-        return _png(path) if kind == "png" else _tiff(path) if kind == "tiff" else _pillow(path)
+        most = most_bytes // sample_bytes, most_bytes
+        return _png(path, most) if kind == "png" else _tiff(path, most) if kind == "tiff" else _pillow(path, most)
 
 
 def format_to_write(path: Path) -> Format:
@@ -215,10 +224,16 @@ def _decoding(path: Path) -> Iterator[None]:
         raise ImageError("image_unreadable", f"{path} is damaged or cut short: {detail}") from None
 
 
-def _check_size(path: Path, width: int, height: int) -> None:
+def _check_size(path: Path, size: tuple[int, int, int], sample_bytes: int, most: Most) -> None:
+    """ImageError where a file claims too much. `size` is its width, height and channels."""
+    width, height, channels = size
     if width * height > MAX_PIXELS:
         message = f"{path} claims {width} x {height} pixels; more than {MAX_PIXELS:,} are not read"
         raise ImageError("image_too_large", message, "pass it as .npy")
+    samples = width * height * channels
+    if samples > most[0] or samples * sample_bytes > most[1]:
+        message = f"{path} claims {width} x {height} pixels of {channels} channels; that is more than is decoded"
+        raise ImageError("image_too_large", message, "pass a part of it")
 
 
 def _member(path: Path, name: str) -> Array:
@@ -259,7 +274,7 @@ def _cast(array: Array, type_: ScalarType) -> str:
     return f"save it with array.astype('{type_}')"
 
 
-def _png(path: Path) -> Raster:
+def _png(path: Path, most: Most) -> Raster:
     """A PNG; those of 16 bits a sample by pypng, since Pillow reads their colours with 8."""
     import png
 
@@ -267,25 +282,28 @@ def _png(path: Path) -> Raster:
         head = file.read(26)
         if len(head) < 26:
             raise ValueError("the header is incomplete")
-        width, height, bits = struct.unpack(">IIB", head[16:25])
-        _check_size(path, width, height)
+        width, height, bits, colour = struct.unpack(">IIBB", head[16:26])
         if bits != 16:
-            return _pillow(path)
+            return _pillow(path, most)
+        planes = _PNG_CHANNELS.get(colour, 4)
+        _check_size(path, (width, height, planes), 2, most)
         file.seek(0)
         width, height, rows, info = png.Reader(file=file).asDirect()
-        samples = np.vstack([np.asarray(row, dtype=np.uint16) for row in rows])
+        samples = np.empty((height, width * info["planes"]), np.uint16)
+        for place, row in zip(samples, rows, strict=True):
+            place[:] = row
     return Raster(samples.reshape(height, width, info["planes"]))
 
 
-def _tiff(path: Path) -> Raster:
+def _tiff(path: Path, most: Most) -> Raster:
     """The first page of a TIFF; 8 bits a sample by Pillow, which decodes every compression, others by tifffile."""
     import tifffile
 
     with tifffile.TiffFile(path) as file:
         page = file.pages.first
-        _check_size(path, page.imagewidth, page.imagelength)
         if page.dtype is None or page.bitspersample in (1, 8):
-            return _pillow(path)
+            return _pillow(path, most)
+        _check_size(path, (page.imagewidth, page.imagelength, page.samplesperpixel), page.dtype.itemsize, most)
         if page.photometric not in (tifffile.PHOTOMETRIC.MINISBLACK, tifffile.PHOTOMETRIC.RGB):
             raise ImageError(
                 "image_format", f"{path} holds neither gray nor RGB, but {tifffile.PHOTOMETRIC(page.photometric).name}"
@@ -298,11 +316,11 @@ def _tiff(path: Path) -> Raster:
     return Raster(samples)
 
 
-def _pillow(path: Path) -> Raster:
+def _pillow(path: Path, most: Most) -> Raster:
     from PIL import Image, ImageOps
 
     with Image.open(path) as file:
-        _check_size(path, file.width, file.height)
+        _check_size(path, (file.width, file.height, 4 if file.mode in ("P", "PA") else len(file.getbands())), 1, most)
         image: Image.Image = file
         if image.mode in ("P", "PA"):
             image = image.convert("RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB")

@@ -58,6 +58,7 @@ _DEVICE_FAILURES = {
 }
 _INT32 = range(-(1 << 31), 1 << 31)
 _STACK_BYTES = 8 << 20  # of each thread: written to only in part, but counted whole against the limit
+_BLOCK_BYTES = 1 << 20
 _OWN_BYTES = 64 << 20  # of the runner, its libraries and an emulator
 
 
@@ -279,12 +280,34 @@ def _stored(array: Array, dims: tuple[str, ...], storage: tuple[str, ...]) -> Ar
 
 
 def _write(path: Path, array: Array) -> None:
-    """The bytes of `array` in C order; a slice at a time where that takes a copy."""
+    """The bytes of `array` in C order; a slice at a time where that takes a copy. What is mapped from a file is read
+    from there: pages that are mapped count as memory of this process."""
+    mapped = _file_of(array)
+    if mapped is not None:
+        source, offset = mapped
+        with source.open("rb") as there, path.open("wb") as file:
+            there.seek(offset)
+            left = array.nbytes
+            while left and (block := there.read(min(left, _BLOCK_BYTES))):
+                left -= file.write(block)
+        return
     parts = [array] if array.flags.c_contiguous or array.ndim < 2 else array
     with path.open("wb") as file:
         for part in parts:
             # ndarray.tofile would lose the reason of a failure
             file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+
+
+def _file_of(array: Array) -> tuple[Path, int] | None:
+    """The file that a contiguous array is mapped from, and where it begins there; None for any other array."""
+    if not array.flags.c_contiguous:
+        return None
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if not isinstance(owner, np.memmap) or owner.mode != "r" or owner.filename is None:
+        return None
+    return Path(owner.filename), owner.offset + array.ctypes.data - owner.ctypes.data
 
 
 def _check_counts(threads: int, repeat: int) -> None:

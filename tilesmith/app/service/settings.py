@@ -159,6 +159,9 @@ class Settings(BaseSettings):
     )
     run_timeout_s: float = Field(default=120.0, gt=0, description="Longest run of compiled code, s")
     run_memory_bytes: int = Field(default=4 * GIB, gt=0, description="Memory of a run, bytes")
+    image_bytes: int = Field(
+        default=512 * MIB, gt=0, description="Largest image of a run, decoded, in the type of its input, bytes"
+    )
     run_repeats: int = Field(default=1000, ge=1, description="Largest `repeat` of a run")
     run_threads: int = Field(default=256, ge=1, description="Largest `threads` of a run")
 

@@ -14,7 +14,7 @@ import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
-from tilesmith.app.runtime import images
+from tilesmith.app.runtime import images, previews
 from tilesmith.app.runtime.visibility import is_dark
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard import job_charts
@@ -22,7 +22,7 @@ from tilesmith.app.service.dashboard.act import SEEN
 from tilesmith.app.service.dashboard.charts import picture_response
 from tilesmith.app.service.dashboard.pages import Change, Page, html
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.jobs import previews, repository
+from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.endpoints import OutputName, follow
 from tilesmith.app.service.jobs.schemas import Job
 from tilesmith.app.service.jobs.states import FINISHED

@@ -304,6 +304,7 @@ class JobRunner:
             run_timeout_s=settings.run_timeout_s,
             run_memory_bytes=settings.run_memory_bytes,
             limits=settings.limits,
+            image_bytes=settings.image_bytes,
         )
 
     def _stopped(self, claim: Claim, why: str) -> None:

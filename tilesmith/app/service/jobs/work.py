@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,9 +23,9 @@ from tilesmith import platforms
 from tilesmith.app.runtime import estimates, images
 from tilesmith.app.runtime.build import BuiltLibrary, build
 from tilesmith.app.runtime.confinement import mechanism
+from tilesmith.app.runtime.decoding import decoded
 from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, cpus, run
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.jobs import previews
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.schemas import RunRequest
 from tilesmith.platforms.cpu.detect import host
@@ -34,6 +35,7 @@ from tilesmith.scheduler.frontends.document.limits import Limits as DocumentLimi
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
+IMAGE_BYTES = 512 << 20
 CONVERT = "add `convert: true` to the request to have it converted"
 
 
@@ -51,6 +53,7 @@ class Task:
     run_timeout_s: float
     run_memory_bytes: int
     limits: DocumentLimits
+    image_bytes: int = IMAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +142,16 @@ def run_library(task: Task, request: RunRequest) -> dict[str, Any]:
     if request.estimates:
         regions = estimates.output_regions(pipeline) | regions
     check_memory(task, pipeline, request, regions)
-    inputs = estimates.images(pipeline, params) if request.estimates else _read(task, pipeline, request)
-    if request.keep_inputs:
-        _keep_previews(task, pipeline, inputs)
     limits = replace(RUN_LIMITS, wall_s=task.run_timeout_s, memory_bytes=task.run_memory_bytes)
     threads = request.threads or min(platform.threads, cpus())
-    begun = Beginning.now()
-    result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
-    measurement = begun.conditions(library, inputs, result.regions)
+    with tempfile.TemporaryDirectory(prefix="tilesmith-") as folder:
+        if request.estimates:
+            inputs = estimates.images(pipeline, params)
+        else:
+            inputs = _read(task, pipeline, request, Path(folder).resolve())
+        begun = Beginning.now()
+        result = run(library, pipeline, inputs, params, regions or None, threads, request.repeat, limits)
+        measurement = begun.conditions(library, inputs, result.regions)
     return _timings(result) | {
         "library": library.key,
         "measurement": measurement,
@@ -168,17 +173,31 @@ def check_memory(task: Task, pipeline: Pipeline, request: RunRequest, regions: M
         raise ApiError("out_of_memory", f"the images need {needed / 2**20:,.0f} MiB; a run may have {limit}")
 
 
-def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Image]:
-    """The uploaded images as the pipeline wants them; ApiError `bad_image`."""
+def _read(task: Task, pipeline: Pipeline, request: RunRequest, folder: Path) -> dict[str, Image]:
+    """The uploaded images as the pipeline wants them, decoded apart to files in `folder`, of which the arrays are
+    views; ApiError `bad_image`. Small pictures of them are kept where the request says so."""
     files = JobFiles(task.data_dir)
-    found = {}
+    found: dict[str, Image] = {}
+    left = task.run_memory_bytes
     for number, wanted in enumerate(pipeline.inputs):
         path = files.upload(task.job_id, number)
         if wanted.table is not None and not path.exists():
             continue
         try:
             channels = estimates.channels(pipeline, wanted, request.params)
-            array = images.read(path, wanted, channels, request.convert)
+            own = folder / str(number)
+            own.mkdir()
+            array = decoded(
+                path,
+                wanted,
+                own,
+                channels=channels,
+                convert=request.convert,
+                most_bytes=min(task.image_bytes, left),
+                wall_s=task.run_timeout_s,
+                preview=files.preview(task.job_id, number) if request.keep_inputs else None,
+            )
+            left -= array.nbytes
         except images.ImageError as error:
             message = str(error).replace(str(path), f"the file of input {wanted.name}")
             hint = CONVERT if error.hint == images.CONVERT else error.hint
@@ -188,18 +207,6 @@ def _read(task: Task, pipeline: Pipeline, request: RunRequest) -> dict[str, Imag
             raise ArgumentError(f"mins of input {wanted.name}: {len(mins)} given for {len(wanted.dims)} dims")
         found[wanted.name] = Image(array, mins)
     return found
-
-
-def _keep_previews(task: Task, pipeline: Pipeline, inputs: Mapping[str, Image]) -> None:
-    """Writes small pictures of the inputs that are pictures: here, where files of strangers are read."""
-    files = JobFiles(task.data_dir)
-    files.make(task.job_id)
-    for number, wanted in enumerate(pipeline.inputs):
-        if wanted.name not in inputs:
-            continue
-        array = inputs[wanted.name].array
-        if previews.is_picture(array, wanted.dims):
-            files.preview(task.job_id, number).write_bytes(previews.png(array, wanted.dims, stretch=False))
 
 
 def _keep(task: Task, pipeline: Pipeline, result: RunResult) -> list[dict[str, Any]]:
