@@ -65,11 +65,16 @@ def test_they_set_what_there_is_to_set(monkeypatch, tmp_path):
     compose = [s.get("environment", {}) for n, s in SERVICES.items() if n != "database"]
     for variables in (*compose, mapped, {e["name"]: e.get("value") for e in containers("service")["env"]}):
         assert set(variables) <= KNOWN
+    chosen = re.search(r"TILESMITH_ADMIN_TOKEN=(\S+)", COMPOSE.read_text(encoding="utf-8"))[1]
+    example = dict(line.split("=", 1) for line in (KUBERNETES / "secrets.env.example").read_text().splitlines())
+    assert set(example) - {"POSTGRES_PASSWORD"} <= KNOWN
+    for token in (chosen, example["TILESMITH_ADMIN_TOKEN"]):
+        assert Settings(admin_token=token, data_dir=tmp_path).admin_token
     for environment in (SERVICES["service"]["environment"], SERVICES["worker"]["environment"], mapped):
         with monkeypatch.context() as patched:
             patched.setenv("TILESMITH_DATA_DIR", str(tmp_path))
             for name, value in environment.items():
-                patched.setenv(name, re.sub(r"\$\{.*?\}", "secret", value))
+                patched.setenv(name, re.sub(r"\$\{.*?\}", chosen, value))
             assert read_settings().pool == "dask://scheduler:8786"
 
 

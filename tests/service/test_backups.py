@@ -15,7 +15,9 @@ import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, func, insert, make_url, select, text
 from support.tools import require_tool
+from typer.testing import CliRunner
 
+from tilesmith.app.cli import app
 from tilesmith.app.service.db import Database, alembic_config, downgrade, is_current, upgrade
 
 pytestmark = pytest.mark.slow
@@ -79,6 +81,20 @@ def test_every_released_schema_is_upgraded_with_all_that_it_has(tmp_path, start,
     found = service.client.get("/v1/schedules").json()["items"]
     assert [(s["id"], s["pipeline"]) for s in found] == [("x", "x")]
     assert service.client.get("/v1/schedules/x").json()["predicted"]["total"] == 2000.0
+
+
+def test_tables_of_a_later_version_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILESMITH_DATA_DIR", str(tmp_path))
+    with closing(Database(f"sqlite:///{tmp_path}/tilesmith.db")) as db:
+        upgrade(db)
+        with db.write() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        result = CliRunner().invoke(app, ["serve", "--port", "0", "--no-calibrate"])
+        assert result.exit_code == 2
+        assert "later version" in result.stderr
+        assert "restore the backup" in result.stderr
+        with db.read() as connection:
+            assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "9999"
 
 
 @pytest.mark.parametrize("revision", ["0001", REVISIONS[-1]])

@@ -54,6 +54,12 @@ def test_a_data_folder_that_cannot_be(refused, tmp_path):
     assert "cannot be written: Not a directory" in found["TILESMITH_DATA_DIR"][0]
 
 
+def test_what_settings_say_together(refused):
+    found = refused(TILESMITH_ADMIN_TOKEN_FILE="/no/such/file")
+    assert "cannot be read" in found["TILESMITH_ADMIN_TOKEN_FILE"][0]
+    assert "file that has the admin token" in found["TILESMITH_ADMIN_TOKEN_FILE"][1]
+
+
 def test_what_is_right_is_read(tmp_path, monkeypatch):
     monkeypatch.setenv("TILESMITH_DATA_DIR", str(tmp_path / "new"))
     assert read_settings(port=0).data_dir == tmp_path / "new"

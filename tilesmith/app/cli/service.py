@@ -23,12 +23,16 @@ def serve(
     detected()
     _check_free(settings.host, settings.port)
 
+    from tilesmith.app.service.db import LaterTables
     from tilesmith.app.service.main import serve as serve_until_stopped
 
     try:
         serve_until_stopped(settings=settings)
     except RefusedAddress as error:
         raise UsageError((str(error), None)) from None
+    except LaterTables as error:
+        remedy = "install that version, or restore the backup from before its first start"
+        raise UsageError((str(error), remedy)) from None
 
 
 def problem(complaint: Complaint) -> tuple[str, str]:

@@ -9,7 +9,6 @@ the scheduler. Needs the extra `dask`.
 from __future__ import annotations
 
 import contextvars
-import os
 import threading
 import time
 import uuid
@@ -266,9 +265,8 @@ def _pass_on(key: str, phase: str) -> None:
     distributed.get_worker().log_event(_TOPIC, (key, phase))
 
 
-def _stop(key: str) -> int:
-    """In every worker: cancels the job if this one is at it."""
+async def _stop(key: str) -> None:
+    """In every worker: cancels the job if this one is at it. (Dask waits for functions that are no coroutines.)"""
     event = _running.get(key)
     if event is not None:
         event.set()
-    return os.getpid()

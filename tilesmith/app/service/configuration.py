@@ -58,6 +58,11 @@ def read_settings(**given: Any) -> Settings:
 
 
 def _complaint(place: tuple[int | str, ...], message: str) -> Complaint:
+    if not place:  # of several settings together: the message begins with the first
+        named = message.removeprefix("Value error, ")
+        name, _, said = named.partition(" ")
+        known = name in Settings.model_fields
+        return Complaint(name, said, _remedy(name)) if known else Complaint("settings", named, "change one of them")
     name = str(place[0])
     inner = "".join(f"__{part}" for part in place[1:] if isinstance(part, str))
     said = message.removeprefix("Value error, ")

@@ -18,6 +18,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
@@ -27,6 +28,10 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_e
 log = structlog.get_logger("tilesmith")
 
 MIGRATION_LOCK = 7_461_205_331  # any constant: PostgreSQL's advisory lock of those who migrate
+
+
+class LaterTables(Exception):
+    """A later version of tilesmith has made the tables of the store."""
 
 
 def now_us() -> int:
@@ -137,7 +142,10 @@ def upgrade(database: Database, revision: str = "head") -> None:
         _lock(database, connection)
         config = alembic_config()
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        try:
+            command.upgrade(config, revision)
+        except CommandError as error:
+            raise LaterTables(f"the tables of the store are of a later version: {error}") from None
 
 
 def downgrade(database: Database, revision: str) -> None:

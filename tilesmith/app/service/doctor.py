@@ -26,7 +26,7 @@ from tilesmith.app.runtime.build import build
 from tilesmith.app.runtime.errors import RunError, WorkerError
 from tilesmith.app.service.configuration import BadSettings, read_settings
 from tilesmith.app.service.db import Database, alembic_config, now_us
-from tilesmith.app.service.settings import GIB, MIB, RefusedAddress, Settings, check_address
+from tilesmith.app.service.settings import GIB, RefusedAddress, Settings, check_address
 from tilesmith.app.service.tables import jobs, schedules
 from tilesmith.app.service.tokens.service import Tokens
 from tilesmith.platforms.cpu.detect import host as detected
@@ -34,8 +34,8 @@ from tilesmith.scheduler.codegen.artifact import CSource
 
 Status = Literal["ok", "warning", "failed"]
 
-LITTLE_BYTES, FULL_BYTES = GIB, 64 * MIB
-"""Free space of the data folder below which there is a warning, and below which nothing works for long."""
+LITTLE_BYTES = GIB
+"""Free space of the data folder below which there is a warning."""
 CLOCKS_S = 2.0
 """Difference between the clocks of this machine and of the database from which leases of jobs go wrong."""
 TIME_ERROR = 5
@@ -122,7 +122,7 @@ def _disk(settings: Settings) -> Finding:
     folder = settings.data_dir
     free = shutil.disk_usage(folder).free
     detail = f"{free / GIB:,.1f} GiB free in {folder}"
-    if free < FULL_BYTES:
+    if free < settings.disk_free_bytes:
         return Finding("disk", "failed", detail, "make room, or set TILESMITH_DATA_DIR to a larger disk")
     if free < LITTLE_BYTES:
         return Finding("disk", "warning", detail, "make room, or lower TILESMITH_BUILD_CACHE_BYTES")
