@@ -105,3 +105,13 @@ def test_vectors_of_reductions_across_rows_are_as_wide_as_a_value_may_be() -> No
         assert vector is not None
         assert vector.dim == "j"
         assert vector.lanes == register * (platform.vector_unit.registers_per_value if wide else 1)
+
+
+def test_tiles_that_threads_share_divide_the_dim() -> None:
+    """The last of others would not be moved back, and its points are computed one by one."""
+    for n in (509, 512):
+        for name in ("i7-6700", "epyc-9655"):
+            matrices = product(f"sum(a(k, i) * b(j, k) for k in range({n}))", [], a=["k", "i"], b=["j", "k"])
+            group = group_of(matrices, name)
+            tile = group.tile("i")
+            assert tile is None or tile.size is None or group.loops[-1] != "i.outer" or 512 % tile.size == 0

@@ -42,6 +42,8 @@ def register_tiles(pricing: Pricing, plan: GroupCandidate, members: Members, siz
         for vectors in (1, 2, 4):
             for points in _points(output.extent(dim), vectors, sums, near, pricing):
                 for order, tiles in _orders(output, sized.shape.order, dim, points, row, vectors):
+                    if output.extent(dim) % points and order.loops[-1] == outer(dim):
+                        continue  # the last tile is a thread's: it is not moved back
                     if pricing.expired():
                         return
                     yield from _priced(pricing, plan, members, sized, order, tiles)
