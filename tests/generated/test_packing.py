@@ -90,3 +90,12 @@ def test_columns_a_power_of_two_apart_are_packed(platform: str) -> None:
     assert (copy.compute, copy.order[0]) == ("j.outer", "j")
     (told,) = (d for d in found.trace.decisions if d.kind == "packing")
     assert "b for c, as b_for_c" in told.chosen
+
+
+@pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
+def test_columns_that_lie_along_memory_are_packed_instead_of_summed_in_parts(platform: str) -> None:
+    large = product("sum(a(k, i) * a(k, j) for k in range(800))", sizes=(600, 600))
+    found = autoschedule(large, catalog.load(platform))
+    assert found.schedule.packings == (Packing("c", "a", "j", "a_for_c"),)
+    assert not found.schedule.factors
+    assert not any(d.kind == "factor" for d in found.trace.decisions)

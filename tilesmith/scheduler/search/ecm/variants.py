@@ -10,8 +10,8 @@ from operator import itemgetter
 from tilesmith.cost_models.taco2019 import Taco2019
 from tilesmith.scheduler.features.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.ir.schedule.schedule import Joining, Packing
-from tilesmith.scheduler.rewrites.passes import with_joinings, with_packings
+from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing
+from tilesmith.scheduler.rewrites.passes import with_factors, with_joinings, with_packings
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind
 from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
@@ -123,6 +123,7 @@ def explore(q: Question) -> Explored:
         variants += [with_outputs_together(v) for v in variants]
     if not q.deadline.expired():
         variants += _with_packings_that_pay(q, min(variants, key=lambda v: v.cost))
+        variants += _with_packings_for_factors(q, plain)
     return Explored(tuple(sorted(variants, key=lambda v: v.cost)), as_paper, papers, separated)
 
 
@@ -148,6 +149,39 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
         if any(p.packed in segment.names for p in kept):
             some.search.planner.worked_out(segment)
     return [some]
+
+
+def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
+    """The variant with packed operands in place of interleaved partial results: both are there for terms that lie along
+    memory where points do not. None where there are no such operands."""
+    factors = q.plan.schedule.factors
+    parted = {f.stage for f in factors if f.interleaved}
+    if not parted:
+        return []
+    without = _facts_with(q, tuple(f for f in factors if not f.interleaved))[1]
+    copies = tuple(p for p in packings(without, q.platform) if p.stage in parted)
+    if not copies:
+        return []
+    packed = {p.stage for p in copies}
+    kept = tuple(f for f in factors if not (f.interleaved and f.stage in packed))
+    gone = {f.partial for f in factors if f not in kept}
+    plan, facts = _facts_with(q, kept)
+    partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
+    planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, {}, wanted=q.top)
+    other = _with_packings(q, Variant(plan, PartitionSearch(facts, planner), partition), copies)
+    for of in (v, other):
+        for segment in of.search.segments(of.partition):
+            if not packed.union(gone).isdisjoint(segment.names):
+                of.search.planner.worked_out(segment)
+    return [other]
+
+
+def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
+    """The plan of a question with these factors, and the facts of its pipeline."""
+    plan = with_factors(q.plan, factors)
+    strips = frozenset(f.partial for f in factors if not f.interleaved)
+    partial = frozenset(f.partial for f in factors)
+    return plan, gather(plan.pipeline, partial, strips, line_bytes=q.facts.line_bytes, core=q.facts.core)
 
 
 def _with_packings(q: Question, v: Variant, copies: tuple[Packing, ...]) -> Variant:
