@@ -58,3 +58,29 @@ def test_updates_and_factors() -> None:
     )  # fmt: skip
     factors = (Factor("total", 0, "k", 8, "parts"),)
     assert to_text(rewrite(PIPELINE, Schedule("columns", "hand", groups, factors=factors))) == TEXT
+
+
+def test_what_runs_block_by_block() -> None:
+    """A sum along rows, another one back, then one from row to row."""
+    along = {"domain": {"r": [1, 63]}, "at": ["r", "y"], "value": "f(r - 1, y) + f(r, y)"}
+    back = {"domain": {"r": [1, 63]}, "at": ["63 - r", "y"], "value": "f(64 - r, y) + f(63 - r, y)"}
+    down = {"domain": {"r": [1, 99]}, "at": ["x", "r"], "value": "f(x, r - 1) + f(x, r)"}
+    of = load(
+        {
+            "format": 1,
+            "name": "sums",
+            "inputs": [{"name": "input", "type": "int32", "dims": ["x", "y"]}],
+            "stages": [{"name": "f", "dims": ["x", "y"], "value": "input(x, y)", "updates": [along, back, down]}],
+            "outputs": ["f"],
+            "estimates": {"f": [[0, 64], [0, 100]], "input": [[0, 64], [0, 100]]},
+        }
+    )
+    rows, columns = UpdateLoops(("r", "y"), Vector("y", 8)), UpdateLoops(("x", "r"), Vector("x", 8))
+    group = Group("f", ("x.inner", "y.inner"), vector=Vector("x", 8), updates=(rows, rows, columns))
+    text = to_text(rewrite(of, Schedule("sums", "hand", (group,))))
+    blocks = "by 16 of y, as all from the values to update 2"
+    assert [line.partition("update f:")[2] for line in text.splitlines() if "update f" in line] == [
+        f"  # {blocks}",
+        f"  # each block of rows after update 0; {blocks}",
+        f"  # {blocks}",
+    ]
