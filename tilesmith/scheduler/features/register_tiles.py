@@ -10,7 +10,7 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, Var, children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import inner
 
@@ -71,7 +71,7 @@ def _known(stage: Stage) -> dict[str, int]:
 def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:
     """True if points of `stage` that differ in `dim` only read a same vector along `along`, inlined stages included."""
     for a in accesses(stage):
-        names = [{v.name for v in walk(i) if isinstance(v, Var)} for i in a.access.indices]
+        names = a.used
         if not any(along in n for n in names):
             continue
         if not any(dim in n for n in names):
