@@ -76,7 +76,8 @@ def test_what_runs_block_by_block() -> None:
         }
     )
     rows, columns = UpdateLoops(("r", "y"), Vector("y", 8)), UpdateLoops(("x", "r"), Vector("x", 8))
-    group = Group("f", ("x.inner", "y.inner"), vector=Vector("x", 8), updates=(rows, rows, columns))
+    updates = (rows, rows, columns)
+    group = Group("f", ("x.inner", "y.inner"), (), None, Vector("x", 8), (), (), updates)
     text = to_text(rewrite(of, Schedule("sums", "hand", (group,))))
     blocks = "by 16 of y, as all from the values to update 2"
     assert [line.partition("update f:")[2] for line in text.splitlines() if "update f" in line] == [
