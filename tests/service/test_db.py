@@ -186,3 +186,18 @@ def test_the_migrations_are_in_the_package():
     folder = Path(migrations.__file__).parent
     assert (folder / "env.py").is_file()
     assert list((folder / "versions").glob("0001_*.py"))
+
+
+def test_of_rows_that_are_put_at_once_the_last_is_kept(database):
+    row = {"name": "p", "id": "i", "kind": "cpu", "document": b"", "created_us": 0}
+
+    def put(number):
+        with database.write() as connection:
+            database.put(connection, metadata.tables["platforms"], row | {"created_us": number})
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(put, range(32)))
+    put(99)
+    with database.read() as connection:
+        found = connection.execute(text("SELECT created_us FROM platforms")).all()
+    assert [tuple(r) for r in found] == [(99,)]

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from typer.testing import CliRunner
 
 from tilesmith.app.cli import app
-from tilesmith.app.runtime import confinement
+from tilesmith.app.runtime import confinement, dask_pool
 from tilesmith.app.service import doctor
 from tilesmith.app.service.db import Database, downgrade, upgrade
 from tilesmith.app.service.tables import metadata
@@ -85,6 +85,13 @@ def test_settings_come_first(examined):
     found, status = examined(TILESMITH_PORT="x")
     assert (list(found), status) == (["settings"], 6)
     assert found["settings"]["detail"].startswith("TILESMITH_PORT: ")
+
+
+def test_a_pool_that_does_not_answer(examined, monkeypatch):
+    monkeypatch.setattr(dask_pool, "CONNECT_S", 0.3)
+    found, status = examined(TILESMITH_POOL="dask://127.0.0.1:1")
+    assert (found["pool"]["status"], status) == ("failed", 6)
+    assert "dask scheduler" in found["pool"]["remedy"]
 
 
 def test_a_store_that_is_not_there_is_not_made(examined, tmp_path):

@@ -108,6 +108,7 @@ def flags_of_builds(folder):
 
 def test_no_job_is_lost_or_done_twice_or_elsewhere(fleet):
     narrow, wide = fleet.until(fleet.machines)
+    assert fleet.clients[1].get("/readyz").json()["checks"]["pool"] == "ok"
     assert narrow.endswith("x256")
     first, second = fleet.clients
     made = {

@@ -69,6 +69,13 @@ class Database:
         statement = build(table).values(**row).on_conflict_do_nothing().returning(*table.primary_key)
         return connection.execute(statement).first() is not None
 
+    def put(self, connection: Connection, table: Table, row: dict[str, Any]) -> None:
+        """Inserts the row, or puts it in the place of the one with its primary key, whoever else does so meanwhile."""
+        build = sqlite.insert if self.is_sqlite else postgresql.insert
+        keys = [column.name for column in table.primary_key]
+        others = {name: value for name, value in row.items() if name not in keys}
+        connection.execute(build(table).values(**row).on_conflict_do_update(index_elements=keys, set_=others))
+
     def ping(self) -> None:
         """Raises SQLAlchemyError where the store does not answer, OSError where its file is gone, which those who have
         it open would not notice."""

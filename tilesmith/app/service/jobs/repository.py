@@ -218,8 +218,7 @@ def keep_library(db: Database, schedule_id: str, key: str, path: str, now_us: in
     """Remembers where the compiled code of a schedule is: a path here, a digest in the object store."""
     row = {"schedule_id": schedule_id, "key": key, "path": path, "built_us": now_us, "sha256": sha256}
     with db.write() as connection:
-        connection.execute(delete(libraries).where(libraries.c.schedule_id == schedule_id))
-        connection.execute(insert(libraries).values(**row))
+        db.put(connection, libraries, row)
 
 
 def library(db: Database, schedule_id: str) -> Any | None:

@@ -53,7 +53,7 @@ WATCH_S = 0.1
 MOST_AT_ONCE = 64
 """Jobs that a service has in the hands of a pool of other processes at once; threads that wait for them."""
 PRUNE_S = 3600.0
-HOST = "host"
+HOST, ANY = "host", "any"
 KILL_S = 10.0  # that what a cancelled job runs may take to be gone
 
 
@@ -179,6 +179,14 @@ class JobRunner:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+    def pool_state(self) -> str:
+        """The state of a pool elsewhere, as readiness tells it."""
+        if self._pool is None or not self._pool.remote:
+            return "ok"
+        if self._pool.away(ANY):
+            return "no workers"
+        return "ok" if self._pool.threads() else "does not answer"
 
     @property
     def alive(self) -> bool:

@@ -137,6 +137,8 @@ def readyz(services: Services) -> Health:
     if services.settings.runs_programs and not confinement.allowed():
         failing.add("confinement")
     checks["confinement"] = confinement.mechanism()
+    if services.settings.pool is not None:  # without it jobs wait, and all else goes on
+        checks["pool"] = services.runner.pool_state()
     if failing:
         raise ApiError("not_ready", "; ".join(f"{k}: {v}" for k, v in checks.items()), extra={"checks": checks})
     return Health(status="ok", checks=checks)
