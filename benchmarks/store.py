@@ -41,6 +41,7 @@ from tilesmith.app.service.tables import (
     measurements,
     pipelines,
     schedule_forms,
+    schedule_names,
     schedule_tags,
     schedule_tallies,
     schedules,
@@ -111,8 +112,10 @@ class Filling:
                 _count(tallies, row)
             done += len(batch)
             report.progress(f"{done:,} schedules")
+        names = {(kind, tally[kind]) for tally in tallies.values() for kind in ("pipeline", "platform", "method")}
         with db.write() as connection:
             connection.execute(schedule_tallies.insert(), list(tallies.values()))
+            connection.execute(schedule_names.insert(), [{"kind": k, "name": n} for k, n in sorted(names)])
 
 
 def _form(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,8 +262,19 @@ class Store:
 
     def _page(self, filters: Choice, order: lists.Order, rng: random.Random) -> None:
         """A first page, or one from the middle of the list."""
-        middle = Position(lists.key_of(self._row(rng), order), rng.random() < 0.5) if rng.random() < 0.7 else None
-        lists.page(self.db, filters(rng), order, middle, 51)
+        wanted = filters(rng)
+        among = [row for row in self.some if _has(row, wanted)]
+        middle = None
+        if among and rng.random() < 0.7:
+            middle = Position(lists.key_of(rng.choice(among), order), rng.random() < 0.5)
+        lists.page(self.db, wanted, order, middle, 51)
+
+
+def _has(row: Any, filters: Filters) -> bool:
+    """True if a row has what is filtered by name and time."""
+    names = {"pipeline": (row.pipeline, row.pipeline_id), "platform": (row.platform,), "method": (row.method,)}
+    named = all(getattr(filters, name) in (None, *values) for name, values in names.items())
+    return named and (filters.since or 0) <= row.created_us < (filters.until or 1 << 62)
 
 
 def measure(db: Database, clock: Callable[[], float], repeats: int, only: str = "") -> list[Figure]:

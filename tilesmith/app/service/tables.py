@@ -96,6 +96,8 @@ schedules = Table(
         for order in _ORDERS
         if name not in order and not (name == "pipeline_id" and "pipeline" in order)
     ),
+    Index(None, "pipeline", "platform", "predicted_ms", "id"),
+    Index(None, "pipeline", "platform", "measured_ms", "id"),
     Index(None, "predicted_ms", "id"),
     Index(None, "measured_ms", "id"),
 )
@@ -121,8 +123,15 @@ schedule_tallies = Table(
     Index(None, "platform"),
     Index(None, "method"),
 )
-"""Numbers of schedules, when the first and the newest of them were made, and their least times: kept, not counted. They
-are also the names that a search looks into."""
+"""Numbers of schedules, when the first and the newest of them were made, and their least times: kept, not counted."""
+
+schedule_names = Table(
+    "schedule_names",
+    metadata,
+    Column("kind", String(16), primary_key=True),
+    Column("name", Name, primary_key=True),
+)
+"""The names that a search looks into: of a `pipeline`, a `platform` or a `method` that some schedule has or had."""
 
 schedule_tags = Table(
     "schedule_tags",

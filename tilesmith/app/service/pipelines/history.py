@@ -15,7 +15,7 @@ from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Page, PageRequest, Sorted, in_order, names_beyond, next_page
 from tilesmith.app.service.schedules.answers import PipelineIdentity
 from tilesmith.app.service.schedules.lists import SUMMARY
-from tilesmith.app.service.tables import pipelines, results, schedule_tallies, schedules
+from tilesmith.app.service.tables import pipelines, results, schedule_names, schedule_tallies, schedules
 
 KIND = "pipeline names"
 Source = Literal["shipped", "stored", "request"]
@@ -49,8 +49,8 @@ def listed(db: Database, shipped: Shipped, search: str, paging: PageRequest) -> 
     position = paging.position(KIND, (str,))
     found = set(shipped)
     with db.read() as connection:
-        for column in (pipelines.c.name, schedule_tallies.c.pipeline):
-            query = select(column).distinct()
+        for column, here in ((pipelines.c.name, ()), (schedule_names.c.name, (schedule_names.c.kind == "pipeline",))):
+            query = select(column).where(*here).distinct()
             if search:
                 query = query.where(column.icontains(search, autoescape=True))
             rows = connection.execute(in_order(query, [Sorted(column)], position).limit(paging.limit + 1))

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, false, func, or_,
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Key, Page, PageRequest, Position, Sorted, in_order, next_page
-from tilesmith.app.service.tables import schedule_tags, schedule_tallies, schedules
+from tilesmith.app.service.tables import schedule_names, schedule_tags, schedule_tallies, schedules
 
 Order = Literal[
     "newest", "oldest", "name", "-name", "platform", "-platform", "predicted", "-predicted", "measured", "-measured"
@@ -56,7 +56,9 @@ NEVER = 1e300  # the time in a key of a schedule that has none
 SOURCES = 64
 """Names that a word of a search may stand for before rows are looked through in their order: it is a common word then.
 """
-COUNTED = 10_000
+COUNTED = 1000
+FEW = 2000  # rows of a span of time that are sorted rather than sought in an order
+START_DIGITS = 6  # of an id, from which few have it
 
 _TIMES = {"predicted": schedules.c.predicted_ms, "measured": schedules.c.measured_ms}
 _NAMES = {"name": schedules.c.pipeline, "platform": schedules.c.platform}
@@ -101,7 +103,7 @@ def listed(db: Database, filters: Filters, order: Order, paging: PageRequest) ->
 def page(db: Database, filters: Filters, order: Order, position: Position | None, count: int) -> Sequence[Any]:
     """Up to `count` summaries from the position on (see `key_of`)."""
     with db.read() as connection:
-        wanted = _wanted(connection, filters)
+        wanted = _wanted(connection, filters, order)
         if order.removeprefix("-") in _TIMES:
             return _timed(connection, wanted, order, position, count)
         return _ordered(connection, wanted, sorted_by(order), position, count)
@@ -127,7 +129,12 @@ def _timed(
 def _ordered(
     connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
 ) -> Sequence[Any]:
-    """A page in an order that the store has: from each source the first ones, and of these the first."""
+    """A page in an order that the store has: from each source the first ones, and of these the first. Columns that all
+    rows have alike are no part of the order: the store would seek by them and no further."""
+    among = [n for n, part in enumerate(order) if part.column.name not in wanted.fixed]
+    if position is not None and position.key:
+        position = replace(position, key=tuple(position.key[n] for n in among))
+    order = [order[n] for n in among]
     query = in_order(select(*SUMMARY).where(*wanted.conditions), order, position).limit(count)
     if wanted.sources is None:
         return connection.execute(query).all()
@@ -163,31 +170,47 @@ def _number(count: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """Conditions on the rows of a list. With `sources` a row has to meet one of these, too: each is a name, of which
-    there are few rows or which an index has in order."""
+    there are few rows or which an index has in order. All rows are alike in the columns `fixed`."""
 
     conditions: tuple[ColumnElement[bool], ...]
     sources: tuple[ColumnElement[bool], ...] | None = None
+    fixed: frozenset[str] = frozenset()
 
     def also(self, condition: ColumnElement[bool]) -> _Wanted:
         return replace(self, conditions=(*self.conditions, condition))
 
 
-def _wanted(connection: Connection, filters: Filters) -> _Wanted:
+def _wanted(connection: Connection, filters: Filters, order: Order = "newest") -> _Wanted:
     s, found = schedules.c, _named(connection, filters, schedules)
     if filters.degraded is not None:
         found.append(s.degraded.is_not(None) if filters.degraded else s.degraded.is_(None))
     if filters.tag is not None:
         found.append(_tagged(schedule_tags.c.tag == filters.tag))
-    if filters.since is not None:
-        found.append(s.created_us >= filters.since)
-    if filters.until is not None:
-        found.append(s.created_us < filters.until)
+    found += _span(connection, filters, order)
+    fixed = frozenset(name for name in ("pipeline", "platform") if getattr(filters, name) is not None)
     words = [_meanings(connection, word) for word in (filters.search or "").lower().split()]
     if not words:
-        return _Wanted(tuple(found))
+        return _Wanted(tuple(found), fixed=fixed)
     first = words.pop(min(range(len(words)), key=lambda n: words[n].count))  # the others, its rows are held to
     found += [word.condition() for word in words]
-    return _Wanted((*found, first.condition())) if first.count > SOURCES else _Wanted(tuple(found), first.sources())
+    if first.count > SOURCES:
+        return _Wanted((*found, first.condition()), fixed=fixed)
+    return _Wanted(tuple(found), first.sources(), fixed)
+
+
+def _span(connection: Connection, filters: Filters, order: Order) -> list[ColumnElement[bool]]:
+    """The conditions of a span of time. One that has many rows is not looked up in an order that is not of the time."""
+    made = schedules.c.created_us
+    span = [made >= filters.since] if filters.since is not None else []
+    span += [made < filters.until] if filters.until is not None else []
+    if not span or order in ("newest", "oldest"):
+        return span
+    some = select(made).where(*span).limit(FEW + 1).subquery()
+    if connection.execute(select(func.count()).select_from(some)).scalar_one() <= FEW:
+        return span
+    unsought = made + 0  # no index leads from an expression to its rows
+    span = [unsought >= filters.since] if filters.since is not None else []
+    return span + ([unsought < filters.until] if filters.until is not None else [])
 
 
 def _named(connection: Connection, filters: Filters, table: Table) -> list[ColumnElement[bool]]:
@@ -228,20 +251,21 @@ class _Meanings:
         )
 
     def _started(self) -> tuple[ColumnElement[bool], ...]:
-        s, start = schedules.c, self.start
-        return () if start is None else (and_(s.id >= start, s.id < start + "g"),)  # ids are hexadecimal
+        if self.start is None:
+            return ()
+        column = schedules.c.id
+        found = and_(column >= self.start, column < self.start + "g")  # ids are hexadecimal
+        return (found if len(self.start) < START_DIGITS else column.in_(select(column).where(found)),)
 
 
 def _meanings(connection: Connection, word: str) -> _Meanings:
-    s, t, tag = schedules.c, schedule_tallies.c, schedule_tags.c.tag
-
-    def having(column: ColumnElement[str]) -> tuple[str, ...]:
-        query = select(column).where(column.icontains(word, autoescape=True)).distinct()
-        return tuple(connection.execute(query).scalars())
-
-    columns = ((s.pipeline, t.pipeline), (s.platform, t.platform), (s.method, t.method))
-    names = tuple((ours, having(column)) for ours, column in columns)
-    return _Meanings(names, having(tag), word if _ID.fullmatch(word) else None)
+    s, n, tag = schedules.c, schedule_names.c, schedule_tags.c.tag
+    query = select(n.kind, n.name).where(n.name.icontains(word, autoescape=True)).order_by(n.kind, n.name)
+    found = connection.execute(query).all()
+    columns = (s.pipeline, s.platform, s.method)
+    names = tuple((column, tuple(row.name for row in found if row.kind == column.name)) for column in columns)
+    tags = connection.execute(select(tag).where(tag.contains(word, autoescape=True)).distinct()).scalars()
+    return _Meanings(names, tuple(tags), word if _ID.fullmatch(word) else None)
 
 
 def _tagged(condition: ColumnElement[bool]) -> ColumnElement[bool]:

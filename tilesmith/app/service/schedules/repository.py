@@ -11,7 +11,7 @@ from sqlalchemy import Connection, case, func, or_, select, update
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.schedules.answers import Answer, compact, media_type
-from tilesmith.app.service.tables import schedule_forms, schedule_tallies, schedules
+from tilesmith.app.service.tables import schedule_forms, schedule_names, schedule_tallies, schedules
 
 ANSWER = "answer"
 """The form that is the schedule's document."""
@@ -83,7 +83,9 @@ def _tally(db: Database, connection: Connection, row: Mapping[str, Any]) -> None
     t, made_us = schedule_tallies.c, row["created_us"]
     names = {name: row[name] for name in TALLIED}
     first = {**names, "made": 0, "first_us": made_us, "latest_us": made_us, "predicted_ms": row["predicted_ms"]}
-    db.insert_new(connection, schedule_tallies, first)
+    if db.insert_new(connection, schedule_tallies, first):
+        for kind in ("pipeline", "platform", "method"):
+            db.insert_new(connection, schedule_names, {"kind": kind, "name": row[kind]})
     values: dict[str, Any] = {
         "made": t.made + 1,
         "latest_us": case((t.latest_us < made_us, made_us), else_=t.latest_us),
