@@ -63,7 +63,7 @@ def fill(db: Database, count: int = SCHEDULES) -> list[str]:
         if number % 5 == 0:
             job = f"{number:036d}"
             row = {"id": job, "kind": "run", "schedule_id": answer.id, "request": b"{}"}
-            job_rows.add(db, row, count, now_us())
+            job_rows.add(db, row, count, count, now_us())
             job_rows.move(db, job, "queued", "cancelled", now_us())
         ids.append(answer.id)
     return ids

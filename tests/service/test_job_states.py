@@ -77,7 +77,7 @@ def test_only_the_own_worker_moves_a_job(db):
 def test_a_job_is_claimed_once_and_the_oldest_first(db):
     for number, created in ((1, 30), (2, 10), (3, 20)):
         row = {"id": f"j{number}", "kind": "run", "schedule_id": "s", "request": b"{}"}
-        assert repository.add(db, row, limit=10, now_us=created)
+        assert repository.add(db, row, limit=10, owner_limit=10, now_us=created) == repository.Added()
     claimed = [repository.claim(db, "me", 99, 50) for _ in range(4)]
     assert [c.id if c else None for c in claimed] == ["j2", "j3", "j1", None]
     assert repository.find(db, "j2").attempts == 1
@@ -85,7 +85,7 @@ def test_a_job_is_claimed_once_and_the_oldest_first(db):
 
 def test_the_queue_has_a_limit(db):
     rows = [{"id": f"j{n}", "kind": "run", "schedule_id": "s", "request": b"{}"} for n in range(3)]
-    assert [repository.add(db, row, limit=2, now_us=n) for n, row in enumerate(rows)] == [True, True, False]
+    assert [repository.add(db, row, 2, 9, n).full for n, row in enumerate(rows)] == [False, False, True]
 
 
 def test_a_lease_is_prolonged_by_its_worker_only(db):
@@ -95,3 +95,17 @@ def test_a_lease_is_prolonged_by_its_worker_only(db):
     assert repository.find(db, JOB).lease_us == 100
     assert repository.request_cancel(db, JOB)
     assert repository.renew(db, JOB, "me", 200) is True
+
+
+def test_owners_take_turns_and_have_limits(db):
+    def row(owner, number):
+        job_id = f"00000000-0000-0000-0000-0000000000{owner}{number}"
+        return {"id": job_id, "kind": "run", "schedule_id": "s", "request": b"{}", "owner": owner}
+
+    for number in range(4):
+        assert repository.add(db, row("a", number), 10, 4, 1 + number) == repository.Added()
+    assert repository.add(db, row("a", 4), 10, 4, 5) == repository.Added(owner_full=True)
+    for number in range(2):
+        assert repository.add(db, row("b", number), 10, 4, 10 + number) == repository.Added()
+    claimed = [repository.claim(db, "me", 99, 20 + n).id[-2:] for n in range(6)]
+    assert claimed == ["a0", "b0", "a1", "b1", "a2", "a3"]

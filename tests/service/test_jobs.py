@@ -412,3 +412,32 @@ def test_a_client_that_goes_away_does_not_lose_the_job(start):
             pass
     job.proceed.set()
     assert ended(service, job_id)["state"] == "succeeded"
+
+
+def test_a_key_starts_one_job_however_often_it_is_sent(start):
+    service = start(admin_token="sesame-open-sesame")
+    service.client.headers["Authorization"] = "Bearer sesame-open-sesame"
+    runs, key = f"/v1/schedules/{service.schedule()}/runs", {"Idempotency-Key": "k"}
+    first = service.client.post(runs, json={"estimates": True, "repeat": 2}, headers=key)
+    again = service.client.post(runs, json={"estimates": True, "repeat": 2}, headers=key)
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.json() == again.json()
+    other = service.client.post(runs, json={"estimates": True, "repeat": 3}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (409, "key_used")
+    assert service.client.post(runs, json={"estimates": True, "repeat": 2}).json()["id"] != first.json()["id"]
+    made = service.client.post("/v1/tokens", json={"name": "ci", "scopes": ["submit"]}).json()["token"]
+    theirs = service.client.post(
+        runs, json={"estimates": True, "repeat": 3}, headers=key | {"Authorization": f"Bearer {made}"}
+    )
+    assert theirs.status_code == 202
+
+
+def test_jobs_of_one_token_have_a_limit(start):
+    service = start(admin_token="sesame-open-sesame", job_queue_per_token=1)
+    service.client.headers["Authorization"] = "Bearer sesame-open-sesame"
+    builds = f"/v1/schedules/{service.schedule()}/builds"
+    assert service.client.post(builds, json={}).status_code == 202
+    refused = service.client.post(builds, json={})
+    assert (refused.status_code, refused.json()["code"]) == (429, "token_limit")
+    assert refused.json()["setting"] == "TILESMITH_JOB_QUEUE_PER_TOKEN"
+    assert "retry-after" in refused.headers

@@ -140,6 +140,7 @@ class Settings(BaseSettings):
         default=1, ge=0, description="Jobs at once; 0 leaves them to other services on the same store"
     )
     job_queue_limit: int = Field(default=1000, ge=1, description="Queued jobs before 429")
+    job_queue_per_token: int = Field(default=200, ge=1, description="Queued jobs of one token before 429")
     job_queue_ttl_s: float = Field(default=DAY_S, gt=0, description="A job not started after this is `expired`, s")
     job_retention_s: float = Field(default=7 * DAY_S, gt=0, description="A finished job is forgotten after this, s")
     job_lease_s: float = Field(

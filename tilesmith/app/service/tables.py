@@ -202,13 +202,19 @@ jobs = Table(
     Column("started_us", BigInteger, nullable=True),
     Column("finished_us", BigInteger, nullable=True),
     Column("artifacts", LargeBinary, nullable=True),
+    Column("owner", String(64), nullable=False, server_default=""),
+    Column("once", String(64), nullable=True),
+    Column("fingerprint", String(64), nullable=True),
+    Index(None, "owner", "started_us"),
+    Index(None, "once", unique=True),
     Index(None, "state", "created_us", "id"),
     Index(None, "kind", "created_us", "id"),
     Index(None, "schedule_id", "created_us", "id"),
     Index(None, "created_us", "id"),
 )
 
-"""`artifacts`: digests of the job's files in the object store, by name, as JSON; none where there is no store."""
+"""`owner`: the client that asked. `once`: the hash of its idempotency key, `fingerprint` that of what it asked with it.
+`artifacts`: digests of the job's files in the object store, by name, as JSON; none where there is no store."""
 
 job_events = Table(
     "job_events",

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from sse_starlette.sse import EventSourceResponse
 from starlette.datastructures import UploadFile
@@ -23,7 +23,7 @@ from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.documents import JobDocument, JobEvent
 from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, Job, JobList, Kind, RunRequest
-from tilesmith.app.service.jobs.service import summary
+from tilesmith.app.service.jobs.service import idempotency_key, summary
 from tilesmith.app.service.jobs.states import FINISHED, State
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository as schedule_rows
@@ -35,6 +35,15 @@ router = APIRouter(tags=["jobs"])
 
 MAX_FILES = 300
 JsonRequest = dict[str, Any]
+Once = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        description="Sent again with the same request, the answer is the job that the first one started",
+    ),
+]
 
 
 def _json_or_form() -> JsonRequest:
@@ -60,9 +69,12 @@ def _json_or_form() -> JsonRequest:
     operation_id="startBuild",
     summary="Build a schedule",
 )
-def build(schedule_id: str, services: Services, request: BuildRequest | None = None) -> Response:
+async def build(
+    schedule_id: str, services: Services, request: BuildRequest | None = None, once: Once = None
+) -> Response:
     """Starts a job that compiles the C. Libraries are kept by content: a second build takes no time."""
-    job = services.jobs.submit_build(schedule_id, request or BuildRequest())
+    idempotency_key.set(once)
+    job = await asyncio.to_thread(services.jobs.submit_build, schedule_id, request or BuildRequest())
     return _started(job)
 
 
@@ -74,10 +86,11 @@ def build(schedule_id: str, services: Services, request: BuildRequest | None = N
     operation_id="startComparison",
     summary="Run a schedule and another in turns",
 )
-def compare(schedule_id: str, request: CompareRequest, services: Services) -> Response:
+async def compare(schedule_id: str, request: CompareRequest, services: Services, once: Once = None) -> Response:
     """Starts a job that compiles both and calls them in rounds, one after the other in each: what else the machine does
     falls on both. Its result has `now_ms` and `baseline_ms`, the median of each round."""
-    return _started(services.jobs.submit_compare(schedule_id, request))
+    idempotency_key.set(once)
+    return _started(await asyncio.to_thread(services.jobs.submit_compare, schedule_id, request))
 
 
 @router.post(
@@ -89,9 +102,10 @@ def compare(schedule_id: str, request: CompareRequest, services: Services) -> Re
     operation_id="startRun",
     summary="Run a schedule",
 )
-async def run(schedule_id: str, request: Request, services: Services) -> Response:
+async def run(schedule_id: str, request: Request, services: Services, once: Once = None) -> Response:
     """Starts a job that compiles the C and runs it: on uploaded images (multipart/form-data) or, with
     `estimates`, on random ones (JSON). The job measures; with `outputs` its results can be fetched."""
+    idempotency_key.set(once)
     if media_type(request) == "multipart/form-data":
         job = await _run_with_images(schedule_id, request, services)
     else:

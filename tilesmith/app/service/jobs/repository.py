@@ -39,17 +39,35 @@ class Event:
     data: bytes
 
 
-def add(db: Database, row: dict[str, Any], limit: int, now_us: int) -> bool:
-    """Queues a job; False where `limit` are waiting already."""
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Outcome of queueing a job: it waits now, a limit is reached, or the key was used before for `earlier`,
+    which was asked as `fingerprint` says."""
+
+    full: bool = False
+    owner_full: bool = False
+    earlier: str | None = None
+    fingerprint: str | None = None
+
+
+def add(db: Database, row: dict[str, Any], limit: int, owner_limit: int, now_us: int) -> Added:
+    """Queues a job, unless `limit` are waiting already, or `owner_limit` of its owner, or its key was used before."""
+    c = jobs.c
     with db.write() as connection:
-        waiting = select(func.count()).select_from(jobs).where(jobs.c.state == "queued")
+        if row.get("once") is not None:
+            earlier = connection.execute(select(c.id, c.fingerprint).where(c.once == row["once"])).first()
+            if earlier is not None:
+                return Added(earlier=earlier.id, fingerprint=earlier.fingerprint)
+        waiting = select(func.count()).select_from(jobs).where(c.state == "queued")
         if connection.execute(waiting).scalar_one() >= limit:
-            return False
+            return Added(full=True)
+        if connection.execute(waiting.where(c.owner == row.get("owner", ""))).scalar_one() >= owner_limit:
+            return Added(owner_full=True)
         connection.execute(
             insert(jobs).values(**row, state="queued", attempts=0, cancel_requested=False, created_us=now_us)
         )
         _event(connection, row["id"], "state", {"state": "queued"}, now_us)
-    return True
+    return Added()
 
 
 def find(db: Database, job_id: str) -> Any | None:
@@ -97,15 +115,16 @@ def listed(
 
 
 def claim(db: Database, worker: str, lease_us: int, now_us: int, busy_platforms: Collection[str] = ()) -> Claim | None:
-    """The oldest queued job whose schedule is for none of the platforms, now running for `worker`; None where none
-    waits or another was quicker."""
-    c = jobs.c
+    """The oldest queued job of the owner who has waited longest since one was started, now running for `worker`; None
+    where none waits or another was quicker. Its schedule is for none of the platforms."""
+    c, others = jobs.c, jobs.alias()
+    last = select(func.max(others.c.started_us)).where(others.c.owner == c.owner).correlate(jobs).scalar_subquery()
     waiting = select(c.id).where(c.state == "queued")
     if busy_platforms:
         waiting = waiting.join(schedules, schedules.c.id == c.schedule_id).where(
             schedules.c.platform.not_in(sorted(busy_platforms))
         )
-    oldest = waiting.order_by(c.created_us, c.id).limit(1).scalar_subquery()
+    oldest = waiting.order_by(func.coalesce(last, 0), c.created_us, c.id).limit(1).scalar_subquery()
     with db.read() as connection:  # the common answer, none, needs no write lock
         if connection.execute(select(oldest)).scalar_one() is None:
             return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from pydantic import BaseModel
 
 from tilesmith.app.runtime.errors import WorkerError
 from tilesmith.app.service.db import Database, now_us
-from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.errors import ApiError, token_limit
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.files import INPUT, OBJECTS, JobFiles, read_artifacts
 from tilesmith.app.service.jobs.schemas import (
@@ -28,6 +30,7 @@ from tilesmith.app.service.jobs.schemas import (
 )
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules.answers import compact
+from tilesmith.app.service.schedules.engine import TOKEN, asker
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.times import instant, maybe_instant
 from tilesmith.app.service.tracing import annotate
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
     from tilesmith.app.runtime.object_store import ObjectStore
 
 log = structlog.get_logger("tilesmith.jobs")
+
+
+idempotency_key: ContextVar[str | None] = ContextVar("idempotency_key", default=None)
+"""The header Idempotency-Key of the request that is being answered."""
 
 
 class Jobs:
@@ -111,16 +118,39 @@ class Jobs:
         if not repository.has_schedule(self._db, schedule_id):
             raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
         content = request.model_dump_json(exclude_defaults=True).encode()
-        row = {"id": job_id, "kind": kind, "schedule_id": schedule_id, "request": content}
+        owner, key = asker.get(), idempotency_key.get()
+        row = {"id": job_id, "kind": kind, "schedule_id": schedule_id, "request": content, "owner": owner}
+        if key is not None:
+            row |= {
+                "once": _hash(owner.encode(), key.encode()),
+                "fingerprint": _hash(kind.encode(), schedule_id.encode(), content, *self._uploaded(job_id)),
+            }
         if self.store is not None:
             uploads = {path.name: self.store.put(path) for path in self.files.uploads(job_id)}
             row["artifacts"] = compact({**(inputs or {}), **uploads}).encode()
-        if not repository.add(self._db, row, self._settings.job_queue_limit, now_us()):
-            raise ApiError("queue_full", f"{self._settings.job_queue_limit} jobs are waiting; try again later")
+        limit, own = self._settings.job_queue_limit, self._settings.job_queue_per_token
+        added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us())
+        if added.earlier is not None:
+            self.files.remove(job_id)
+            if added.fingerprint != row["fingerprint"]:
+                raise ApiError("key_used", f"the Idempotency-Key was used for another request, job {added.earlier}")
+            return self.get(added.earlier)
+        if added.full:
+            raise ApiError("queue_full", f"{limit} jobs are waiting; try again later")
+        if added.owner_full:
+            raise token_limit("job_queue_per_token", own, f"{own} jobs of this token are waiting")
         annotate(job_id=job_id, schedule_id=schedule_id)
         log.info("job queued", job=job_id, kind=kind, schedule=schedule_id)
         self.wake()
         return self.get(job_id)
+
+    def _uploaded(self, job_id: str) -> list[bytes]:
+        """The digests of the images that were uploaded for a job."""
+        digests = []
+        for path in self.files.uploads(job_id):
+            with path.open("rb") as file:
+                digests.append(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+        return digests
 
     def get(self, job_id: str) -> Job:
         """ApiError `job_not_found`."""
@@ -172,6 +202,11 @@ class Jobs:
                 if path is not None:
                     return path.read_bytes()
         raise ApiError("not_built", f"POST /v1/schedules/{schedule_id}/builds first, and wait for the job")
+
+
+def _hash(*parts: bytes) -> str:
+    """A hash of parts that may have anything in them."""
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
 def _object_store(settings: Settings) -> ObjectStore | None:
