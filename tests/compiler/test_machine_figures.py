@@ -24,6 +24,7 @@ OF = {
         scheduler/analysis/linear_combinations: ONE
         scheduler/codegen/c/bounds_overflow: COORDINATE LIMIT
         scheduler/codegen/c/types: FLT_DIG
+        scheduler/errors: MOST_PROBLEMS
         scheduler/features/cache_traffic: POINT TILE WHOLE
         scheduler/features/dependence_chains: NO_LOAD
         scheduler/features/incremental_footprint: ONE

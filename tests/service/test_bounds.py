@@ -248,3 +248,15 @@ def test_only_documents_and_pictures_are_large(service):
         service.client.post("/playground", files={"text": b"x"}),
     ]
     assert [a.status_code for a in answers] == [413, 413, 400, 415]
+
+
+def test_decisions_for_more_stages_than_there_may_be_are_not_looked_at(real):
+    body = b'{"pipeline_id":"blur","platform_name":"i7-6700","options":{"fixed":{' + keys(10_001) + b"}}}"
+    refused = real.client.post("/v1/schedules", content=body, headers={"Content-Type": "application/json"}).json()
+    assert (refused["code"], refused["errors"][0]["pointer"]) == ("limit_exceeded", "/options/fixed")
+
+
+def test_text_of_more_values_than_any_document_is_not_made_values_of(real):
+    text = '{"stages":[' + "{}," * 260_000 + "{}]}"
+    checked = real.client.post("/v1/validate", json={"pipeline": text}).json()["pipeline"]
+    assert [p["code"] for p in checked["problems"]] == ["limit_exceeded"]

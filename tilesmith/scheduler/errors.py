@@ -43,6 +43,10 @@ class TilesmithError(Exception):
     code = "error"
 
 
+MOST_PROBLEMS = 500
+"""The most problems that are told of one document: nobody reads more, and each costs time."""
+
+
 class DocumentError(TilesmithError):
     """The caller's document is wrong. `problems` has every problem found, in document order."""
 

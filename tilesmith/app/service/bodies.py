@@ -3,7 +3,6 @@ pool."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from itertools import accumulate
@@ -69,22 +68,18 @@ def events(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     return {200: {"content": {"text/event-stream": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}}}}
 
 
-async def form_body(request: Request) -> dict[str, str]:
-    """The fields of a form that is no multipart one; ApiError `bad_form`. It is read in a thread."""
-    body = await request.body()
+def parse_form(body: bytes) -> dict[str, str] | ApiError:
+    """The fields of a form that is no multipart one, or `bad_form`."""
     try:
-        pairs = await asyncio.to_thread(
-            parse_qsl, body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-        )
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
     except ValueError as error:
-        raise ApiError("bad_form", str(error)[:200]) from None
-    return dict(pairs)
+        return ApiError("bad_form", str(error)[:200])
 
 
 def parse_model(body: bytes, model: type[M]) -> M:
     """The model of JSON text, typed as it says: `false` is no number. ApiError `bad_json`, `bad_request`,
     `limit_exceeded`."""
-    _within_limits(body)
+    check_values(body)
     try:
         return model.model_validate_json(body, strict=True)
     except ValidationError as error:
@@ -93,7 +88,7 @@ def parse_model(body: bytes, model: type[M]) -> M:
 
 def parse_json(body: bytes) -> Any:
     """The value that the body is; ApiError `bad_json`, `limit_exceeded`."""
-    _within_limits(body)
+    check_values(body)
     try:
         return json.loads(body, parse_constant=_refuse)
     except RecursionError:
@@ -107,7 +102,7 @@ def data(document: Any) -> Any:
     return json.loads(document) if isinstance(document, bytes) else document
 
 
-def _within_limits(body: bytes) -> None:
+def check_values(body: bytes) -> None:
     """ApiError where the JSON has more values, or deeper ones, than any document: before something is made of each."""
     if len(body) <= SMALL_BYTES:
         return

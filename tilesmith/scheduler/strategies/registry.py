@@ -15,7 +15,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from tilesmith.scheduler.errors import DocumentError, IllegalSchedule, Problem
+from tilesmith.scheduler.errors import MOST_PROBLEMS, DocumentError, IllegalSchedule, Problem
 from tilesmith.scheduler.frontends.document.diagnostics import pointer
 from tilesmith.scheduler.frontends.document.names import close_to
 from tilesmith.scheduler.legality.verifier import check
@@ -63,7 +63,7 @@ class Rule:
         try:
             return Step(self, self.parameters.model_validate(dict(arguments)))
         except ValidationError as error:
-            found = error.errors(include_url=False, include_input=False)
+            found = error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]
             raise DocumentError(tuple(self._problem(d["type"], d["loc"], d["msg"], place) for d in found)) from None
 
     def _problem(self, kind: str, loc: tuple[str | int, ...], message: str, place: tuple[str | int, ...]) -> Problem:

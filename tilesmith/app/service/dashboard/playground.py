@@ -11,7 +11,7 @@ import yaml
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
-from tilesmith.app.service.bodies import form_body
+from tilesmith.app.service.bodies import parse_form
 from tilesmith.app.service.context import Context, Services
 from tilesmith.app.service.dashboard.highlight import c_html
 from tilesmith.app.service.dashboard.pages import Change, Page, html
@@ -45,8 +45,8 @@ class Written:
         return json.dumps({"pipeline": document, "platform_name": self.platform, "options": options}).encode()
 
 
-async def _fields(request: Request) -> Written:
-    form = await form_body(request)
+async def _fields(request: Request, services: Services) -> Written:
+    form = await services.engine.read(parse_form, await request.body())
     text = form.get("text", "").replace("\r\n", "\n")  # forms send lines so
     method, model = form.get("method", "default"), form.get("cost_model", "")
     return Written(text, form.get("platform", "host"), method, model, form.get("strict") == "true")

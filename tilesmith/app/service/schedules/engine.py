@@ -134,8 +134,9 @@ class Engine:
     async def import_content(self, importer: str, content: bytes) -> dict[str, Any]:
         return await self.run(self.functions.import_content, importer, content, self.settings.limits)
 
-    async def key(self, question: Question) -> str:
-        return await self.run(self.functions.key, question, reading=True)
+    async def key(self, question: Question, spent_s: float = 0.0) -> str:
+        """The id of the answer, of a question that took `spent_s` to be read so far."""
+        return await self.run(self.functions.key, question, reading=True, spent_s=spent_s)
 
     async def answer(self, question: Question) -> Answer:
         return await self.run(self.functions.answer, question)
@@ -150,17 +151,25 @@ class Engine:
             raise result
         return result
 
-    async def run(self, function: Callable[..., T | ApiError], *arguments: object, reading: bool = False) -> T:
+    async def run(
+        self, function: Callable[..., T | ApiError], *arguments: object, reading: bool = False, spent_s: float = 0.0
+    ) -> T:
         """The result of a function of plain data; raises the ApiError that it returns, `busy`, `token_limit`, `timeout`
-        or `worker_lost`. With `reading`, it has the time that a document may take to be read and checked."""
-        result: T | ApiError = await asyncio.wrap_future(self.submit(function, *arguments, reading=reading))
+        or `worker_lost`. With `reading`, it has the time that a document may take to be read and checked, less
+        what is `spent_s` of it."""
+        made = self.submit(function, *arguments, reading=reading, spent_s=spent_s)
+        result: T | ApiError = await asyncio.wrap_future(made)
         if isinstance(result, ApiError):
             raise result
         return result
 
-    def submit(self, function: Callable[..., Any], *arguments: object, reading: bool = False) -> Future[Any]:
+    def submit(
+        self, function: Callable[..., Any], *arguments: object, reading: bool = False, spent_s: float = 0.0
+    ) -> Future[Any]:
         """The result to be, in the turn of who asks; ApiError `busy`, `token_limit`, `not_ready`."""
-        limit_s = self.settings.read_timeout_s if reading else self.settings.schedule_timeout_s
+        limit_s = self.settings.schedule_timeout_s
+        if reading:
+            limit_s = max(self.settings.read_timeout_s - spent_s, self.settings.read_timeout_s / 8)
         short = _stages(arguments) <= self.settings.schedule_short_stages
         work = _Work(asker.get(), short, limit_s, function, arguments)
         with self._lock:

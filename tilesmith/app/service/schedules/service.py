@@ -114,18 +114,19 @@ class Schedules:
         return asked
 
     async def _ask(self, body: bytes) -> Asked:
+        began = time.perf_counter()
         reading = await self._engine.read(read, body)
         options, question = await asyncio.to_thread(self._question, reading)
         seconds = None if options.timeout_ms is None else options.timeout_ms / 1000
         try:
             async with asyncio.timeout(seconds):
-                return await self._answered(options, question)
+                return await self._answered(options, question, time.perf_counter() - began)
         except TimeoutError:
             detail = f"there is no schedule after {options.timeout_ms} ms; ask again: what is being made is kept"
             raise ApiError("timeout", detail) from None
 
-    async def _answered(self, options: Options, question: Question) -> Asked:
-        schedule_id = await self._engine.key(question)
+    async def _answered(self, options: Options, question: Question, spent_s: float) -> Asked:
+        schedule_id = await self._engine.key(question, spent_s)
         content = await asyncio.to_thread(repository.find, self._db, schedule_id)
         tuned = None
         if content is None and question.tune is not None:

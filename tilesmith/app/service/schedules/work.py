@@ -188,8 +188,12 @@ def _within(options: Options, spent_ms: float) -> Options:
 def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.estimated(), question.limits)
     platform = platforms.load(question.platform)
+    decisions = data(question.fixed)
+    if len(decisions) > question.limits.stages:  # before each is looked at
+        problem = Problem("limit_exceeded", "/options/fixed", f"{len(decisions)} stages, of {len(pipeline.stages)}")
+        raise ApiError("limit_exceeded", "decisions are fixed for more stages than a pipeline may have", (problem,))
     try:
-        fixed = constraints_document.load(data(question.fixed), pipeline, question.strict, platform)
+        fixed = constraints_document.load(decisions, pipeline, question.strict, platform)
     except TilesmithError as error:
         raise from_core(error, "/options/fixed") from None
     q = question

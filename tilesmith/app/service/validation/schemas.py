@@ -51,7 +51,9 @@ class DocumentProblem(BaseModel):
     message: str
     hint: str | None = Field(default=None, description="What to do about it")
     column: int | None = Field(default=None, description="Counted from 1, inside the expression at the pointer")
-    position: TextPosition | None = Field(default=None, description="In the text, of a document that was text")
+    position: TextPosition | None = Field(
+        default=None, description="In the text, of a document that was text of up to `yaml_bytes`"
+    )
 
 
 class CheckedDocument(BaseModel):

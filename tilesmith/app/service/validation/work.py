@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilesmith import platforms
-from tilesmith.app.service.bodies import parse_model
+from tilesmith.app.service.bodies import check_values, parse_model
 from tilesmith.app.service.errors import MAX_PROBLEMS, ApiError
 from tilesmith.app.service.schedules.answers import identity, strategy_identity
 from tilesmith.app.service.validation.schemas import (
@@ -57,9 +57,14 @@ def _checked(given: dict[str, Any] | str | None, limits: Limits, check: Check) -
         return None
     try:
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        return check(read_yaml(text, limits) if sniff_yaml(text) else read_json(text, limits))
+        if sniff_yaml(text):
+            return check(read_yaml(text, limits))
+        check_values(text.encode(errors="replace"))
+        return check(read_json(text, limits))
+    except ApiError as error:
+        return _refused((Problem(error.code, "", str(error.detail)),), {})
     except DocumentError as error:
-        return _refused(error.problems, given)
+        return _refused(error.problems, given if len(text) <= limits.yaml_bytes else {})
     except PlatformError as error:
         return _refused(tuple(Problem(p.code, p.pointer, p.message, p.hint) for p in error.problems), given)
 

@@ -56,7 +56,17 @@ def _parsed(content: bytes) -> Any:
         raise ImportFailed((f"this is no ONNX model, or a part of one: {error}", None)) from None
     if not model.graph.node and not model.graph.output:
         raise ImportFailed(("this is no ONNX model: it has no graph", None))
+    check_nodes(model)
     return model
+
+
+def check_nodes(model: Any) -> None:
+    """Raises ImportFailed where there are more nodes than are read, before anything is done with each."""
+    from tilesmith.scheduler.frontends.onnx.reader import MAX_NODES
+
+    count = len(model.graph.node) + sum(len(function.node) for function in model.functions)
+    if count > MAX_NODES:
+        raise ImportFailed((f"the graph has {count:,} nodes, at most {MAX_NODES:,} are read", None))
 
 
 def _pipeline(model: Any, folder: Path | None, sizes: Mapping[str, int]) -> ImportedPipeline:

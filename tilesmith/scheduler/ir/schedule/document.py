@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from tilesmith.scheduler.errors import DocumentError, Problem
+from tilesmith.scheduler.errors import MOST_PROBLEMS, DocumentError, Problem
 from tilesmith.scheduler.ir.schedule.primitives.forms import MAX_STAGES, Flag, Form, Identifier
 from tilesmith.scheduler.ir.schedule.primitives.primitive import Primitive, R, Record
 from tilesmith.scheduler.ir.schedule.primitives.registry import primitives_of
@@ -52,7 +52,8 @@ def from_document(document: object) -> Schedule:
     try:
         model: Any = _schedule_form(*map(primitives_of, (Schedule, Group, Placement))).model_validate(document)
     except ValidationError as error:
-        raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
+        found = error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]
+        raise DocumentError(tuple(map(_problem, found))) from None
     schedule = Schedule(model.pipeline, model.method, tuple(map(_group, model.groups)), model.strict, model.degraded)
     return _read(schedule, model)
 

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
-from tilesmith.scheduler.errors import DocumentError, FixedContradiction, Problem
+from tilesmith.scheduler.errors import MOST_PROBLEMS, DocumentError, FixedContradiction, Problem
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.diagnostics import pointer
 from tilesmith.scheduler.frontends.document.names import close_to
@@ -52,7 +52,8 @@ def from_document(document: object) -> Fixed:
     try:
         parsed = _form(fixable())[0].validate_python(document)
     except ValidationError as error:
-        raise DocumentError(tuple(_problem(d) for d in error.errors(include_url=False, include_input=False))) from None
+        found = error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]
+        raise DocumentError(tuple(map(_problem, found))) from None
     return Fixed(tuple((name, _stage(form)) for name, form in sorted(parsed.items()) if form.model_fields_set))
 
 
