@@ -143,6 +143,7 @@ class CheckedDocument(TypedDict):
 
     valid: bool
     problems: NotRequired[list[DocumentProblem]]
+    problems_left_off: NotRequired[int | None]
     name: NotRequired[str | None]
     id: NotRequired[str | None]
     warnings: NotRequired[list[str]]
