@@ -176,6 +176,20 @@ def test_a_compiler_that_crashes(cache: Path, tmp_path: Path, monkeypatch: pytes
     assert (error.code, str(error)) == ("compile_failure", "the compiler was killed by signal 11")
 
 
+@pytest.mark.parametrize(
+    "script", ["kill -KILL $$", "echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; exit 1"]
+)
+def test_a_compiler_that_is_killed_is_no_fault_of_the_code(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    fake_compiler(tmp_path, monkeypatch, script)
+    error = failure(cache)
+    assert (error.code, str(error)) == (
+        "worker_lost",
+        "the compiler was killed from outside, not for want of memory or time",
+    )
+
+
 def test_a_compiler_that_makes_nothing(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_compiler(tmp_path, monkeypatch, "exit 0")
     assert failure(cache).code == "compile_failure"

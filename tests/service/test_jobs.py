@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import threading
 import time
 
@@ -14,6 +15,7 @@ import pytest
 from tilesmith.app.service.db import now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs import runner as runner_module
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.tables import jobs
 
@@ -441,3 +443,36 @@ def test_jobs_of_one_token_have_a_limit(start):
     assert (refused.status_code, refused.json()["code"]) == (429, "token_limit")
     assert refused.json()["setting"] == "TILESMITH_JOB_QUEUE_PER_TOKEN"
     assert "retry-after" in refused.headers
+
+
+def test_finished_work_outlasts_a_store_that_is_locked(start, tmp_path):
+    released = threading.Event()
+
+    def job(task, claim, watch):
+        other = sqlite3.connect(tmp_path / "tilesmith.db", isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+
+        def release():
+            other.close()
+            released.set()
+
+        threading.Timer(0.3, release).start()
+        return {"done": True}
+
+    service = start(job, job_workers=1, database_busy_ms=1)
+    job_id = service.client.post(f"/v1/schedules/{service.schedule()}/builds", json={}).json()["id"]
+    assert released.wait(60)
+    while (found := service.client.get(f"/v1/jobs/{job_id}").json())["state"] == "running":
+        time.sleep(0.01)
+    assert (found["state"], found["attempts"], found["result"]) == ("succeeded", 1, {"done": True})
+
+
+def test_leases_are_not_trusted_after_the_clock_was_set(service, monkeypatch):
+    runner = service.context.runner
+    assert runner._leases_hold()
+    real = runner_module.now_us
+    monkeypatch.setattr(runner_module, "now_us", lambda: real() + 3_600_000_000)
+    assert not runner._leases_hold()
+    assert not runner._leases_hold()
+    runner._set_at -= service.context.settings.job_lease_s
+    assert runner._leases_hold()

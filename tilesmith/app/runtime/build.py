@@ -14,6 +14,7 @@ import os
 import platform as host_system
 import re
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -374,9 +375,12 @@ def _failure(done: Finished, folder: Path) -> CompileError:
         return StoreError("store_full", "there is no space left to compile in", text)
     if done.exceeded is not None:
         return CompileError("compile_failure", _EXCEEDED[done.exceeded], text)
+    killed = _KILLED.search(text)
+    if done.signal == signal.SIGKILL or (killed is not None and "killed" in killed[0].lower()):
+        return CompileError("worker_lost", "the compiler was killed from outside, not for want of memory or time", text)
     if done.signal is not None:
         return CompileError("compile_failure", f"the compiler was killed by signal {done.signal}", text)
-    if (killed := _KILLED.search(text)) is not None:
+    if killed is not None:
         return CompileError("compile_failure", f"a process of the compiler was killed: {killed[0]}", text)
     return CompileError("compile_failure", "the compiler refused the code", text)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import json
+import math
 import threading
 import time
 import uuid
@@ -15,10 +16,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    sleep_using_event,
+    stop_when_event_set,
+    wait_random_exponential,
+)
 
 from tilesmith.app.runtime.errors import Cancelled, WorkerError
 from tilesmith.app.runtime.telling import telling
@@ -45,11 +53,15 @@ from tilesmith.app.service.tracing import Tracing
 from tilesmith.platforms import PlatformError
 from tilesmith.scheduler.errors import TilesmithError
 
+R = TypeVar("R")
+
 log = structlog.get_logger("tilesmith.jobs")
 
 IDLE_S = 1.0  # how often the queue is looked at when nobody says that there is something in it
 MAINTENANCE_S = 5.0
 WATCH_S = 0.1
+BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between attempts at what failed for no fault of the job's
+CLOCK_STEP_S = 1.0
 MOST_AT_ONCE = 64
 """Jobs that a service has in the hands of a pool of other processes at once; threads that wait for them."""
 PRUNE_S = 3600.0
@@ -125,6 +137,8 @@ class JobRunner:
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._draining = threading.Event()
+        self._clocks = now_us() / 1e6, time.monotonic()
+        self._set_at = -math.inf
         self._wake = threading.Condition()
         self._watches: dict[str, Watch] = {}
         self._turn = threading.Lock()
@@ -281,8 +295,8 @@ class JobRunner:
         except Stopped as stopped:
             self._stopped(claim, stopped.why)
         except Exception as error:  # the boundary of a job: whatever it was, it costs this job and no other
-            if isinstance(error, WorkerError) and error.code == "worker_lost":
-                self._again(claim, str(error))
+            if isinstance(error, OperationalError) or (isinstance(error, WorkerError) and error.code == "worker_lost"):
+                self._again(claim, "the store failed" if isinstance(error, OperationalError) else str(error))
             else:
                 self._fail(claim, _as_problem(error))
         else:
@@ -325,9 +339,10 @@ class JobRunner:
 
     def _again(self, claim: Claim, why: str) -> None:
         """Puts a job back whose worker was lost, or gives it up where that has happened too often."""
+        self._stopping.wait(min(BACK_OFF_S * 2**claim.attempts, LONGEST_BACK_OFF_S))
         if claim.attempts >= self._settings.job_attempts:
             self._fail(claim, ApiError("worker_lost", f"{why}, {claim.attempts} times"))
-        elif repository.move(self._db, claim.id, "running", "queued", now_us(), self.name):
+        elif self.stored(repository.move, claim.id, "running", "queued", now_us(), self.name):
             self._metrics.requeued.labels("lost").inc()
             log.warning("job put back into the queue", why=why, attempt=claim.attempts)
 
@@ -335,12 +350,35 @@ class JobRunner:
         self._end(claim, "failed", error=compact(problem_document(error, f"/v1/jobs/{claim.id}")).encode())
 
     def _end(self, claim: Claim, state: State, **values: bytes) -> None:
-        if repository.move(self._db, claim.id, "running", state, now_us(), self.name, **values):
+        if self.stored(repository.move, claim.id, "running", state, now_us(), self.name, **values):
             if not json.loads(claim.request).get("keep_inputs", False):
                 self._jobs.files.remove_uploads(claim.id)
             self._metrics.jobs.labels(claim.kind, state).inc()
             tracing.annotate(state=state)
             log.info("job ended", state=state)
+
+    def stored(self, action: Callable[..., R], *arguments: Any, **values: Any) -> R:
+        """The result of `action(db, ...)`. A store that is locked, full or away is waited for until the service stops:
+        what was worked out is not lost by it."""
+        retrying = Retrying(
+            retry=retry_if_exception_type(OperationalError),
+            wait=wait_random_exponential(multiplier=BACK_OFF_S, max=LONGEST_BACK_OFF_S),
+            stop=stop_when_event_set(self._stopping),
+            sleep=sleep_using_event(self._stopping),
+            before_sleep=lambda _: log.warning("the store failed; finished work waits for it"),
+            reraise=True,
+        )
+        return retrying(action, self._db, *arguments, **values)
+
+    def _leases_hold(self) -> bool:
+        """False for the time of a lease after the clock was set: leases look older than they are, or younger."""
+        wall_s, steady_s = now_us() / 1e6, time.monotonic()
+        step_s = (wall_s - self._clocks[0]) - (steady_s - self._clocks[1])
+        self._clocks = wall_s, steady_s
+        if abs(step_s) > CLOCK_STEP_S:
+            log.warning("the clock was set", by_s=round(step_s, 3))
+            self._set_at = steady_s
+        return steady_s - self._set_at >= self._settings.job_lease_s
 
     def _lease(self) -> int:
         return now_us() + int(1e6 * self._settings.job_lease_s)
@@ -348,7 +386,7 @@ class JobRunner:
     def maintain(self, now: int) -> None:
         """Requeues jobs of lost services, expires those that waited too long, forgets old ones. `now` in µs."""
         settings = self._settings
-        for row in repository.stale(self._db, now):
+        for row in repository.stale(self._db, now) if self._leases_hold() else ():
             if row.worker != self.name or row.id not in self._watches:  # ours are late, not lost: the machine is busy
                 self._recover(row, now)
         for job_id in repository.queued_before(self._db, now - int(1e6 * settings.job_queue_ttl_s)):
@@ -412,7 +450,7 @@ class Watch:
 
     def keep_library(self, built: Built) -> None:
         digest = self.artifacts.get(LIBRARY)
-        repository.keep_library(self._runner._db, self._claim.schedule_id, built.key, built.path, now_us(), digest)
+        self._runner.stored(repository.keep_library, self._claim.schedule_id, built.key, built.path, now_us(), digest)
 
     def task(self, schedule_id: str) -> Task:
         """Another schedule that the job works on."""
@@ -420,7 +458,7 @@ class Watch:
 
     def say(self, phase: str) -> None:
         """Record the step that the job is at."""
-        repository.progress(self._runner._db, self._claim.id, self._runner.name, phase, now_us())
+        self._runner.stored(repository.progress, self._claim.id, self._runner.name, phase, now_us())
 
     def generate(self, decided: Decided) -> Generated:
         """The C of a candidate."""
@@ -436,20 +474,27 @@ class Watch:
         return json.loads(found.content), schedule_rows.forms(self._runner._db, self._claim.schedule_id)
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
-        store(self._runner._db, answer)
+        stored = self._runner.stored
+        stored(store, answer)
         tuned = outcome.tuned
-        measurement_rows.add_tuned(
-            self._runner._db, answer.id, self._claim.id, tuned.samples, tuned.threads, outcome.conditions, now_us()
+        stored(
+            measurement_rows.add_tuned,
+            answer.id,
+            self._claim.id,
+            tuned.samples,
+            tuned.threads,
+            outcome.conditions,
+            now_us(),
         )
         median = next(s.median_ms for s in tuned.samples if s.rank == tuned.chosen)
         if median is not None:
-            schedule_rows.set_measured(self._runner._db, answer.id, median)
+            stored(schedule_rows.set_measured, answer.id, median)
 
     def keep_run(self, result: Mapping[str, Any], estimated: bool) -> None:
         claim = self._claim
-        measurement_rows.add_run(self._runner._db, claim.schedule_id, claim.id, result, estimated, now_us())
+        self._runner.stored(measurement_rows.add_run, claim.schedule_id, claim.id, result, estimated, now_us())
         if estimated:
-            schedule_rows.set_measured(self._runner._db, claim.schedule_id, result["median_ms"])
+            self._runner.stored(schedule_rows.set_measured, claim.schedule_id, result["median_ms"])
 
     def step(self, phase: str, function: Callable[..., Any], task: Task, *arguments: Any) -> Any:
         """`function(task, *arguments)` made in the pool, its artifacts in the object store where there is one; raises
@@ -500,7 +545,10 @@ class Watch:
         if time.monotonic() - self._renewed < runner._settings.job_lease_s / 5:
             return None
         self._renewed = time.monotonic()
-        cancelled = repository.renew(runner._db, self._claim.id, runner.name, runner._lease())
+        try:
+            cancelled = repository.renew(runner._db, self._claim.id, runner.name, runner._lease())
+        except OperationalError:
+            return None  # a store that is locked is no reason to stop
         return "lost" if cancelled is None else "cancel" if cancelled else None
 
 
