@@ -9,9 +9,9 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Const, Expr, InputBound, ParamRef, Unary, Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
-Rows = Callable[[str], tuple[tuple[str, ...], tuple[str, ...], int]]
+Rows = Callable[[str], tuple[tuple[str, ...], tuple[str, ...], int] | None]
 """Of an image or a stage by its name: its dims, those of which neighbours lie in a row of memory (the fastest, and that
-of pixels where the fastest has their channels), and the bytes of an element."""
+of pixels where the fastest has their channels), and the bytes of an element. None of what is in registers."""
 
 
 def dims_along_rows(stage: Stage, along: str, inlined: Mapping[str, Stage], rows: Rows) -> dict[str, int]:
@@ -30,7 +30,10 @@ def _found(
     for a in accesses(stage):
         if a.definition or any(a.data):
             continue
-        dims, near, size = rows(a.producer)
+        of = rows(a.producer)
+        if of is None:
+            continue
+        dims, near, size = of
         steps = {d: _step(index) for d, index in zip(dims, a.access.indices, strict=True)}
         through = {d: moves[v] for d, v in steps.items() if v is not None and v in moves}
         if a.producer in inlined:

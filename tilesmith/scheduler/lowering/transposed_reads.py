@@ -31,10 +31,12 @@ def transposed_dims(
     """The dims of `stage` in which blocks of points read across rows, where vectors run `along` another; and the points
     of a block."""
 
-    def rows(name: str) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    def rows(name: str) -> tuple[tuple[str, ...], tuple[str, ...], int] | None:
         if name in inlined:
             return inlined[name].dims, (), 1
-        buffer = buffers[name, 0]
+        buffer = buffers.get((name, 0))
+        if buffer is None:
+            return None
         near = (buffer.unit, buffer.pixels) if buffer.channels else (buffer.unit,)
         return buffer.dims, tuple(buffer.dims[d] for d in near) if buffer.dims else (), buffer.type.bytes
 
