@@ -17,6 +17,9 @@ from tilesmith.app.service.connections import BoundedProtocol, OpenConnections, 
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.tokens.failures import ADDRESSES, WINDOW_S, Failures
+from tilesmith.scheduler.errors import DocumentError
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.strategies import document as strategies
 
 HEAD = b"POST /v1/schedules HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -260,3 +263,21 @@ def test_text_of_more_values_than_any_document_is_not_made_values_of(real):
     text = '{"stages":[' + "{}," * 260_000 + "{}]}"
     checked = real.client.post("/v1/validate", json={"pipeline": text}).json()["pipeline"]
     assert [p["code"] for p in checked["problems"]] == ["limit_exceeded"]
+
+
+def test_a_strategy_of_unknown_keys_is_read_no_further_than_its_problems_are_told():
+    document = Keys()
+    with pytest.raises(DocumentError) as caught:
+        strategies.from_document(document)
+    assert len(caught.value.problems) == document.asked == Limits().problems
+
+
+class Keys(dict):
+    """An object of more keys than anybody looks at."""
+
+    asked = 0
+
+    def __iter__(self):
+        while True:
+            self.asked += 1
+            yield f"k{self.asked}"

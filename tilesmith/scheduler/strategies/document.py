@@ -152,8 +152,10 @@ class _Reader:
         return self.own.get(name) or RULES.get(name) or (built_in(name) if name in NAMES else None)
 
     def problem(self, code: str, place: Place, message: str, hint: str | None = None) -> None:
-        if len(self.problems) < LIMITS.problems:
-            self.problems.append(Problem(code, pointer(*place), message, hint))
+        """Raises DocumentError when there are as many as are told: nobody reads more, and each costs time."""
+        self.problems.append(Problem(code, pointer(*place), message, hint))
+        if len(self.problems) >= LIMITS.problems:
+            self.done()
 
     def done(self) -> None:
         """Raises DocumentError where there were problems."""
