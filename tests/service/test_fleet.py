@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
@@ -18,6 +18,7 @@ import pytest
 from support import fleet as program
 from support.tools import require_tool
 
+from tilesmith.app.service.db import Database, downgrade
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.scheduler import pipelines
 
@@ -92,6 +93,8 @@ def fleet(tmp_path, postgres):
     require_tool("gcc")
     with ExitStack() as stack:
         yield Fleet(tmp_path, postgres, stack)
+    with closing(Database(postgres)) as db:
+        downgrade(db, "base")  # other tests find it empty
 
 
 def small():
