@@ -195,3 +195,28 @@ def test_notes_of_no_schedule(shared) -> None:
 def test_notes_ask_for_the_scope_that_they_need(start) -> None:
     service = start(admin_token="sesame-open-sesame")
     assert service.client.put("/v1/schedules/no/notes", json={}).status_code == 401
+
+
+def test_a_schedule_is_deleted_with_all_that_it_has(service) -> None:
+    kept, gone = service.schedule("blur"), service.schedule("blur", platform_name="i7-6700")
+    address = f"/v1/schedules/{gone}"
+    service.client.put(f"{address}/notes", json={"tags": ["best"]})
+    job = service.client.post(f"{address}/builds", json={}).json()["links"]["self"]
+    refused = service.client.delete(address)
+    assert (refused.status_code, refused.json()["code"]) == (409, "schedule_in_use")
+    service.client.delete(job)
+    assert service.client.delete(address).status_code == 204
+    for left in (address, f"{address}/code.c", job):
+        assert service.client.get(left).status_code == 404
+    assert [item["id"] for item in listed(service)["items"]] == [kept]
+    assert listed(service, tag="best")["items"] == found(service, q="i7") == []
+    assert lists.count(service.context.db, Filters()) == "1 schedule"
+    assert service.client.delete(address).status_code == 404
+    assert service.schedule("blur", platform_name="i7-6700") == gone
+
+
+def test_a_stored_pipeline_is_deleted(service, pipeline) -> None:
+    made = service.client.post("/v1/pipelines", json=pipeline("mine")).json()["href"]
+    assert service.client.delete(made).status_code == 204
+    assert service.client.get(made).status_code == service.client.delete(made).status_code == 404
+    assert service.client.delete("/v1/pipelines/harris").status_code == 404

@@ -71,6 +71,7 @@ CODES: dict[str, tuple[int, str]] = {
     "not_built": (404, "The schedule has not been built"),
     "platform_name_taken": (409, "Another platform has this name"),
     "job_finished": (409, "The job has finished"),
+    "schedule_in_use": (409, "A job works on the schedule"),
     "key_used": (409, "The idempotency key was used for something else"),
     # the caller's document
     "bad_document": (422, "The document is not valid"),

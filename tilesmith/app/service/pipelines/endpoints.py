@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from tilesmith.app.service.bodies import json_body
-from tilesmith.app.service.context import Read, Services, Submit
+from tilesmith.app.service.context import Admin, Read, Services, Submit
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.paging import Key, Paging, next_page
 from tilesmith.app.service.pipelines import repository
 from tilesmith.app.service.pipelines.schemas import Pipeline, PipelineList, PipelineSummary
@@ -79,6 +80,15 @@ def every(
 )
 def one(name_or_id: str, services: Services) -> Response:
     return JSONResponse(_pipeline(services.pipelines.find(name_or_id)))
+
+
+@router.delete(
+    "/{name_or_id}", dependencies=[Admin], status_code=204, operation_id="deletePipeline", summary="Delete a pipeline"
+)
+def remove(name_or_id: str, services: Services) -> None:
+    """A stored one, by its id. Its schedules stay: they have the document."""
+    if not repository.remove(services.db, name_or_id):
+        raise ApiError("pipeline_not_found", f"no pipeline {name_or_id[:64]!r} is stored")
 
 
 def _stored(row: Any) -> PipelineSummary:

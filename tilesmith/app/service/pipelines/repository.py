@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import delete, select, tuple_
 
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.paging import Key
@@ -33,6 +33,12 @@ def find(db: Database, pipeline_id: str) -> PipelineIdentity | None:
     with db.read() as connection:
         row = connection.execute(select(c.id, c.name, c.stages, c.document).where(c.id == pipeline_id)).first()
     return PipelineIdentity(row.id, row.name, row.stages, row.document) if row else None
+
+
+def remove(db: Database, pipeline_id: str) -> bool:
+    """Deletes a pipeline; False where there is none."""
+    with db.write() as connection:
+        return connection.execute(delete(pipelines).where(pipelines.c.id == pipeline_id)).rowcount == 1
 
 
 def page(db: Database, name: str | None, after: Key | None, count: int) -> Sequence[Any]:

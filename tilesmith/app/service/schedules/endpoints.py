@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 
 from tilesmith.app.service.bodies import binary, described, json_body, text
 from tilesmith.app.service.caching import immutable
-from tilesmith.app.service.context import Context, Read, Services, Submit
+from tilesmith.app.service.context import Admin, Context, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError, at, problem_document
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 from tilesmith.app.service.paging import Paging
@@ -175,6 +175,18 @@ def summary(row: Any) -> ScheduleSummary:
 def one(schedule_id: str, request: Request, services: Services) -> Response:
     """Immutable: strong ETag, long cache."""
     return immutable(request, services.schedules.get(schedule_id))
+
+
+@router.delete(
+    "/{schedule_id}", dependencies=[Admin], status_code=204, operation_id="deleteSchedule", summary="Delete a schedule"
+)
+def remove(schedule_id: str, services: Services) -> None:
+    """With its forms, measurements, finished jobs and their results. Asked for again, it is made again."""
+    jobs = repository.remove(services.db, schedule_id)
+    if jobs is None:
+        raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
+    for job_id in jobs:
+        services.jobs.files.remove(job_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, case, func, or_, select, update
+from sqlalchemy import Connection, case, delete, func, or_, select, update
 
 from tilesmith.app.service.db import Database
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules.answers import Answer, compact, media_type
-from tilesmith.app.service.tables import schedule_forms, schedule_names, schedule_tallies, schedules
+from tilesmith.app.service.tables import jobs, schedule_forms, schedule_names, schedule_tallies, schedules
 
 ANSWER = "answer"
 """The form that is the schedule's document."""
@@ -99,6 +100,29 @@ def _tally(db: Database, connection: Connection, row: Mapping[str, Any]) -> None
 def predicted_ms(predicted: Mapping[str, Any]) -> float | None:
     """The time that a breakdown predicts; None where its model does not count time."""
     return predicted["total"] / 1000 if predicted.get("unit") == "microseconds" else None
+
+
+def remove(db: Database, schedule_id: str) -> tuple[str, ...] | None:
+    """Deletes a schedule with all that belongs to it; the ids of its jobs, None where there is no such schedule.
+    ApiError `schedule_in_use` where one of them has not come to an end."""
+    s, t, j = schedules.c, schedule_tallies.c, jobs.c
+    with db.write() as connection:
+        found = connection.execute(select(j.id, j.finished_us).where(j.schedule_id == schedule_id)).all()
+        if any(job.finished_us is None for job in found):
+            raise ApiError("schedule_in_use", "a job of the schedule has not come to an end: cancel it first")
+        names = [s[name] for name in TALLIED]
+        row = connection.execute(delete(schedules).where(s.id == schedule_id).returning(*names)).first()
+        if row is None:
+            return None
+        alike = [s[n] == v for n, v in row._mapping.items()]
+        tally = [t[n] == v for n, v in row._mapping.items()]
+        figures = (func.count(), func.min(s.created_us), func.max(s.created_us), func.min(s.predicted_ms))
+        made, first, latest, predicted = connection.execute(select(*figures).where(*alike)).one()
+        least = connection.execute(select(func.min(s.measured_ms)).where(*alike)).scalar_one()
+        values = {"made": made, "first_us": first, "latest_us": latest, "predicted_ms": predicted, "measured_ms": least}
+        change = update(schedule_tallies).values(values) if made else delete(schedule_tallies)
+        connection.execute(change.where(*tally))
+    return tuple(job.id for job in found)
 
 
 def set_measured(db: Database, schedule_id: str, measured_ms: float) -> None:
