@@ -230,6 +230,13 @@ def test_a_stage_read_up_and_down() -> None:
     assert_computes(stages, [sliding("e"), sliding("f", store="y.inner")])
 
 
+def test_rows_that_come_again_later() -> None:
+    """The first iteration has all rows up to its own one, whatever it reads: none of a later one is new."""
+    stages = {"e": "input(x, y) * 2", "out": "e(20 - x, (y + 1) % 4)"}
+    loops = ("x.inner", "y.inner", "y.outer", "x.outer")
+    assert_computes(stages, [sliding("e", compute="x.inner", fold=False, order=("y", "x"), vector=None)], loops)
+
+
 def test_tiles_of_one_row() -> None:
     """The loop over tiles runs row by row, but the stage is computed in the loop inside."""
     stages = {"f0": "input(x, y) * 2", "f1": "f0(x, y + 1)", "out": "f1(x, y - 1) + 2 * f1(x, y + 2)"}

@@ -160,11 +160,9 @@ class GroupLowering(OpenGroup):
         if not movers:
             loop.once.add(stage.name)
             return outside
-        # what moves is computed again where it does not slide; of the rest a loop outside may have left but what is new
-        whole = tuple(
-            inside if d in movers or inside == left else (maximum(inside[0], left[0]), minimum(inside[1], left[1]))
-            for d, (inside, left) in enumerate(zip(box, outside, strict=True))
-        )
+        # What moves is computed again where it does not slide. Of the rest a loop outside has left what is new: it may
+        # be more than this iteration reads, and later ones rely on it.
+        whole = tuple([box[d] if d in movers else left for d, left in enumerate(outside)])
         if len(movers) > 1:
             return whole
         d = movers[0]
