@@ -17,9 +17,9 @@ class Params:
 
     variant_close: float = 1.03
     """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
-    paper_gain: float = 0.97
-    """The paper's groups are left where what is found costs no more than this, relative to its schedule: less is what
-    the model may be wrong by between any two groupings."""
+    paper_gain: float = 0.9
+    """The paper's schedule is left where what is found costs no more than this, relative to it: by less the model may
+    be wrong between any two schedules, and then what is found may be slower by far more than that."""
     from_root_most: float = 2.0
     """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
     from_root_gain: float = 0.95

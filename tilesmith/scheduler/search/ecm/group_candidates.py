@@ -86,6 +86,10 @@ class Planner(Pricing):
         papers = self._papers(segment)
         return papers[0].total if papers else self.cost(segment)
 
+    def paper_plan(self, segment: Segment) -> GroupCandidate:
+        """The paper's plan of a segment that can be one group; the best one where there is none."""
+        return (*self._papers(segment), *self.plans(segment)[:1])[0]
+
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
         """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
         plan = self._sketched(segment)[0]

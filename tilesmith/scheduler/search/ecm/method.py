@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from tilesmith.cost_models.interface import combined
 from tilesmith.scheduler.ir.schedule.schedule import Group
@@ -26,7 +25,7 @@ from tilesmith.scheduler.search.trace import Kind as DecisionKind
 
 NAME = "default"
 
-LEFT = f"groups of the paper are left where others gain less than {1 - PARAMS.paper_gain:.0%}"
+LEFT = f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}"
 
 
 class Default:
@@ -54,7 +53,7 @@ it are estimates with few sizes of tiles."""
 @dataclass(frozen=True, slots=True)
 class _Choice:
     """The variants that are near the best, what was `tried`, and the plans that are chosen of the `best` one, which
-    cost `least`; `cost` is about what the cheapest one costs."""
+    cost `least`; `cost` is about what the cheapest one costs. As the paper has it, `as_paper`, it may cost more."""
 
     variants: Sequence[Variant]
     tried: Tried
@@ -62,10 +61,11 @@ class _Choice:
     plans: GroupCandidates
     least: float
     cost: float
+    as_paper: bool = False
 
 
 def _chosen(explored: Explored, q: Question) -> _Choice:
-    """The cheapest of the close variants; the groups of the paper where these gain too little."""
+    """The cheapest of the close variants; the schedule of the paper where that gains too little."""
     cost = explored.variants[0].cost
     close = [v for v in explored.variants if v.cost <= cost * PARAMS.variant_close]
     found = ranked(close, 1, cost)
@@ -75,9 +75,9 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     as_paper = explored.as_paper
     papers = as_paper.search.paper_cost(as_paper.partition, least / PARAMS.paper_gain)
     if least > papers * PARAMS.paper_gain and not q.deadline.expired():
-        close, first = [as_paper], 0
-        least, _, plans = ranked(close, 1, cost)[0]
-        tried.insert(0, (least, as_paper))
+        plans = as_paper.search.paper_plans(as_paper.partition)
+        tried.insert(0, (papers, as_paper))
+        return _Choice([as_paper, *close], tried, as_paper, plans, papers, cost, as_paper=True)
     return _Choice(close, tried, close[first], plans, least, cost)
 
 
@@ -115,24 +115,26 @@ def _candidates(choice: _Choice, q: Question) -> tuple[Candidate, ...]:
         near, matters = PARAMS.other_partitions_near * choice.cost, PARAMS.matters_share * choice.cost
         variants += [other for v in choice.variants for other in v.others(near, matters)]
     degraded = degraded_by({}, q.deadline)
-    candidates: dict[tuple[Group, ...], tuple[float, Candidate]] = {}
+    candidates: dict[tuple[Group, ...], Candidate] = {}
+
+    def keep(v: Variant, plans: GroupCandidates) -> None:
+        worked = [v.search.planner.settle(p) for p in plans]
+        groups = tuple(p.group for p in worked)
+        if groups not in candidates:
+            predicted = combined(p.cost for p in worked)
+            counts = [p.counts for p in worked]
+            candidates[groups] = candidate(v.search.facts, v.plan.scheduled(groups, degraded), counts, predicted)
+
+    keep(choice.best, choice.plans)
     for total, n, plans in (
         f for apart in (choice.cost, 0.0) for f in ranked(variants, q.top * PARAMS.combinations_per_schedule, apart)
     ):
         if len(candidates) == q.top:
             break
-        if total < choice.least:
-            continue  # what is chosen does not depend on how many others are wanted
-        search = variants[n].search
-        worked = [search.planner.settle(p) for p in plans]
-        groups = tuple(p.group for p in worked)
-        if groups not in candidates:
-            plan = variants[n].plan.scheduled(groups, degraded)
-            predicted = combined(p.cost for p in worked)
-            candidates[groups] = total, candidate(search.facts, plan, [p.counts for p in worked], predicted)
-    found = sorted(candidates.values(), key=itemgetter(0))
-    # the totals are of groups alone: worked out together, some cost more
-    return tuple(c for _, c in (found[0], *sorted(found[1:], key=lambda f: float(f[1].predicted.total))))
+        if total >= choice.least or choice.as_paper:  # what is chosen does not depend on how many others are wanted
+            keep(variants[n], plans)
+    first, *others = candidates.values()
+    return first, *sorted(others, key=lambda c: float(c.predicted.total))
 
 
 def _separations_explained(tried: Tried, separated: Separated) -> list[Decision]:

@@ -113,6 +113,10 @@ class PartitionSearch:
                 return inf
         return total
 
+    def paper_plans(self, partition: Partition) -> tuple[GroupCandidate, ...]:
+        """The plan of every group as the paper has it, in the order that they run."""
+        return tuple(self.planner.paper_plan(s) for s in self.segments(partition))
+
     def segments(self, partition: Partition) -> tuple[Segment, ...]:
         """The groups of a partition, in the order that they run."""
         found = self.cuts.get(partition)

@@ -92,7 +92,7 @@ class Explored:
 
 def explore(q: Question) -> Explored:
     """All variants, but of a plan that is final: that one as it is."""
-    paper = Grouping(q.facts, q.platform, Taco2019(), q.deadline.expired, PARAMS.tile_sizes_per_shape)
+    paper = Grouping(q.facts, q.platform, Taco2019(), q.deadline.expired)
     papers = partition_of(q.facts, paper.group())
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
 
