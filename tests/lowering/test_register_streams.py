@@ -12,7 +12,7 @@ from tilesmith.scheduler.ir.loop.ops import Shuffle
 from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
-from tilesmith.scheduler.lowering.register_streams import Stream, Streams
+from tilesmith.scheduler.lowering.register_streams import Stream, Streams, mask_bits
 
 STAGE = pipeline("f(x)").stages[0]
 
@@ -23,6 +23,13 @@ def stream(lead: int, least: int) -> Stream:
 
 def streams(b: Builder, planning: bool) -> Streams:
     return Streams({"out": 0}, {"out": STAGE}, {}, sym("x"), LANES, planning, b, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("value", "bits"), [("f(x)", 0), ("uint8(f(x)) > 3", 8), ("uint8(f(x)) > 3 and f(x) > 0.5", 32)]
+)
+def test_a_mask_is_as_wide_as_what_is_compared(value: str, bits: int) -> None:
+    assert mask_bits(pipeline(value).stages[0], 0) == bits
 
 
 @pytest.mark.parametrize(

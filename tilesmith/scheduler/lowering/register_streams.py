@@ -9,11 +9,21 @@ from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Copy, Shuffle
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.expressions import Compare, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
-from tilesmith.scheduler.ir.pipeline.types import BOOL
+from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
 from tilesmith.scheduler.lowering.index_vectorization import NotUniformBound, Places
 
 Coordinates = tuple[Index, ...]
+
+
+def mask_bits(stage: Stage, component: int) -> int:
+    """Bits that a lane of a stage's values has as a mask in a register: those of the widest numbers that it compares; 0
+    of values that are no masks."""
+    if stage.types[component] != BOOL:
+        return 0
+    compared = [e.left.type.bits for e in walk(stage.values[component]) if isinstance(e, Compare)]
+    return max(compared, default=UINT8.bits)
 
 
 @dataclass(slots=True)
@@ -98,7 +108,7 @@ class Streams:
     def _lanes(self, stage: Stage, component: int, at: Coordinates, offset: int) -> Value:
         b = self.builder
         type_ = stage.types[component]
-        mask = 32 if type_ == BOOL else 0
+        mask = mask_bits(stage, component)
         key = (stage.name, component, at)
         if self.planning:
             self._note(key, stage, offset)

@@ -40,7 +40,7 @@ from tilesmith.scheduler.lowering.memory import (
     streams,
     vectors_into_line,
 )
-from tilesmith.scheduler.lowering.register_streams import Coordinates, Stream, Streams
+from tilesmith.scheduler.lowering.register_streams import Coordinates, Stream, Streams, mask_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,9 @@ class _Fused:
         streams = self._ordered()
         for s in streams:
             for _ in range(s.history(lanes)):
-                s.previous.append(self._register(s.stage.name, s.stage.types[s.component]))
+                s.previous.append(
+                    self._register(s.stage.name, s.stage.types[s.component], mask_bits(s.stage, s.component))
+                )
         for w in self.written:
             w.before = self._register(self.row.output.name, w.buffer.type)
             w.held = held_back(b, w.buffer, w.at, self.base, lanes)
@@ -284,9 +286,9 @@ class _Fused:
 
     # emission ------------------------------------------------------------------------------------------------------
 
-    def _register(self, hint: str, type_: ScalarType) -> Value:
+    def _register(self, hint: str, type_: ScalarType, mask: int = 0) -> Value:
         b = self.b
-        cell = Value(type_, self.lanes, b.fresh(f"{hint}_before"), None, 32 if type_ == BOOL else 0)
+        cell = Value(type_, self.lanes, b.fresh(f"{hint}_before"), None, mask)
         b.declare(cell.name)
         zero = Value(type_, 1, "", False if type_ == BOOL else 0.0 if type_.is_float else 0)
         b.emit(Accumulator(cell, zero))
@@ -356,7 +358,7 @@ class _Fused:
 
     def _fitted(self, value: Value, s: Stream) -> Value:
         type_ = s.stage.types[s.component]
-        mask = 32 if type_ == BOOL else 0
+        mask = mask_bits(s.stage, s.component)
         if value.lanes == self.lanes and (value.lanes == 1 or value.mask_bits == mask):
             return value
         op = Broadcast(value) if value.lanes == 1 else ResizeMask(value)
