@@ -33,7 +33,7 @@ def test_the_first_token_is_made_in_the_store(tilesmith, tmp_path):
     settings = Settings(data_dir=tmp_path)
     db = Database(settings.store_url)
     upgrade(db)
-    Tokens(db, settings).check(token, "admin")
+    Tokens(db, settings).authenticate(token).require("admin")
     db.close()
 
 

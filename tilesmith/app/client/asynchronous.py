@@ -327,6 +327,14 @@ class AsyncClient:
         found: Health = as_json(await self._send(requests.health()))
         return found
 
+    async def delete_schedule(self, schedule_id: str) -> None:
+        """The answer of `Client.delete_schedule`, awaited."""
+        await self._send(requests.delete_schedule(schedule_id))
+
+    async def delete_pipeline(self, pipeline_id: str) -> None:
+        """The answer of `Client.delete_pipeline`, awaited."""
+        await self._send(requests.delete_pipeline(pipeline_id))
+
     async def revoke_token(self, token_id: str) -> None:
         """The answer of `Client.revoke_token`, awaited."""
         await self._send(requests.revoke_token(token_id))

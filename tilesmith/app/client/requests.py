@@ -112,6 +112,14 @@ def cancel(job_id: str) -> Request:
     return Request("DELETE", f"/v1/jobs/{job_id}")
 
 
+def delete_schedule(schedule_id: str) -> Request:
+    return Request("DELETE", f"/v1/schedules/{schedule_id}")
+
+
+def delete_pipeline(pipeline_id: str) -> Request:
+    return Request("DELETE", f"/v1/pipelines/{pipeline_id}")
+
+
 def health() -> Request:
     return Request("GET", "/readyz")
 

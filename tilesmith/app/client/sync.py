@@ -331,6 +331,14 @@ class Client:
         found: Health = as_json(self._send(requests.health()))
         return found
 
+    def delete_schedule(self, schedule_id: str) -> None:
+        """Deletes a schedule with its forms and jobs; ServiceError `schedule_in_use` while a job of it is at work."""
+        self._send(requests.delete_schedule(schedule_id))
+
+    def delete_pipeline(self, pipeline_id: str) -> None:
+        """Deletes a stored pipeline by its id, not the schedules of it."""
+        self._send(requests.delete_pipeline(pipeline_id))
+
     def revoke_token(self, token_id: str) -> None:
         """Revokes a token: it is refused from now on."""
         self._send(requests.revoke_token(token_id))
