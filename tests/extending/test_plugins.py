@@ -107,6 +107,6 @@ class Asking:
 def test_processes_of_the_service_load_it_too(file: Callable[[str], str], tmp_path: Path) -> None:
     engine = Engine(Settings(data_dir=tmp_path, schedule_workers=1, plugins=(file(REGISTERS),)), Asking)
     try:
-        assert "theirs" in engine.pool().submit(registry.names).result()
+        assert "theirs" in engine.submit(registry.names).result()
     finally:
         engine.close()
