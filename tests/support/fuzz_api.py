@@ -93,6 +93,7 @@ def _served(folder: Path) -> _Server:
         calibrate=False,
         body_bytes=1 << 18,
         admin_token=SecretStr(TOKEN),
+        token_failures=100_000,
     )
     server = _Server(uvicorn.Config(create_app(settings), host="127.0.0.1", port=0, log_config=None, access_log=False))
     server.thread = threading.Thread(target=server.run, daemon=True)
