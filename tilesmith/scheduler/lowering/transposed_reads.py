@@ -64,13 +64,14 @@ class TransposedReads:
         return bool(self.starts)
 
     def read(self, b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], at_least: int) -> Value | None:
-        """The elements at `lanes`, each in a row of its own; None of others, and where no block has them."""
+        """The elements at `lanes`, each in a row of its own; None of others, where no block has them, and where registers
+        are less than what is loaded of a row."""
         crossed = [d for d, lane in enumerate(lanes) if not lane.uniform]
         if len(crossed) != 1 or crossed[0] == buffer.unit or buffer.type == BOOL:
             return None
         d = crossed[0]
         pattern, size, place = lanes[d].pattern, SHUFFLED_BYTES // buffer.type.bytes, place_in_row(b, buffer, lanes)
-        if pattern is None or place is None:
+        if pattern is None or place is None or b.register_lanes(buffer.type) < size:
             return None
         rest = tuple(lane.base for n, lane in enumerate(lanes) if n not in (buffer.unit, buffer.pixels) or n == d)
         key = (size, buffer.stage, buffer.component, place - place.const, rest, pattern)
