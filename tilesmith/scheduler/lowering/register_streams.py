@@ -162,7 +162,7 @@ class Streams:
         there, needed or not. Places that are data are known to lie inside only where they are needed."""
         if not self.planning or places.exact:
             return
-        if buffer.where == "thread":
+        if buffer.where == "thread" and index:
             self._note_reach(buffer, index[buffer.unit])
         for d, lane in enumerate(index):
             if lane.uniform or (buffer.ring[d] is not None and lane.vector is None):

@@ -64,8 +64,8 @@ class TransposedReads:
         return bool(self.starts)
 
     def read(self, b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], at_least: int) -> Value | None:
-        """The elements at `lanes`, each in a row of its own; None of others, where no block has them, and where registers
-        are less than what is loaded of a row."""
+        """The elements at `lanes`, each in a row of its own; None of others, where no block has them, and where
+        registers are less than what is loaded of a row."""
         crossed = [d for d, lane in enumerate(lanes) if not lane.uniform]
         if len(crossed) != 1 or crossed[0] == buffer.unit or buffer.type == BOOL:
             return None
