@@ -7,6 +7,7 @@ import threading
 
 import pytest
 import uvicorn
+from sse_starlette.sse import AppStatus
 
 from tilesmith.app.runtime.sandbox import cancel_event
 from tilesmith.app.service.draining import DrainingServer
@@ -68,7 +69,8 @@ def test_what_runs_longer_than_the_grace_is_put_back_without_counting(held):
 
 
 @pytest.mark.parametrize(("signals", "waits"), [([signal.SIGTERM], True), ([signal.SIGINT], False)])
-def test_sigterm_drains_first_and_ctrl_c_does_not(signals, waits):
+def test_sigterm_drains_first_and_ctrl_c_does_not(monkeypatch, signals, waits):
+    monkeypatch.setattr(AppStatus, "should_exit", False)  # of the whole process: streams of later tests would end
     proceed = threading.Event()
     server = DrainingServer(uvicorn.Config(lambda: None), lambda: proceed.wait(20))
     for number in signals:
@@ -77,3 +79,6 @@ def test_sigterm_drains_first_and_ctrl_c_does_not(signals, waits):
     server.handle_exit(signal.SIGTERM, None)
     assert server.should_exit
     proceed.set()
+    for thread in threading.enumerate():
+        if thread.name == "tilesmith-drain":
+            thread.join()
