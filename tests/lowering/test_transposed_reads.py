@@ -13,7 +13,7 @@ from tilesmith.scheduler.ir.loop.ops import Gather
 from tilesmith.scheduler.ir.loop.program import Apart, Body, Define, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.ir.schedule.schedule import Group, Tile, Vector
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Tile, UpdateLoops, Vector
 
 INTERLEAVED = {"dims": ["x", "y", "c"], "storage": ["c", "x", "y"]}
 PLANES = {"dims": ["x", "y"]}
@@ -95,8 +95,39 @@ def test_longer_values_than_what_is_read_have_fewer_rows() -> None:
     assert_computes(p, program, [((0, 21), (0, 37))], {"a": ((0, 37), (0, 21))})
 
 
+INLINED = Placement("turned", INLINE, INLINE)
+DOWN = {"domain": {"r": [1, 239]}, "at": ["x", "r"], "value": "max(acc(x, r), acc(x, r - 1))"}
+ALONG = {"domain": {"q": [1, 319]}, "at": ["q", "y"], "value": "max(acc(q, y), acc(q - 1, y))"}
+
+
+@pytest.mark.parametrize("updates", [[DOWN], [ALONG, DOWN]], ids=["one pass", "in a sweep"])
+def test_values_before_updates_are_read_in_blocks(updates: list[object]) -> None:
+    """Updates run over the whole of a dim, which so has points for blocks."""
+    p = load(
+        {
+            "format": 1,
+            "name": "turn",
+            "inputs": [{"name": "a", "type": "int32", **PLANES}],
+            "stages": [
+                {"name": "turned", **PLANES, "value": "a(y, x)"},
+                {"name": "acc", **PLANES, "value": "turned(x, y)", "updates": updates},
+                {"name": "out", **PLANES, "value": "acc(x, y) // 2"},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 320], [0, 240]]},
+        }
+    )
+    passes = {1: UpdateLoops(("x", "r"), Vector("x", 8)), 2: UpdateLoops(("q", "y"))}
+    loops = tuple(passes[n] for n in range(len(updates), 0, -1))
+    acc = Placement("acc", "y.outer", "y.outer", False, order=("x", "y"), vector=Vector("x", 8), updates=loops)
+    tiles, order = (Tile("x", None), Tile("y", None)), ("x.inner", "y.inner", "y.outer", "x.outer")
+    program = program_of(p, [Group("out", order, tiles, None, Vector("x", 8), (), (INLINED, acc))])
+    assert not any(isinstance(s, Define) and isinstance(s.op, Gather) for s in often(program.body))
+    assert_computes(p, program, [((0, 320), (0, 240)), ((0, 320), (0, 21))], {"a": ((0, 240), (0, 320))})
+
+
 def test_stages_that_are_inline_are_looked_through() -> None:
-    """What decides is where memory is read."""
+    """Memory decides, where it is read."""
     document = {
         "format": 1,
         "name": "turn",

@@ -305,7 +305,10 @@ class GroupLowering(OpenGroup):
         """A dim of many iterations, of which some are computed side by side, at level `at`: where they read across rows
         of memory, where long reductions share what they load, or where windows of neighbours overlap."""
         for d, points in transposed_dims(stage, along, self.inlined, self.buffers).items():
-            if d not in unroll and self._rows(self.plan.spans[stage.name][stage.dims.index(d)], at) >= points:
+            span = self.plan.spans[stage.name][stage.dims.index(d)]
+            # updates run over the whole of a dim, whatever the level
+            rows = self._rows(span, at) if span.known or not stage.updates else self.plan.expected(stage.name, d)[1]
+            if d not in unroll and rows >= points:
                 return {d: points}
         if unroll:
             return {}
