@@ -61,7 +61,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an attack: the status or what went wrong, s, the longest ms of `/healthz` meanwhile, the largest
+    """An attack as it ended: the status or what went wrong, s, the longest ms of `/healthz` meanwhile, the largest
     memory of the service and of all its processes, MB."""
 
     name: str
@@ -412,7 +412,7 @@ def send(attack: Attack, host: str, port: int, token: bool, schedule: str) -> st
 
 
 def ended(host: str, port: int, job: str) -> str:
-    """What became of a job, waited for."""
+    """A job that has ended, waited for."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
     while True:
         connection = http.client.HTTPConnection(host, port, timeout=120)
@@ -444,7 +444,7 @@ def service() -> Iterator[tuple[str, int, int]]:
 
 
 def measure(attacks: list[Attack], told: Callable[[Answer], None]) -> list[Answer]:
-    """What becomes of each attack, without a token and with one, on one service."""
+    """Each attack as it ended, without a token and with one, on one service."""
     found = []
     with service() as (host, port, pid):
         schedule = first_schedule(host, port)

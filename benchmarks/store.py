@@ -188,7 +188,7 @@ class Store:
     some: Sequence[Any]
 
     def questions(self) -> dict[str, Callable[[random.Random], object]]:
-        """What is asked, each time of something else."""
+        """Requests, each of something else."""
         found: dict[str, Callable[[random.Random], object]] = {
             "one schedule": lambda rng: repository.find(self.db, self._row(rng).id),
             "one summary": lambda rng: lists.summary(self.db, self._row(rng).id),

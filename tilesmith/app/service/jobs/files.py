@@ -21,7 +21,7 @@ Artifacts = dict[str, str]
 
 
 def read_artifacts(content: bytes | None) -> Artifacts:
-    """Those that a row has."""
+    """Artifacts that a row has."""
     return {} if content is None else {str(name): str(digest) for name, digest in json.loads(content).items()}
 
 
