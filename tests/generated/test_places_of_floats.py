@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -11,10 +11,14 @@ from support.machines import here
 from support.native import Region, build, call
 from support.places import Params, assert_computes, assert_exact, document, inferred
 
-from tilesmith.scheduler.compiler import compile_pipeline
+from tilesmith.platforms import Platform
+from tilesmith.scheduler.compiler import compile_pipeline, generate
 from tilesmith.scheduler.errors import DocumentError
 from tilesmith.scheduler.frontends.document.document import load_text
 from tilesmith.scheduler.ir.pipeline.arguments import Image
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.search import root_schedule
 
 F32 = "float32"
 RATIO = "float32(big.extent.{0}) / float32(small.extent.{0})"
@@ -77,27 +81,35 @@ def test_what_has_no_bounds_is_refused(index: str) -> None:
         document({"v": {"dims": ["x"], "value": "image(x, 0) * 2.0"}, "out": f"image({index}, y)"}, {"image": F32})
 
 
+PLACE = "float32(x) * 0.3 - float32(y) * 0.7"
 RAMP = """
 format: 1
 name: ramp
 inputs:
-  - {name: a, type: float32, dims: [x], boundary: {kind: repeat_edge}}
+  - {{name: a, type: float32, dims: [x], boundary: {{kind: repeat_edge}}}}
 stages:
+  - name: at
+    dims: [x, y]
+    value: {place}
+  - name: weight
+    dims: [x, y]
+    value: clamp({at} - floor({at}), 0.0, 1.0)
   - name: between
     dims: [x, y]
     value: >-
-      lerp(a(clamp(int32(floor(float32(x) * 0.3 - float32(y) * 0.7)), -300, 300) + 300),
-      a(clamp(int32(floor(float32(x) * 0.3 - float32(y) * 0.7)), -300, 300) + 301),
-      clamp(float32(x) * 0.3 - float32(y) * 0.7 - floor(float32(x) * 0.3 - float32(y) * 0.7), 0.0, 1.0))
+      lerp(a(clamp(int32(floor({at})), -300, 300) + 300), a(clamp(int32(floor({at})), -300, 300) + 301), weight(x, y))
 outputs: [between]
-estimates: {a: [[0, 602]], between: [[0, 300], [0, 300]]}
+estimates: {{a: [[0, 602]], between: [[0, 300], [0, 300]]}}
 """
 
 
-def test_a_weight_is_of_the_point_that_is_read() -> None:
-    """The place is contracted where it is a value, and rounded where it is an index: their floors are one."""
-    pipeline = load_text(RAMP, yaml=True)
-    source = compile_pipeline(pipeline, here()).source
+@pytest.mark.parametrize("at", [PLACE, "at(x, y)"])
+@pytest.mark.parametrize("make", [root_schedule, lambda p, m: compile_pipeline(p, m).schedule])
+def test_a_weight_is_of_the_point_that_is_read(at: str, make: Callable[[Pipeline, Platform], Schedule]) -> None:
+    """The place is contracted where it is a value, and rounded where it is an index: their floors are one, of stages in
+    memory, too."""
+    pipeline = load_text(RAMP.format(place=PLACE, at=at), yaml=True)
+    source = generate(pipeline, make(pipeline, here()), here())
     images = {"a": Image(np.arange(-300, 302, dtype=np.float32), (0,))}
     status, got = call(build(source, ("-O1",)), source, pipeline, images, {}, {"between": ((0, 300), (0, 300))})
     x, y = np.meshgrid(np.arange(300), np.arange(300))

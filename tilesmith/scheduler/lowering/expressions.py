@@ -33,6 +33,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
+from tilesmith.scheduler.ir.pipeline.value_ends import WHOLE_PARTS
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
 from tilesmith.scheduler.lowering.float_ends import opaque
@@ -166,7 +167,7 @@ class Evaluator(Evaluation):
             case Cast():
                 value = self.value(e.operand, frame)
                 return self.convert(value, e.type, e.saturate)
-            case Call(function="floor" | "ceil" | "trunc"):
+            case Call() if e.function in WHOLE_PARTS:
                 return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
             case Call(function="mux"):
                 return self._mux(e, frame)

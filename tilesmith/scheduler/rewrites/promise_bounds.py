@@ -12,11 +12,13 @@ from tilesmith.scheduler.ir.pipeline.value_ends import ValueEnds
 
 def promised(pipeline: Pipeline) -> Pipeline:
     """*Before*: any pipeline. *After*: where an index is made of the values of stages, places are part of it, and the
-    others have the ends that are proved of them. Again, this changes nothing."""
+    others have the ends that are proved of them; so are these places where values are their whole parts. Again, this
+    changes nothing."""
     if not any(map(_reads_by_data, pipeline.stages)):
         return pipeline
     ends = ValueEnds(pipeline.stages)
     stages = tuple(_promised(s, ends) if _reads_by_data(s) else s for s in pipeline.stages)
+    stages = tuple(rewritten(s, ends.whole_parts, ends.whole_parts) for s in stages)
     return (
         replace(pipeline, stages=stages)
         if any(a is not b for a, b in zip(stages, pipeline.stages, strict=True))

@@ -29,6 +29,8 @@ from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, Leaf, hull, i
 
 MOST_PARTS = 64
 """Parts of an expression that a place is put into an index with, at most."""
+WHOLE_PARTS = frozenset(("ceil", "floor", "round", "trunc"))
+"""Functions of floats that jump: values that hardly differ have others there."""
 _OF_PLACES = ("abs", "absd", "ceil", "clamp", "floor", "max", "min", "mux", "round", "sqrt", "trunc")
 
 
@@ -146,6 +148,15 @@ class ValueEnds:
         if isinstance(e, Access):
             return map_children(e, lambda i: self.index(self.indices(i)))
         return map_children(e, self.indices)
+
+    def whole_parts(self, e: Expr) -> Expr:
+        """An expression with the places that are part of indices put in wherever their whole part is taken. That has to
+        be of the same floats, rounded alike: a weight that is a place less its floor is of the point that is read."""
+        e = map_children(e, self.whole_parts)
+        is_cut = isinstance(e, Cast) and e.type.is_integer and e.operand.type.is_float
+        if is_cut or (isinstance(e, Call) and e.function in WHOLE_PARTS):
+            return map_children(e, self._with_places)
+        return e
 
 
 def _numbers(i: Interval) -> Interval:
