@@ -14,7 +14,8 @@ from benchmarks import machine, report
 
 @dataclass(frozen=True)
 class Figure:
-    """`value` in `unit` is the median of `samples` where there are any; `limit` None is for information."""
+    """`value` in `unit` is the median of `samples` where there are any. It has to be below `limit` and not below
+    `least`; without both it is for information."""
 
     name: str
     value: float
@@ -22,10 +23,17 @@ class Figure:
     limit: float | None = None
     samples: tuple[float, ...] = ()
     note: str = ""
+    least: float | None = None
+
+    @property
+    def bounds(self) -> str:
+        """What it is held to; empty where it is not."""
+        above = [] if self.least is None else [f">= {self.least:g}"]
+        return ", ".join([*above, *([] if self.limit is None else [f"{self.limit:g}"])])
 
     @property
     def held(self) -> bool:
-        return self.limit is None or self.value < self.limit
+        return (self.limit is None or self.value < self.limit) and (self.least is None or self.value >= self.least)
 
 
 def median(name: str, samples: Sequence[float], limit: float | None = None, unit: str = "ms", note: str = "") -> Figure:
@@ -37,9 +45,10 @@ def table(figures: Sequence[Figure]) -> str:
     rows = []
     for f in figures:
         spread = f"{report.number(min(f.samples))} to {report.number(max(f.samples))}" if f.samples else ""
-        limit = "" if f.limit is None else f"{f.limit:g}"
-        verdict = "" if f.limit is None else "held" if f.held else "MISSED"
-        rows.append([f.name, f.unit, report.number(f.value), limit, spread, str(len(f.samples) or ""), verdict, f.note])
+        verdict = "" if not f.bounds else "held" if f.held else "MISSED"
+        rows.append(
+            [f.name, f.unit, report.number(f.value), f.bounds, spread, str(len(f.samples) or ""), verdict, f.note]
+        )
     return report.table(["figure", "unit", "value", "limit", "range", "samples", "", "note"], rows)
 
 

@@ -17,14 +17,12 @@ import json
 import multiprocessing
 import socket
 import struct
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -34,7 +32,7 @@ from typing import Any
 import psutil
 
 from benchmarks import machine, report
-from benchmarks.service_latency import start, wait_until_ready
+from benchmarks.service_process import service
 from tilesmith.scheduler import pipelines
 
 TOKEN = "hostile-benchmark-token-of-the-administrator"
@@ -424,34 +422,16 @@ def ended(host: str, port: int, job: str) -> str:
         time.sleep(0.05)
 
 
-@contextmanager
-def service() -> Iterator[tuple[str, int, int]]:
-    """(host, port, process) of a service with a token."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        data = {"TILESMITH_DATA_DIR": folder, "TILESMITH_ADMIN_TOKEN": TOKEN, "TILESMITH_CALIBRATE": "false"}
-        log = Path(folder) / "log"
-        process = start(port, log, data)
-        try:
-            wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-            yield "127.0.0.1", port, process.pid
-        finally:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=30)
-
-
 def measure(attacks: list[Attack], told: Callable[[Answer], None]) -> list[Answer]:
     """Each attack as it ended, without a token and with one, on one service."""
     found = []
-    with service() as (host, port, pid):
+    with service(TILESMITH_ADMIN_TOKEN=TOKEN, TILESMITH_CALIBRATE="false") as at:
+        host, port = at.host, at.port
         schedule = first_schedule(host, port)
         here, there = multiprocessing.Pipe()
         watcher = multiprocessing.Process(target=watch_health, args=(host, port, there), daemon=True)
         watcher.start()
-        memory = Memory(pid)
+        memory = Memory(at.pid)
         memory.start()
         idle = Attack("idle", "", by=nothing)
         for attack in (idle, *attacks):

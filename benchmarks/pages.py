@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 import httpx
 
 from benchmarks.figures import Figure, main, median
-from benchmarks.service_latency import service
+from benchmarks.service_process import service
 from tilesmith import platforms
 from tilesmith.app.service.db import Database, now_us, upgrade
 from tilesmith.app.service.jobs import repository as job_rows
@@ -130,7 +130,7 @@ def measure(repeats: int = REPEATS, count: int = SCHEDULES) -> list[Figure]:
         with closing(Database(settings.store_url, settings.database_busy_ms)) as db:
             upgrade(db)
             ids = fill(db, count)
-        with service(Path(made)) as address, httpx.Client(base_url=address, timeout=60) as client:
+        with service(TILESMITH_DATA_DIR=made) as at, httpx.Client(base_url=at.address, timeout=60) as client:
             wanted = [*pages(ids), ("schedules, 100 pages on", _far(client))]
             return [_timed(client, name, path, repeats) for name, path in wanted]
 
