@@ -122,7 +122,7 @@ class _Naming:
                 out.append(_with_indices(s, self._changed))
                 self.names[s.value.terms] = sym(s.name) - s.value.const
                 continue
-            for found in _sums_inside(s) if late else block.first.get(n, ()):
+            for found in self._sums_inside(s) if late else block.first.get(n, ()):
                 if found in wanted:
                     wanted.discard(found)
                     late.discard(found)
@@ -167,6 +167,19 @@ class _Naming:
             total += reduce(_BUILD[a.kind], changed[a]).scaled(c) if a.args else Index(0, ((a, c),))
         return total
 
+    def _sums_inside(self, s: Statement) -> Iterator[Terms]:
+        """The sums of a statement and of those inside of it, parts before what they are parts of. A sum that has a name
+        has its parts no more."""
+        for x in dict.fromkeys(x for one in walk((s,)) for x in _indices(one)):
+            yield from self._sums(x)
+
+    def _sums(self, x: Index) -> Iterator[Terms]:
+        if not x.is_short and x.terms not in self.names:
+            for atom, _ in x.terms:
+                for arg in atom.args:
+                    yield from self._sums(arg)
+            yield x.terms
+
 
 def _indices(s: Statement) -> Sequence[Index]:
     """The indices of a statement that may have names: of a row, its coordinates."""
@@ -180,17 +193,3 @@ def _with_indices(s: Statement, change: Callable[[Index], Index]) -> Statement:
         return with_indices(s, change)
     changed = tuple([None if x is None else change(x) for x in at])
     return s if all(map(is_, changed, at)) else replace(s, offset=row_offset(s.buffer, changed))
-
-
-def _sums_inside(s: Statement) -> Iterator[Terms]:
-    """The sums of a statement and of those inside of it, parts before what they are parts of."""
-    for x in dict.fromkeys(x for one in walk((s,)) for x in _indices(one)):
-        yield from _sums(x)
-
-
-def _sums(x: Index) -> Iterator[Terms]:
-    if not x.is_short:
-        for atom, _ in x.terms:
-            for arg in atom.args:
-                yield from _sums(arg)
-        yield x.terms
