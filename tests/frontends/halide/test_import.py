@@ -237,6 +237,24 @@ def test_everything_that_cannot_be_expressed_is_named() -> None:
         assert part in text
 
 
+def test_requirements_of_params_are_their_ranges() -> None:
+    """Of values and of the pipeline, with constants on either side. What else is required is told."""
+    image, step = hl.ImageParam(hl.Float(32), 1, "image"), hl.Param(hl.Int(32), "step", 3)
+    gain, wide = hl.Param(hl.Float(32), "gain"), hl.Param(hl.UInt(8), "wide", 200)
+    by = hl.require((step > 0) & (hl.Expr(8) >= step) & (image.dim(0).extent() > 3), step)
+    f = one(image[x // by] * gain / hl.require(hl.Expr(wide) < 9, hl.cast(hl.Float(32), wide)))
+    whole = hl.Pipeline([f])
+    whole.add_requirement(gain > hl.f32(0.0))
+    imported = from_halide(whole)
+    found = {p.name: (p.default, p.min, p.max) for p in imported.pipeline.params}
+    assert found["step"] == (3, 1, 8)
+    assert found["wide"] == (None, None, 8)
+    lowest = found["gain"][1]
+    assert lowest is not None
+    assert 0 < lowest < 1e-40
+    assert list(imported.remarks) == ["the requirement (image.extent.0 > 3) is not checked"]
+
+
 def test_extern_stages_are_named() -> None:
     e = hl.Func("theirs")
     e.define_extern("somebody_else", [], hl.Int(32), 1)

@@ -14,13 +14,14 @@ from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.halide import templates
 from tilesmith.scheduler.frontends.halide.buffers import array_of
 from tilesmith.scheduler.frontends.halide.expressions import Inexpressible, Translator, scalar_type
+from tilesmith.scheduler.frontends.halide.facts import ImageFacts, ParamFacts
+from tilesmith.scheduler.frontends.halide.requirements import as_ranges
 from tilesmith.scheduler.frontends.halide.serialized import (
     HALIDE_BOOL,
     HALIDE_INT32,
     Definition,
     HalideFunc,
     HalideProgram,
-    HalideType,
     Loop,
     Node,
 )
@@ -33,25 +34,6 @@ from tilesmith.scheduler.ir.pipeline.printer import to_text, values_to_text
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 _DIMS = ("x", "y", "c", "n", "m")
-
-
-@dataclass(frozen=True, slots=True)
-class ImageFacts:
-    """Facts of a live ImageParam (or Buffer): estimates of (min, extent) and the stride asked for, by dim."""
-
-    type: HalideType
-    estimates: tuple[tuple[int | None, int | None], ...]
-    strides: tuple[int | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ParamFacts:
-    """Facts of a live Param."""
-
-    type: HalideType
-    default: int | float | bool | None
-    least: int | float | None
-    most: int | float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +132,8 @@ class _Drafting:
         nodes = [n for f in self.funcs.values() for n in nodes_of(f)]
         read = {n.name for n in nodes if n.kind == "image"} | {n.param or n.buffer for n in nodes}
         self.images = {k: v for k, v in images.items() if k in read}
+        required = [n.args[0] for n in nodes if n.name == "require"]
+        params, self.unchecked = as_ranges([*program.requirements, *required], params)
         self.scalars = {k: v for k, v in params.items() if k in read}
         self.parts: list[dict[str, Any]] = []
         self.tables = 0
@@ -176,8 +160,8 @@ class _Drafting:
 
     def run(self) -> Draft:
         """Everything is looked at, also after something that cannot be expressed."""
-        if self.program.requirements:
-            self.result.remarks["the pipeline's requirements (add_requirement) are not checked"] = None
+        for condition in self.unchecked:
+            self.result.remarks[f"the requirement {shown(condition, {})} is not checked"] = None
         inputs = [i for name in self.images if (i := self._input(name)) is not None]
         scalars = [p for name in self.scalars if (p := self._param(name)) is not None]
         stages = [s for name in self.stages if (s := self._stage(self.funcs[name])) is not None]

@@ -232,7 +232,7 @@ _PASSED_ON: dict[str, str | None] = {
     "likely_if_innermost": None,
     "strict_float": _REMARK_STRICT,
     "memoize_expr": None,
-    "require": "hl.require is not checked: its value is taken",
+    "require": None,
 }
 _REMARKS = {
     **dict.fromkeys(

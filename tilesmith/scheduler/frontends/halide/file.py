@@ -8,7 +8,8 @@ import networkx as nx
 
 from tilesmith.scheduler.errors import DocumentError
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.frontends.halide.document import ImageFacts, Obstacle, ParamFacts, draft
+from tilesmith.scheduler.frontends.halide.document import Obstacle, draft
+from tilesmith.scheduler.frontends.halide.facts import ImageFacts, ParamFacts
 from tilesmith.scheduler.frontends.halide.live import Imported, NotExpressible, obstacle, sizes_of
 from tilesmith.scheduler.frontends.halide.options import HalideOptions
 from tilesmith.scheduler.frontends.halide.serialized import BadBuffer, HalideParameter, HalideProgram, read

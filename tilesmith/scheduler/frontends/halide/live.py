@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from tilesmith.scheduler.errors import DocumentError, Problem, TilesmithError
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.frontends.halide.document import Draft, ImageFacts, Obstacle, ParamFacts, by_cause, draft
+from tilesmith.scheduler.frontends.halide.document import Draft, Obstacle, by_cause, draft
+from tilesmith.scheduler.frontends.halide.facts import ImageFacts, ParamFacts
 from tilesmith.scheduler.frontends.halide.options import HalideOptions
 from tilesmith.scheduler.frontends.halide.serialized import BadBuffer, HalideProgram, HalideType, read
 from tilesmith.scheduler.frontends.halide.text import plain

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tilesmith.scheduler.frontends.halide.document import ParamFacts
+from tilesmith.scheduler.frontends.halide.facts import ParamFacts
 from tilesmith.scheduler.frontends.halide.text import plain
 from tilesmith.scheduler.frontends.importer import ImportFailed
 

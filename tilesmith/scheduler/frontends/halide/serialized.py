@@ -117,15 +117,15 @@ class HalideConstraint:
 @dataclass(frozen=True, slots=True)
 class HalideProgram:
     """Everything of a pipeline that matters to what it computes. `strides` are those asked for of output
-    buffers, by their names; `requirements` counts run-time checks. `parameters` are those of the caller, ImageParams
-    and Params, of which the bytes have little; `constraints` those of buffers, by name."""
+    buffers, by their names; `requirements` are conditions that are checked when it is called. `parameters` are those
+    of the caller, ImageParams and Params, of which the bytes have little; `constraints` those of buffers, by name."""
 
     version: str
     funcs: Mapping[str, HalideFunc]
     outputs: tuple[str, ...]
     strides: Mapping[str, tuple[int | None, ...]]
     buffers: Mapping[str, HalideBuffer]
-    requirements: int
+    requirements: tuple[Node, ...]
     parameters: tuple[HalideParameter, ...] = ()
     constraints: Mapping[str, tuple[HalideConstraint, ...]] = field(default_factory=dict)
 
@@ -151,7 +151,7 @@ def _program(data: bytes) -> HalideProgram:
         outputs=tuple(table.texts(1)),
         strides={t.text(4): tuple(_number(c, 4) for c in t.tables(6)) for t in table.tables(5)},
         buffers={b.name: b for b in map(_buffer, table.tables(7))},
-        requirements=len(table.unions(2)),
+        requirements=tuple(_expr(t.union(0), {}) for kind, t in table.unions(2) if _STATEMENTS[kind] == "assert"),
         parameters=tuple(
             HalideParameter(t.text(3), t.truth(0), _type(t.table(1)), t.integer(2)) for t in table.tables(6)
         ),
@@ -178,6 +178,7 @@ _EXPRS = (
     "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "select", "load", "ramp", "broadcast", "let", "call",
     "variable", "shuffle", "vector_reduce", "undefined",
 )  # fmt: skip
+_STATEMENTS = ("none", "let", "assert")
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"))
 _HANDLE = HalideType("handle", 64)
 
