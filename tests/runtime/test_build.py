@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from support.tools import require_tool
 import tilesmith.app.runtime.build as compilation
 from tilesmith.app.runtime.build import build, find_toolchain, sweep
 from tilesmith.app.runtime.errors import CompileError
+from tilesmith.app.runtime.sandbox import Finished
 from tilesmith.platforms import Compiler, CpuPlatform, get
 from tilesmith.platforms.cpu.detect import host
 
@@ -177,7 +179,12 @@ def test_a_compiler_that_crashes(cache: Path, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "script", ["kill -KILL $$", "echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; exit 1"]
+    "script",
+    [
+        "kill -KILL $$",
+        "echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; exit 1",
+        "echo 'collect2: fatal error: ld terminated with signal 9 [Killed]' >&2; exit 1",
+    ],
 )
 def test_a_compiler_that_is_killed_is_no_fault_of_the_code(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
@@ -188,6 +195,17 @@ def test_a_compiler_that_is_killed_is_no_fault_of_the_code(
         "worker_lost",
         "the compiler was killed from outside, not for want of memory or time",
     )
+
+
+def test_a_compiler_that_is_killed_while_it_is_asked_for_openmp_may_have_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(source(), PLATFORM, cache, 60)
+    compilation._knows_openmp.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(compilation, "_run_compiler", lambda *_, **__: Finished(-signal.SIGKILL, b"", b"", False, 0.0))
+        assert failure(cache, source=source(PAIRS + "\n")).code == "worker_lost"
+    assert "-fopenmp" in build(source(PAIRS + "\n"), PLATFORM, cache, 60).flags
 
 
 def test_a_compiler_that_makes_nothing(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import struct
 import zlib
 
@@ -12,7 +13,9 @@ from PIL import Image
 
 from tilesmith.app.runtime import images
 from tilesmith.app.runtime.decoding import decoded
+from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.run import _file_of, _write
+from tilesmith.app.runtime.sandbox import Finished
 from tilesmith.scheduler.ir.pipeline.pipeline import Input
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 
@@ -63,6 +66,14 @@ def test_the_reason_of_a_refusal_is_told(tmp_path):
         decoded(path, wanted(), empty(tmp_path), most_bytes=MIB, wall_s=60)
     assert caught.value.code == "image_unreadable"
     assert str(path) in str(caught.value)
+
+
+def test_a_decoder_that_is_killed_is_no_fault_of_the_image(tmp_path, monkeypatch):
+    ended = Finished(-signal.SIGKILL, b"", b"", False, 0.0)
+    monkeypatch.setattr("tilesmith.app.runtime.decoding.execute", lambda *_, **__: ended)
+    with pytest.raises(RunError) as caught:
+        decoded(tmp_path / "photo", wanted(), empty(tmp_path), most_bytes=MIB, wall_s=60)
+    assert caught.value.code == "worker_lost"
 
 
 @pytest.mark.parametrize("bits", [8, 16])

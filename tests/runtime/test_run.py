@@ -214,7 +214,7 @@ def test_arguments_that_do_not_fit(cache: Path, changes: dict[str, Any], message
         ("return 1;", "run_failure", "asked for a region"),
         ("exit(7);", "run_failure", "status 7"),
         ("exit(0);", "run_failure", "status 0"),
-        ("raise(SIGKILL); return 0;", "run_failure", "killed from outside"),
+        ("raise(SIGKILL); return 0;", "worker_lost", "killed from outside"),
         ('printf("{\\"code\\": 0}\\n"); fflush(stdout); exit(0);', "run_failure", "status 0"),
     ],
 )

@@ -82,3 +82,17 @@ def test_sigterm_drains_first_and_ctrl_c_does_not(monkeypatch, signals, waits):
     for thread in threading.enumerate():
         if thread.name == "tilesmith-drain":
             thread.join()
+
+
+def test_who_runs_the_server_outlives_the_signal_that_ends_it(monkeypatch):
+    monkeypatch.setattr(AppStatus, "should_exit", False)
+    server, reached = DrainingServer(uvicorn.Config(lambda: None), lambda: None), []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: reached.append(number))
+    try:
+        with server.capture_signals():
+            signal.raise_signal(signal.SIGTERM)
+            while not server.should_exit:
+                pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert reached == []

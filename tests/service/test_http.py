@@ -8,6 +8,10 @@ import threading
 
 import httpx
 import pytest
+import structlog
+from sqlalchemy.exc import OperationalError
+
+from tilesmith.app.service.http import _as_api_error
 
 HOSTILE = {
     "deep list": b"[" * 100_000,
@@ -169,3 +173,10 @@ def test_paths_that_do_not_exist(shared):
     for url in ("/v1", "/v1/schedules/", "/V1/schedules", "/docs/", "/redoc", "/static/../settings.py", "/.git/config"):
         answer = shared.client.get(url)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), url
+
+
+def test_a_store_that_is_away_before_a_request_is_looked_at_is_no_fault_of_ours():
+    with structlog.testing.capture_logs() as logs:
+        found = _as_api_error(OperationalError("SELECT 1", None, Exception("the server is in recovery")))
+    assert found.code == "store_unavailable"
+    assert [entry["event"] for entry in logs] == ["store failed"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from tilesmith.app.profiler.statistics import Times, summary
 from tilesmith.app.runtime.build import BuiltLibrary
-from tilesmith.app.runtime.errors import Cancelled, WorkerError
+from tilesmith.app.runtime.errors import LOST, Cancelled, WorkerError
 from tilesmith.app.runtime.run import RUN_LIMITS, Array, Loaded, loaded
 from tilesmith.app.runtime.sandbox import Limits
 from tilesmith.scheduler.analysis.stage_graph import expressions
@@ -212,6 +212,8 @@ def _compile(work: _Tuning, contenders: Sequence[Contender], until: float) -> No
         except Cancelled:
             raise
         except TilesmithError as error:
+            if error.code == LOST:
+                raise
             work.failed(contender.rank, f"{error.code}: {error}")
         else:
             work.libraries[contender.rank] = library
@@ -270,6 +272,8 @@ def _call(work: _Tuning, prepared: Loaded, rank: int, repeat: int, keep: bool) -
     except Cancelled:
         raise
     except TilesmithError as error:
+        if error.code == LOST:
+            raise
         work.failed(rank, f"{error.code}: {error}")
         return None
     sample.times_ms += tuple(round(ms, 6) for ms in result.times_ms)

@@ -24,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tilesmith.app.runtime.confinement import Confinement
-from tilesmith.app.runtime.errors import CompileError, StoreError
+from tilesmith.app.runtime.errors import LOST, CompileError, StoreError
 from tilesmith.app.runtime.sandbox import Exceeded, Finished, Limits, execute
 from tilesmith.platforms import Compiler, Platform
 from tilesmith.scheduler.codegen.artifact import CSource
@@ -196,12 +196,14 @@ def _probe(program: str, flags: tuple[str, ...], timeout_s: float) -> Toolchain:
 
 @lru_cache(maxsize=256)
 def _knows_openmp(toolchain: Toolchain, flags: tuple[str, ...]) -> bool:
-    """True if the compiler has OpenMP, its header and its library; tried once a process."""
+    """True if the compiler has OpenMP, its header and its library; tried once a process. CompileError `worker_lost`."""
     with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
         folder = Path(name).resolve()
         (folder / SOURCE_NAME).write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
         arguments = (*flags, "-shared", "-fPIC", "-fopenmp", "-Wl,-z,defs", "-o", LIBRARY_NAME, SOURCE_NAME)
         done = _run_compiler(toolchain.program, arguments, folder, 30.0)
+        if done.returncode != 0 and (error := _failure(done, folder)).code == LOST:
+            raise error  # which says nothing of the compiler, and is not to be remembered
     return done.returncode == 0 and not done.timed_out
 
 
@@ -377,7 +379,7 @@ def _failure(done: Finished, folder: Path) -> CompileError:
         return CompileError("compile_failure", _EXCEEDED[done.exceeded], text)
     killed = _KILLED.search(text)
     if done.signal == signal.SIGKILL or (killed is not None and "killed" in killed[0].lower()):
-        return CompileError("worker_lost", "the compiler was killed from outside, not for want of memory or time", text)
+        return CompileError(LOST, "the compiler was killed from outside, not for want of memory or time", text)
     if done.signal is not None:
         return CompileError("compile_failure", f"the compiler was killed by signal {done.signal}", text)
     if killed is not None:
@@ -392,7 +394,8 @@ _EXCEEDED: dict[Exceeded, str] = {
 }
 # what the drivers of GCC and Clang say of their own children
 _KILLED = re.compile(
-    r"(?i)killed signal terminated program \w+|unable to execute command: killed|command failed due to signal.*"
+    r"(?i)killed signal terminated program \w+|terminated with signal .*|unable to execute command: killed"
+    r"|command failed due to signal.*"
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from tilesmith.app.runtime.confinement import Confinement
 from tilesmith.app.runtime.decoder import ARRAY, PREVIEW
+from tilesmith.app.runtime.errors import LOST, RunError
 from tilesmith.app.runtime.images import Array, ImageError
 from tilesmith.app.runtime.sandbox import Limits, execute
 from tilesmith.scheduler.ir.pipeline.pipeline import Input
@@ -43,7 +45,7 @@ def decoded(
     """The array of `path` as `images.read` has it, mapped from a file in `folder`, an empty one. Nothing of the file is
     read by this process. `preview` gets a small picture of the array where that is a picture.
 
-    Raises ImageError, RunError `not_confined`, Cancelled.
+    Raises ImageError, RunError `not_confined` and `worker_lost`, Cancelled.
     """
     asked: dict[str, Any] = {"path": str(path), "name": wanted.name, "type": wanted.type.name, "dims": wanted.dims}
     asked |= {"channels": channels, "convert": convert, "most_bytes": most_bytes, "preview": preview is not None}
@@ -65,6 +67,8 @@ def decoded(
         raise ImageError("image_too_large", f"{path} was decoded for {wall_s:g} s without an end")
     if done.exceeded is not None:
         raise ImageError("image_too_large", f"{path} needs more memory than an image may have")
+    if done.signal == signal.SIGKILL:
+        raise RunError(LOST, "the program that decodes images was killed from outside, not for want of memory")
     try:
         said = json.loads(done.stdout)
     except ValueError:

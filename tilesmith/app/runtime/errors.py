@@ -1,9 +1,9 @@
 """Errors of foreign programs: the compiler, and what it made.
 
 WorkerError
-  CompileError   compile_failure, compile_timeout
+  CompileError   compile_failure, compile_timeout, worker_lost
     StoreError     store_full, compile_failure
-  RunError       run_failure, run_timeout, out_of_memory, store_full
+  RunError       run_failure, run_timeout, out_of_memory, store_full, worker_lost
   Cancelled      cancelled
 
 Arguments that do not fit the pipeline are the language's own errors: ArgumentError, RegionError.
@@ -12,6 +12,9 @@ Arguments that do not fit the pipeline are the language's own errors: ArgumentEr
 from __future__ import annotations
 
 from tilesmith.scheduler.errors import TilesmithError
+
+LOST = "worker_lost"
+"""The code of what was not done as a program was killed from outside, or a worker is gone: it may be done later."""
 
 
 class WorkerError(TilesmithError):

@@ -23,7 +23,7 @@ import numpy as np
 from tilesmith.app.runtime import devices
 from tilesmith.app.runtime.build import BuiltLibrary
 from tilesmith.app.runtime.confinement import Confinement
-from tilesmith.app.runtime.errors import RunError
+from tilesmith.app.runtime.errors import LOST, RunError
 from tilesmith.app.runtime.regions import largest_regions
 from tilesmith.app.runtime.sandbox import Exceeded, Finished, Limits, execute
 from tilesmith.app.runtime.shortage import no_memory
@@ -377,7 +377,7 @@ _EXCEEDED: dict[Exceeded, Callable[[str], RunError]] = {
 def _death(number: int, said: str) -> RunError:
     """The error for a signal that killed the program."""
     if number == signal.SIGKILL:
-        return RunError("run_failure", "the compiled code was killed from outside, not for want of memory", said)
+        return RunError(LOST, "the compiled code was killed from outside, not for want of memory", said)
     if number == signal.SIGILL:
         return RunError(
             "run_failure", "this machine lacks instructions that the platform's compiler flags ask for", said

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -18,6 +19,16 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._drain = drain
         self._draining = False
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The server's handlers of signals for a while. uvicorn raises those that came anew, which ends the process
+        before it has deleted its temporary files: here who runs the server ends it."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals.clear()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The handler of signals, in the main thread."""

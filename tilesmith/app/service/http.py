@@ -13,7 +13,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -263,9 +264,10 @@ def _as_api_error(error: Exception) -> ApiError:
         return error
     if isinstance(error, ClientDisconnect):
         return ApiError("request_timeout", "the client went away before its body had come")
-    log.error("fault", exc_info=error)
-    if isinstance(error, SQLAlchemyError):
+    if isinstance(error, (DBAPIError, PoolTimeout)):
+        log.warning("store failed", error=str(getattr(error, "orig", error)))
         return from_store(error)
+    log.error("fault", exc_info=error)
     if isinstance(error, OSError):
         return from_os(error)
     return ApiError("internal", "the fault has been logged")

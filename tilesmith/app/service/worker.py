@@ -18,12 +18,15 @@ from tilesmith import platforms
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.profiler.host import host
 from tilesmith.app.runtime import confinement
+from tilesmith.app.runtime.build import sweep as sweep_builds
 from tilesmith.app.runtime.dask_pool import FACTS, resources, scheduler_address
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.service import logs
 from tilesmith.app.service.jobs.delivery import FOLDER, sweep
+from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.settings import Settings
+from tilesmith.app.service.temporary import private_folder
 
 log = structlog.get_logger("tilesmith.worker")
 
@@ -40,10 +43,13 @@ def work(settings: Settings, threads: int) -> None:
     if not confinement.allowed():
         raise RunError("not_confined", f"programs cannot be confined here: {confinement.why_not()}", "")
     load_plugins(settings.plugins)
-    sweep(settings.data_dir.absolute())
-    facts = describe(settings)
-    log.info("machine", machine=facts["machine"], confinement=confinement.mechanism())
-    asyncio.run(_serve(settings, threads, facts))
+    own = settings.data_dir.absolute()
+    sweep(own)
+    sweep_builds(JobFiles(own).cache)
+    with private_folder():
+        facts = describe(settings)
+        log.info("machine", machine=facts["machine"], confinement=confinement.mechanism())
+        asyncio.run(_serve(settings, threads, facts))
 
 
 def describe(settings: Settings) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from tilesmith.app.runtime.errors import Cancelled, WorkerError
+from tilesmith.app.runtime.errors import LOST, Cancelled
 from tilesmith.app.runtime.telling import telling
 from tilesmith.app.service import tracing
 from tilesmith.app.service.db import Database, now_us
@@ -295,7 +295,7 @@ class JobRunner:
         except Stopped as stopped:
             self._stopped(claim, stopped.why)
         except Exception as error:  # the boundary of a job: whatever it was, it costs this job and no other
-            if isinstance(error, OperationalError) or (isinstance(error, WorkerError) and error.code == "worker_lost"):
+            if isinstance(error, OperationalError) or getattr(error, "code", None) == LOST:
                 self._again(claim, "the store failed" if isinstance(error, OperationalError) else str(error))
             else:
                 self._fail(claim, _as_problem(error))
