@@ -42,7 +42,7 @@ MACHINES = ("host", "i7-6700", "graviton4", "cortex-a53")
 REPEATS = 20
 LIMIT_MS = 50.0
 NAMES = ("harris", "blur", "unsharp", "camera", "pyramid", "denoise", "sobel", "merge", "demosaic", "tone")
-KEPT = ("pipeline.json", "platform.json", "code.c", "loopnest.txt", "explain.txt", "explain", "candidates")
+KEPT = ("pipeline.json", "platform.json", "schedule.json", "explain", "candidates")
 
 
 def fill(db: Database, count: int = SCHEDULES) -> list[str]:

@@ -35,12 +35,13 @@ from tilesmith.app.service.pipelines import repository as pipeline_rows
 from tilesmith.app.service.platforms.lists import schedules_of
 from tilesmith.app.service.schedules import lists, repository
 from tilesmith.app.service.schedules.lists import Filters
+from tilesmith.app.service.schedules.packing import pack, pack_one
 from tilesmith.app.service.tables import (
     job_events,
     jobs,
+    kept_forms,
     measurements,
     pipelines,
-    schedule_forms,
     schedule_names,
     schedule_tags,
     schedule_tallies,
@@ -52,6 +53,7 @@ BATCH = 10_000
 WORDS = ("blur", "camera", "harris", "pyramid", "sharpen", "denoise", "edges", "bayer", "lens", "tone")
 PLATFORMS = tuple(f"{kind}-{n}" for kind in ("xeon", "epyc", "i7", "graviton") for n in range(5))
 SECOND_US = 1_000_000
+OTHERS = pack({})
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Filling:
         while batch := list(islice(rows, BATCH)):
             with db.write() as connection:
                 connection.execute(schedules.insert(), batch)
-                connection.execute(schedule_forms.insert(), [_form(row) for row in batch])
+                connection.execute(kept_forms.insert(), [_form(row) for row in batch])
                 tags = [{"tag": row["tags"], "schedule_id": row["id"]} for row in batch if row["tags"]]
                 if tags:
                     connection.execute(schedule_tags.insert(), tags)
@@ -119,14 +121,7 @@ class Filling:
 
 
 def _form(row: Mapping[str, Any]) -> dict[str, Any]:
-    content = b"{}" + 300 * b" "
-    return {
-        "schedule_id": row["id"],
-        "name": "answer",
-        "media_type": "application/json",
-        "etag": "e",
-        "content": content,
-    }
+    return {"schedule_id": row["id"], "answer": pack_one(b"{}"), "others": OTHERS}
 
 
 def _job(number: int, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.main import create_app
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.answers import (
-    DERIVED_FORMS,
-    MEDIA_TYPES,
     Answer,
+    Decided,
+    Generated,
     PipelineIdentity,
     Question,
     candidate_form,
@@ -37,7 +37,10 @@ from tilesmith.app.service.schedules.answers import (
 )
 from tilesmith.app.service.schedules.examples import BLUR
 from tilesmith.app.service.settings import Settings
+from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.errors import Problem
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.search import Trace, explain
 
 GROUP = {"output": "blur_y", "loops": ["x.inner", "y.inner"], "parallel": "y.inner", "placements": []}
 
@@ -99,14 +102,13 @@ class FakeScheduling:
             "entry": f"tilesmith_{pipeline.name}",
             "timings_ms": {"parse": 1.0, "total": 2.0},
         }
-        forms = {name: f"{name} of {key} <&>".encode() for name in MEDIA_TYPES if name not in DERIVED_FORMS}
+        forms, schedule = {}, Schedule(pipeline.name, question.method, ())
         forms["schedule.json"] = json.dumps(DECIDED | {"pipeline": pipeline.name}).encode()
-        forms["explain"] = b'{"decisions":[]}'
+        forms["explain"] = json.dumps(explain.to_document(schedule, Trace(question.method, "ms", ()))).encode()
         forms["candidates"] = json.dumps({"model": "m", "unit": "ms", "items": self.candidates(key)}).encode()
         forms[candidate_form(1, "schedule.json")] = b"{}"
         forms["pipeline.json"] = json.dumps(question.estimated()).encode()
         forms["platform.json"] = json.dumps(question.platform).encode()
-        forms["source.json"] = json.dumps(SOURCE).encode()
         return Answer(
             key, pipeline, question.platform["name"], question.method, question.strict, self.degraded, "0", body, forms
         )
@@ -116,6 +118,9 @@ class FakeScheduling:
         figures = {"memory_bytes": 2048, "recompute": 1.5, "parallelism": 8.0, "pareto": True, "differs": "<nothing>"}
         links = {name: f"{base}/{candidate_form(1, name)}" for name in ("schedule.json", "loopnest.txt")}
         return [{"rank": rank, "predicted": 1.25 * rank, **figures, "links": links} for rank in (1, 2)]
+
+    def generate(self, _decided: Decided, _limits: object) -> Generated:
+        return Generated(CSource(**SOURCE))
 
     def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes, _limits: object) -> bytes | ApiError:
         self.derived.append(name)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tilesmith.app.cli import app
 from tilesmith.app.client import Client
 from tilesmith.app.service.schedules import repository, work
-from tilesmith.app.service.schedules.answers import CODE_FORMS
+from tilesmith.app.service.schedules.answers import SOURCE_FORM
 from tilesmith.app.service.schedules.examples import BLUR
 
 I7 = {"platform_name": "i7-6700"}
@@ -37,13 +37,12 @@ def test_without_code_none_is_made_until_it_is_asked_for(real):
     assert (bare["groups"], bare["predicted"], bare["entry"]) == (whole["groups"], whole["predicted"], whole["entry"])
     assert (bare["options"]["code"], bare["buffers"]) == (False, [])
     assert not {"lower", "passes", "emit"} & set(bare["timings_ms"])
-    kept = repository.forms(real.context.db, bare["id"])
-    assert not set(CODE_FORMS) & set(kept)
+    assert repository.find_form(real.context.db, bare["id"], SOURCE_FORM) is None
     for form in ("code.c", "code.h", "loopnest.txt", "schedule.h", "explain"):
         texts = [real.client.get(s["links"][form]) for s in (bare, whole)]
         assert [t.status_code for t in texts] == [200, 200]
         assert texts[0].content == texts[1].content
-    assert set(CODE_FORMS) <= set(repository.forms(real.context.db, bare["id"]))
+    assert repository.find_form(real.context.db, bare["id"], SOURCE_FORM) is not None
     assert real.client.get("/v1/schedules/none/code.c").json()["code"] == "schedule_not_found"
 
 

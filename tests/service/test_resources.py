@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from tilesmith import platforms
-from tilesmith.app.service.schedules.answers import Answer, Question
+from tilesmith.app.service.schedules.answers import Answer, Decided, Question
 from tilesmith.app.service.schedules.examples import BLUR
-from tilesmith.app.service.schedules.work import answer
+from tilesmith.app.service.schedules.work import answer, generate
 from tilesmith.scheduler import pipelines as shipped
+from tilesmith.scheduler.frontends.document.limits import Limits
 
 
 def every(service, url, limit=3):
@@ -75,7 +76,8 @@ def test_an_opencl_device_is_a_platform(service):
     assert [e["pointer"] for e in wrong.json()["errors"]] == ["/compute_units"]
     answered = answer(Question(BLUR, device, "default", False, None))
     assert isinstance(answered, Answer)
-    assert b"kernel void " in answered.forms["code.c"]
+    documents = (answered.forms[f"{name}.json"] for name in ("pipeline", "platform", "schedule"))
+    assert "kernel void " in generate(Decided(*documents), Limits()).source.code
     assert answered.body["misfits"] == []
     small = answer(Question(BLUR, device | {"compute_units": 4096}, "default", False, None))
     assert isinstance(small, Answer)

@@ -1,7 +1,8 @@
 """The tables of the store. Times are microseconds since 1970, UTC; documents are bytes as they are sent.
 
 pipelines, platforms, strategies  documents of users; shipped ones are not stored
-schedules -< schedule_forms       answers in all their forms: immutable, content-addressed
+schedules -- kept_forms           answers in the forms that cannot be made again: immutable, content-addressed
+schedules -< made_forms           forms that can be made from these
 schedules -< schedule_tags        what people call them; schedule_tallies has their numbers and names
 schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         what jobs measured: runs, and the candidates of a tuned schedule
@@ -141,15 +142,23 @@ schedule_tags = Table(
     Index(None, "schedule_id"),
 )
 
-schedule_forms = Table(
-    "schedule_forms",
+kept_forms = Table(
+    "kept_forms",
+    metadata,
+    Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
+    Column("answer", LargeBinary, nullable=False),
+    Column("others", LargeBinary, nullable=False),
+)
+"""The forms that cannot be made again, compressed: the answer apart, as it is what most requests are for."""
+
+made_forms = Table(
+    "made_forms",
     metadata,
     Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
     Column("name", String(32), primary_key=True),
-    Column("media_type", String(64), nullable=False),
-    Column("etag", String(64), nullable=False),
     Column("content", LargeBinary, nullable=False),
 )
+"""Forms that were made when somebody asked for them, compressed: C, loop nests, figures. They can be made again."""
 
 measurements = Table(
     "measurements",

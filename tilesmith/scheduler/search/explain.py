@@ -29,9 +29,20 @@ SHOWN = 8
 def to_text(schedule: Schedule, trace: Trace, predicted: Breakdown | None = None) -> str:
     """Every decision in the order it was made, rejected candidates with their cost and reason, then what each stage
     is predicted to cost. Plain text, a line at most 120 characters where names allow."""
-    lines = [f"{schedule.pipeline}, by method {trace.method}; costs in {trace.unit}"]
-    if schedule.degraded is not None:
-        lines.append(f"DEGRADED: {schedule.degraded}")
+    return _to_text(schedule.pipeline, schedule.degraded, trace, predicted)
+
+
+def text_of(document: dict[str, Any]) -> str:
+    """What `to_text` writes, of what `to_document` wrote."""
+    predicted = document["predicted"]
+    breakdown = None if predicted is None else Breakdown.from_document(predicted)
+    return _to_text(document["pipeline"], document["degraded"], Trace.from_document(document), breakdown)
+
+
+def _to_text(pipeline: str, degraded: str | None, trace: Trace, predicted: Breakdown | None) -> str:
+    lines = [f"{pipeline}, by method {trace.method}; costs in {trace.unit}"]
+    if degraded is not None:
+        lines.append(f"DEGRADED: {degraded}")
     if trace.steps:
         lines += ["", *steps_in_lines(trace.steps)]
     for decision in trace.decisions:

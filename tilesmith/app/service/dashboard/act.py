@@ -96,7 +96,7 @@ async def tune(schedule_id: str, services: Services, candidates: Annotated[int, 
     schedule = json.loads((await asyncio.to_thread(services.schedules.get, schedule_id)).content)
     documents = {}
     for name in ("pipeline", "platform"):
-        form = await asyncio.to_thread(services.schedules.form, schedule_id, f"{name}.json")
+        form = await asyncio.to_thread(services.schedules.kept, schedule_id, f"{name}.json")
         documents[name] = json.loads(form.content)
     options = {**schedule["options"], "tune": candidates}
     asked = await services.schedules.ask(json.dumps({**documents, "options": options}).encode())

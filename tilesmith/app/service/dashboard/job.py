@@ -90,7 +90,7 @@ def _before(services: Context, job: Job) -> tuple[Picture, ...]:
     """The images that a run was made on, where they are kept."""
     if not job.request.get("keep_inputs"):
         return ()
-    pipeline = json.loads(services.schedules.form(job.schedule_id, "pipeline.json").content)
+    pipeline = json.loads(services.schedules.kept(job.schedule_id, "pipeline.json").content)
     return tuple(
         Picture(i["name"], f"before: {i['name']}, {i['type']}", f"/jobs/{job.id}/inputs/{number}.png")
         for number, i in enumerate(pipeline["inputs"])

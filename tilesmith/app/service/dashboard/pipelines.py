@@ -77,7 +77,7 @@ def _document(services: Context, name: str, version: Version) -> str:
     if version.source != "request":
         return services.pipelines.find(version.id).pipeline.document.decode()
     schedule_id = history.schedule_with(services.db, name, version.id)
-    return "" if schedule_id is None else services.schedules.form(schedule_id, "pipeline.json").content.decode()
+    return "" if schedule_id is None else services.schedules.kept(schedule_id, "pipeline.json").content.decode()
 
 
 def newest_document(services: Context, name_or_id: str) -> str:

@@ -60,7 +60,7 @@ async def start(
 ) -> HTMLResponse:
     """The pipeline `example`, shipped or stored, or that of a stored schedule, to start from."""
     if schedule:
-        form = await asyncio.to_thread(services.schedules.form, schedule, "pipeline.json")
+        form = await asyncio.to_thread(services.schedules.kept, schedule, "pipeline.json")
         return await _page(services, Written(_written(json.loads(form.content))), twin=f"/v1/schedules/{schedule}")
     known = await asyncio.to_thread(services.pipelines.find, example)
     text = shipped.text(known.pipeline.name) if known.shipped else _written(json.loads(known.pipeline.document))
@@ -79,7 +79,7 @@ async def schedule(services: Services, written: Annotated[Written, Depends(_fiel
         return await _page(services, written, refusal=error)
     made = json.loads(asked.content.content)
     names = ("loopnest.txt", "explain.txt", "code.c")
-    forms = [await asyncio.to_thread(services.schedules.form, asked.id, name) for name in names]
+    forms = [await services.schedules.form(asked.id, name) for name in names]
     loopnest, explain, code = (form.content.decode() for form in forms)
     result = {"schedule": made, "loopnest": loopnest, "explain": explain, "code": c_html(code)}
     return await _page(services, written, result=result, twin=made["links"]["self"])

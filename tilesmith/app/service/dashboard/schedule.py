@@ -29,21 +29,28 @@ router = APIRouter()
 async def stored(services: Context, schedule_id: str) -> Stored:
     """The schedule of that id with what pages show; ApiError `schedule_not_found`."""
     content = await asyncio.to_thread(services.schedules.get, schedule_id)
-    figures, lacking = None, ""
-    try:
-        figures = json.loads((await services.schedules.derived(schedule_id, "figures.json")).content)
-    except ApiError as error:
-        lacking = error.detail  # the page has much else to show
-    candidates, texts = await asyncio.to_thread(_kept, services, schedule_id)
-    return Stored(schedule_id, content.etag, json.loads(content.content), figures, candidates, texts, lacking)
+    figures, lacking = await services.schedules.text(schedule_id, "figures.json")
+    candidates = await asyncio.to_thread(_candidates, services, schedule_id)
+    texts = {}
+    for name in TEXTS:
+        text, why_not = await services.schedules.text(schedule_id, name)
+        texts[name] = text or f"/* {why_not} */\n"
+    return Stored(
+        schedule_id,
+        content.etag,
+        json.loads(content.content),
+        json.loads(figures) if figures else None,
+        candidates,
+        texts,
+        lacking,
+    )
 
 
-def _kept(services: Context, schedule_id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The table of candidates, empty where the schedule was made by a version that kept none; forms as text."""
+def _candidates(services: Context, schedule_id: str) -> dict[str, Any]:
+    """The table of candidates, empty where the schedule was made by a version that kept none."""
     found = repository.find_form(services.db, schedule_id, "candidates")
     table: dict[str, Any] = json.loads(found.content) if found is not None else {}
-    texts = {name: services.schedules.form(schedule_id, name).content.decode() for name in TEXTS}
-    return table if table.get("items") else {}, texts
+    return table if table.get("items") else {}
 
 
 @router.get("/schedules/{schedule_id}", dependencies=[Page], response_class=HTMLResponse)
@@ -92,6 +99,6 @@ async def _spec(services: Context, schedule_id: str, name: str) -> Spec | None:
     outputs = {f"tiles-{n}": group["output"] for n, group in enumerate(found.groups, start=1)}
     if name not in outputs:
         return specs_of(found).get(name)
-    costs = json.loads((await services.schedules.derived(schedule_id, "tiles.json")).content)
+    costs = json.loads((await services.schedules.form(schedule_id, "tiles.json")).content)
     group = next((g for g in costs["groups"] if g["output"] == outputs[name]), None)
     return group and tile_map(group, costs["unit"])

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from tilesmith.app.service.caching import immutable
 from tilesmith.app.service.context import Services
 from tilesmith.app.service.dashboard.pages import Page
-from tilesmith.app.service.schedules.repository import Content, etag
+from tilesmith.app.service.schedules.repository import Content
 from tilesmith.scheduler.analysis.stage_graph import stage_graph
 from tilesmith.scheduler.frontends.document import document as documents
 
@@ -28,12 +28,12 @@ COLOURS = ("#3b82f6", "#d97706", "#0d9488", "#8b5cf6", "#db2777", "#718096", "#a
 def thumbnail(schedule_id: str, request: Request, services: Services) -> Response:
     """The picture of a schedule in lists. As immutable as the schedule."""
     schedule = json.loads(services.schedules.get(schedule_id).content)
-    form = services.schedules.form(schedule_id, "pipeline.json")
+    form = services.schedules.kept(schedule_id, "pipeline.json")
     pipeline = documents.load_text(form.content, services.settings.limits)
     graph = stage_graph(pipeline)
     edges = [(producer, stage) for stage in graph.stages for producer in graph.producers[stage]]
     svg = drawing(graph.stages, edges, groups_of(schedule)).encode()
-    return immutable(request, Content("image/svg+xml", etag(svg), svg))
+    return immutable(request, Content("image/svg+xml", svg))
 
 
 def groups_of(schedule: Mapping[str, Any]) -> dict[str, int]:

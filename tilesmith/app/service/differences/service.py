@@ -40,7 +40,7 @@ class Side:
 async def sides(services: Context, a: str, b: str) -> tuple[Side, Side]:
     """The schedules of these ids; ApiError `schedule_not_found`. Where their costs are of different models, those of
     the figures of both take their place, as far as these can be made."""
-    first, second = [await asyncio.to_thread(_side, services, n) for n in (a, b)]
+    first, second = [await _side(services, n) for n in (a, b)]
     if first.predicted.get("model") == second.predicted.get("model"):
         return first, second
     try:
@@ -53,22 +53,18 @@ async def sides(services: Context, a: str, b: str) -> tuple[Side, Side]:
 
 async def _in_microseconds(services: Context, schedule_id: str) -> dict[str, Any]:
     """The costs of a schedule by the model `ecm`, whichever it was made with."""
-    figures = json.loads((await services.schedules.derived(schedule_id, "figures.json")).content)
+    figures = json.loads((await services.schedules.form(schedule_id, "figures.json")).content)
     stages = [{"stage": s["name"], "total": p["microseconds"]} for s in figures["stages"] for p in s["places"]]
     return {"model": "ecm", "unit": "microseconds", "total": sum(s["total"] for s in stages), "stages": stages}
 
 
-def _side(services: Context, schedule_id: str) -> Side:
-    body = json.loads(services.schedules.get(schedule_id).content)
-    texts = (_text(services, schedule_id, name) for name in ("schedule.json", "loopnest.txt", "code.c"))
-    row = lists.summary(services.db, schedule_id)
+async def _side(services: Context, schedule_id: str) -> Side:
+    body = json.loads((await asyncio.to_thread(services.schedules.get, schedule_id)).content)
+    texts = [await services.schedules.text(schedule_id, name) for name in ("schedule.json", "loopnest.txt", "code.c")]
+    row = await asyncio.to_thread(lists.summary, services.db, schedule_id)
     if row is None:
         raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
-    return Side(row, body, body["predicted"], *texts)
-
-
-def _text(services: Context, schedule_id: str, name: str) -> str:
-    return services.schedules.form(schedule_id, name).content.decode()
+    return Side(row, body, body["predicted"], *(text or f"{why_not}\n" for text, why_not in texts))
 
 
 def difference(a: Side, b: Side) -> Difference:

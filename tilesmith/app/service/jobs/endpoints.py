@@ -156,7 +156,7 @@ def submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[s
 
 
 def _pipeline(services: Context, schedule_id: str) -> Pipeline:
-    form = services.schedules.form(schedule_id, "pipeline.json")
+    form = services.schedules.kept(schedule_id, "pipeline.json")
     return documents.load_text(form.content, services.settings.limits)
 
 

@@ -46,8 +46,8 @@ from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.schedules import repository as schedule_rows
-from tilesmith.app.service.schedules.answers import SOURCE_FORM, Answer, Decided, Generated, compact
-from tilesmith.app.service.schedules.service import make_code, store
+from tilesmith.app.service.schedules.answers import Answer, Decided, Generated, compact
+from tilesmith.app.service.schedules.service import source_of, store
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.tracing import Tracing
 from tilesmith.platforms import PlatformError
@@ -306,20 +306,15 @@ class JobRunner:
 
     def task(self, job_id: str, schedule_id: str) -> Task:
         """A schedule with all that a job on it needs. ApiError `schedule_not_found`."""
-        forms = {}
-        if self._generate is not None and not schedule_rows.has_form(self._db, schedule_id, SOURCE_FORM):
-            make_code(self._db, self._generate, schedule_id)
-        for name in ("pipeline.json", "platform.json", SOURCE_FORM):
-            form = schedule_rows.find_form(self._db, schedule_id, name)
-            if form is None:
-                raise ApiError("schedule_not_found", "the schedule is gone")
-            forms[name] = form.content
+        kept = schedule_rows.others(self._db, schedule_id)
+        if not kept:
+            raise ApiError("schedule_not_found", "the schedule is gone")
         settings = self._settings
         return Task(
             job_id=job_id,
-            pipeline=forms["pipeline.json"],
-            platform=forms["platform.json"],
-            source=forms[SOURCE_FORM],
+            pipeline=kept["pipeline.json"],
+            platform=kept["platform.json"],
+            source=source_of(self._db, self._code, schedule_id),
             data_dir=settings.data_dir.absolute(),
             build_timeout_s=settings.build_timeout_s,
             build_cache_bytes=settings.build_cache_bytes,
@@ -328,6 +323,11 @@ class JobRunner:
             limits=settings.limits,
             image_bytes=settings.image_bytes,
         )
+
+    def _code(self, decided: Decided) -> Generated:
+        if self._generate is None:
+            raise ApiError("internal", "nothing makes code here")
+        return self._generate(decided)
 
     def _stopped(self, claim: Claim, why: str) -> None:
         if why == "cancel":
@@ -462,16 +462,14 @@ class Watch:
 
     def generate(self, decided: Decided) -> Generated:
         """The C of a candidate."""
-        if self._runner._generate is None:
-            raise ApiError("internal", "nothing makes code here")
-        return self._runner._generate(decided)
+        return self._runner._code(decided)
 
     def schedule(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The document of the job's schedule, and its forms."""
         found = schedule_rows.find(self._runner._db, self._claim.schedule_id)
         if found is None:
             raise ApiError("schedule_not_found", "the schedule is gone")
-        return json.loads(found.content), schedule_rows.forms(self._runner._db, self._claim.schedule_id)
+        return json.loads(found.content), schedule_rows.others(self._runner._db, self._claim.schedule_id)
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         stored = self._runner.stored

@@ -19,19 +19,18 @@ from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.jobs.schemas import RunRequest, TuneRequest
 from tilesmith.app.service.jobs.work import Beginning, Task, check_memory
 from tilesmith.app.service.schedules.answers import (
-    SOURCE_FORM,
     Answer,
     Decided,
     Generated,
     PipelineIdentity,
     candidate_form,
     compact,
-    plain,
 )
 from tilesmith.app.service.schedules.service import DOCUMENTS
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.schedule.document import decisions, from_document
+from tilesmith.scheduler.search import explain
 
 Generate = Callable[[Decided], Generated]
 Forms = Mapping[str, bytes]
@@ -65,12 +64,12 @@ def candidates(task: Task, count: int, base: dict[str, Any], forms: Forms, gener
     """The first `count` candidates of the schedule that has this document and these forms."""
     if "candidates" not in forms:
         raise ApiError("candidate_not_found", "the schedule was made when no candidates were kept")
-    backend = base["options"].get("backend")
+    backend, model = base["options"].get("backend"), base["predicted"]["model"]
 
     def made(rank: int) -> Generated | WorkerError:
         try:
             schedule = forms[candidate_form(rank, "schedule.json")]
-            return generate(Decided(task.pipeline, task.platform, schedule, backend))
+            return generate(Decided(task.pipeline, task.platform, schedule, backend, priced=True, cost_model=model))
         except ApiError as error:
             return WorkerError(error.code, str(error.detail))
 
@@ -111,7 +110,7 @@ def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Ou
         "id": request.schedule_id,
         "options": base["options"] | {"tune": request.candidates},
         **decisions(from_document(json.loads(schedule))),
-        "predicted": json.loads(forms[candidate_form(chosen, "predicted.json")]),
+        "predicted": outcome.generated.predicted,
         "buffers": [{"name": name, "bytes": count} for name, count in source.buffers],
         "entry": source.entry,
         "misfits": list(outcome.generated.misfits),
@@ -120,13 +119,9 @@ def answer(request: TuneRequest, base: dict[str, Any], forms: Forms, outcome: Ou
         "timings_ms": base["timings_ms"] | {"tune": round(1000 * tuned.seconds, 3)},
     }
     texts = {
-        "code.c": source.code,
-        "code.h": source.header,
-        "loopnest.txt": outcome.generated.loopnest,
-        "explain.txt": f"{tuned.in_words()}\n\n{forms['explain.txt'].decode()}",
+        "explain.txt": f"{tuned.in_words()}\n\n{explain.text_of(json.loads(forms['explain']))}",
         "explain": compact(json.loads(forms["explain"]) | {"tuning": tuned.to_document()}),
         "candidates": _candidates(request, forms, tuned),
-        SOURCE_FORM: compact(plain(source)),
     }
     copied = {n: c for n, c in forms.items() if n in DOCUMENTS or (n.startswith("candidates/") and n.endswith(".json"))}
     return Answer(

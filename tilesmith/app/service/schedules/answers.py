@@ -19,7 +19,11 @@ from tilesmith.scheduler.strategies.document import StrategyDocument
 
 SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
 
+ANSWER = "answer"
+"""The form that is the schedule's document."""
+
 MEDIA_TYPES = {
+    ANSWER: "application/json",
     "code.c": "text/x-c; charset=utf-8",
     "code.h": "text/x-c; charset=utf-8",
     "loopnest.txt": "text/plain; charset=utf-8",
@@ -31,25 +35,35 @@ MEDIA_TYPES = {
     "candidates": "application/json",
     "explain": "application/json",
     "explain.txt": "text/plain; charset=utf-8",
-    "predicted.json": "application/json",
     "pipeline.json": "application/json",
     "platform.json": "application/json",
     SOURCE_FORM: "application/json",
 }
 
 
-CODE_FORMS = ("code.c", "code.h", SOURCE_FORM)
-"""Made when first asked for where the request wanted no code."""
+CODE_FORMS = {"code.c": "code", "code.h": "header"}
+"""Forms that are parts of SOURCE_FORM, by the key that they have there."""
 
-DERIVED_FORMS = ("schedule.h", "schedule.py", "figures.json", "tiles.json")
-"""Made when first asked for, from the pipeline, the platform and the schedule: they take time that most answers need
-not."""
+MADE_FORMS = (
+    "loopnest.txt",
+    "schedule.h",
+    "schedule.py",
+    "figures.json",
+    "tiles.json",
+    "explain.txt",
+    SOURCE_FORM,
+)
+"""Forms, of schedules and of candidates, that can be made from those that are kept: made when first asked for."""
 
 
 def candidate_form(rank: int, name: str) -> str:
-    """The name of a form of a candidate: `schedule.json`, `loopnest.txt`, which is made when it is asked for, or
-    `predicted.json`, which is not served."""
+    """The name of a form of a candidate: `schedule.json`, or `loopnest.txt`, which is made when it is asked for."""
     return f"candidates/{rank}/{name}"
+
+
+def is_made(form: str) -> bool:
+    """True if the form can be made again."""
+    return form.rpartition("/")[2] in MADE_FORMS
 
 
 def media_type(form: str) -> str:
@@ -101,12 +115,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A stored schedule as the documents that code is made of; `backend` is the platform's own where it is None."""
+    """A stored schedule as the documents that code is made of; `backend` is the platform's own where it is None. With
+    `priced`, its cost is predicted, too, by `cost_model`."""
 
     pipeline: bytes
     platform: bytes
     schedule: bytes
     backend: str | None = None
+    priced: bool = False
+    cost_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +147,8 @@ class StrategyIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A schedule in every form that is kept. `body` lacks only what the store adds: the time and the links."""
+    """A schedule in every form that is kept: those that cannot be made again. `body` lacks what the store adds: the
+    time and the links."""
 
     id: str
     pipeline: PipelineIdentity
@@ -145,13 +163,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The C of a schedule, its loop nest, the kernels that do not fit the device, where it runs on one, and sizes that
-    do not go together."""
+    """The C of a schedule, the kernels that do not fit the device, where it runs on one, sizes that do not go together,
+    and its predicted cost where that was asked for."""
 
     source: CSource
-    loopnest: str
     misfits: tuple[dict[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+    predicted: dict[str, Any] | None = None
 
 
 def compact(value: object) -> str:
@@ -171,9 +189,9 @@ def identity(pipeline: Pipeline) -> PipelineIdentity:
     return PipelineIdentity(content_hash(bare), pipeline.name, len(pipeline.stages), text)
 
 
-def code_forms(source: CSource) -> dict[str, str]:
-    """The forms of CODE_FORMS, from the C."""
-    return {"code.c": source.code, "code.h": source.header, SOURCE_FORM: compact(plain(source))}
+def source_form(source: CSource) -> bytes:
+    """The form SOURCE_FORM of C."""
+    return compact(plain(source)).encode()
 
 
 def strategy_identity(strategy: StrategyDocument) -> StrategyIdentity:

@@ -18,7 +18,7 @@ from tilesmith.app.service.errors import ApiError, at, problem_document
 from tilesmith.app.service.jobs.schemas import BuildRequest, RunRequest, TuneRequest
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import DERIVED_FORMS, compact
+from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.schedules.decisions import Explanation, ScheduleDocument
 from tilesmith.app.service.schedules.lists import Filters, Order, listed
 from tilesmith.app.service.schedules.reading import read_several
@@ -203,15 +203,12 @@ class _Form:
 def _add_form(form: _Form) -> None:
     """A route for one form of a schedule."""
 
-    def kept(schedule_id: str, request: Request, services: Services) -> Response:
-        return immutable(request, services.schedules.form(schedule_id, form.name))
-
-    async def derived(schedule_id: str, request: Request, services: Services) -> Response:
-        return immutable(request, await services.schedules.derived(schedule_id, form.name))
+    async def endpoint(schedule_id: str, request: Request, services: Services) -> Response:
+        return immutable(request, await services.schedules.form(schedule_id, form.name))
 
     router.add_api_route(
         f"/{{schedule_id}}/{form.name}",
-        derived if form.name in DERIVED_FORMS else kept,
+        endpoint,
         dependencies=[Read],
         summary=form.title,
         description="Immutable: strong ETag, long cache.",
@@ -279,9 +276,7 @@ async def candidate_loopnest(schedule_id: str, rank: Rank, request: Request, ser
 def library(schedule_id: str, request: Request, services: Services) -> Response:
     """`not_built` before a build job has succeeded."""
     services.schedules.get(schedule_id)
-    content = services.jobs.library(schedule_id)
-    etag = repository.etag(content)
-    answer = immutable(request, Content("application/x-sharedlib", etag, content))
+    answer = immutable(request, Content("application/x-sharedlib", services.jobs.library(schedule_id)))
     answer.headers["Cache-Control"] = "private, no-cache"  # another compiler may build it anew
     return answer
 

@@ -144,6 +144,9 @@ class Engine:
     async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
         return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
 
+    async def code(self, decided: Decided) -> Generated:
+        return await self.run(self.functions.generate, decided, self.settings.limits)
+
     def generate(self, decided: Decided) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
         result: Generated | ApiError = self.submit(self.functions.generate, decided, self.settings.limits).result()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, case, delete, func, or_, select, update
+from sqlalchemy import Column, Connection, case, delete, func, or_, select, update
+from sqlalchemy.exc import IntegrityError
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.answers import Answer, compact, media_type
-from tilesmith.app.service.tables import jobs, schedule_forms, schedule_names, schedule_tallies, schedules
+from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
+from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
+from tilesmith.app.service.tables import jobs, kept_forms, made_forms, schedule_names, schedule_tallies, schedules
 
-ANSWER = "answer"
-"""The form that is the schedule's document."""
 TALLIED = ("pipeline", "pipeline_id", "platform", "method")
 
 
@@ -24,29 +25,46 @@ class Content:
     """Bytes as they are sent, with what HTTP says of them."""
 
     media_type: str
-    etag: str
     content: bytes
+
+    @property
+    def etag(self) -> str:
+        """A strong validator: quoted, by content."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
 
 def find(db: Database, schedule_id: str) -> Content | None:
     """The document of a schedule."""
-    return find_form(db, schedule_id, ANSWER)
+    packed = _kept(db, schedule_id, kept_forms.c.answer)
+    return None if packed is None else Content(media_type(ANSWER), unpack_one(packed))
 
 
 def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
-    """One form of a schedule."""
-    forms = schedule_forms
-    query = select(forms.c.media_type, forms.c.etag, forms.c.content)
-    with db.read() as connection:
-        row = connection.execute(query.where(forms.c.schedule_id == schedule_id, forms.c.name == name)).first()
-    return Content(row.media_type, row.etag, row.content) if row else None
+    """One form of a schedule but its document; None where it is not kept and has not been made, or there is none."""
+    content = _made(db, schedule_id, name) if is_made(name) else None
+    if content is None:
+        content = others(db, schedule_id).get(name)
+    return None if content is None else Content(media_type(name), content)
 
 
-def has_form(db: Database, schedule_id: str, name: str) -> bool:
-    c = schedule_forms.c
+def others(db: Database, schedule_id: str) -> dict[str, bytes]:
+    """The forms of a schedule that are kept but for its document, by name."""
+    packed = _kept(db, schedule_id, kept_forms.c.others)
+    return {} if packed is None else unpack(packed)
+
+
+def _kept(db: Database, schedule_id: str, column: Column[bytes]) -> bytes | None:
     with db.read() as connection:
-        found = connection.execute(select(c.name).where(c.schedule_id == schedule_id, c.name == name)).first()
-    return found is not None
+        query = select(column).where(kept_forms.c.schedule_id == schedule_id)
+        return connection.execute(query).scalar_one_or_none()
+
+
+def _made(db: Database, schedule_id: str, name: str) -> bytes | None:
+    c = made_forms.c
+    with db.read() as connection:
+        query = select(c.content).where(c.schedule_id == schedule_id, c.name == name)
+        packed = connection.execute(query).scalar_one_or_none()
+    return None if packed is None else unpack_one(packed)
 
 
 def exists(db: Database, schedule_id: str) -> bool:
@@ -70,11 +88,11 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
         "created_us": created_us,
         "predicted_ms": predicted_ms(answer.body["predicted"]),
     }
-    forms = [_form(answer.id, name, content) for name, content in sorted(answer.forms.items() | {(ANSWER, body)})]
+    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(answer.forms)}
     with db.write() as connection:
         if not db.insert_new(connection, schedules, row):
             return False
-        connection.execute(schedule_forms.insert(), forms)
+        connection.execute(kept_forms.insert().values(forms))
         _tally(db, connection, row)
     return True
 
@@ -138,29 +156,8 @@ def set_measured(db: Database, schedule_id: str, measured_ms: float) -> None:
             connection.execute(tally.values(measured_ms=least.scalar_subquery()))
 
 
-def forms(db: Database, schedule_id: str) -> dict[str, bytes]:
-    """Every form of a schedule that is kept."""
-    query = select(schedule_forms.c.name, schedule_forms.c.content).where(schedule_forms.c.schedule_id == schedule_id)
-    with db.read() as connection:
-        return {row.name: row.content for row in connection.execute(query)}
-
-
 def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:
-    """Stores one more form, unless it is there."""
-    with db.write() as connection:
-        db.insert_new(connection, schedule_forms, _form(schedule_id, name, content))
-
-
-def _form(schedule_id: str, name: str, content: bytes) -> dict[str, object]:
-    return {
-        "schedule_id": schedule_id,
-        "name": name,
-        "media_type": "application/json" if name == ANSWER else media_type(name),
-        "etag": etag(content),
-        "content": content,
-    }
-
-
-def etag(content: bytes) -> str:
-    """A strong validator: quoted, by content."""
-    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    """Keeps a form that was made, for whoever asks next; nothing where the schedule is gone."""
+    row = {"schedule_id": schedule_id, "name": name, "content": pack_one(content)}
+    with suppress(IntegrityError), db.write() as connection:
+        db.insert_new(connection, made_forms, row)

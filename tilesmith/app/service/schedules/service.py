@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -23,12 +23,15 @@ from tilesmith.app.service.platforms.service import Platforms
 from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import (
     CODE_FORMS,
+    SOURCE_FORM,
     Answer,
     Decided,
     Generated,
     Question,
     candidate_form,
-    code_forms,
+    is_made,
+    media_type,
+    source_form,
 )
 from tilesmith.app.service.schedules.engine import Engine
 from tilesmith.app.service.schedules.reading import Reading, read
@@ -36,6 +39,7 @@ from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import Options
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
+from tilesmith.scheduler.search import explain
 
 log = structlog.get_logger("tilesmith.schedules")
 
@@ -52,6 +56,7 @@ FORMS = (
     "explain",
     "explain.txt",
 )
+UNPROCESSABLE = 422
 DOCUMENTS = ("pipeline.json", "platform.json")
 
 
@@ -199,59 +204,73 @@ class Schedules:
         """The document of a schedule; ApiError `schedule_not_found`."""
         return _found(repository.find(self._db, schedule_id), schedule_id)
 
-    async def derived(self, schedule_id: str, name: str) -> Content:
-        """A form of DERIVED_FORMS, made now where nobody has asked for it; ApiError `schedule_not_found`."""
+    def kept(self, schedule_id: str, name: str) -> Content:
+        """One of its forms that are kept from the beginning; ApiError `schedule_not_found`."""
+        return _found(repository.find_form(self._db, schedule_id, name), schedule_id)
+
+    async def form(self, schedule_id: str, name: str) -> Content:
+        """One of its forms, made now where nobody has asked for it; ApiError `schedule_not_found`."""
+        if name in CODE_FORMS:
+            source = json.loads((await self.form(schedule_id, SOURCE_FORM)).content)
+            return Content(media_type(name), source[CODE_FORMS[name]].encode())
         found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
-        if found is None:
-            schedule = await asyncio.to_thread(self.form, schedule_id, "schedule.json")
-            content = await self._derive(schedule_id, name, schedule)
+        if found is None and is_made(name):
+            content = await self._made(schedule_id, name)
             await asyncio.to_thread(repository.add_form, self._db, schedule_id, name, content)
-            found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
+            found = Content(media_type(name), content)
         return _found(found, schedule_id)
 
-    async def _derive(self, schedule_id: str, name: str, schedule: Content) -> bytes:
-        """A form of this schedule of the pipeline and the platform that are stored with the id."""
-        pipeline = await asyncio.to_thread(self.form, schedule_id, "pipeline.json")
-        platform = await asyncio.to_thread(self.form, schedule_id, "platform.json")
-        return await self._engine.derive(name, pipeline.content, platform.content, schedule.content)
+    async def text(self, schedule_id: str, name: str) -> tuple[str, str]:
+        """A form, or "" and why this version cannot make it of a schedule that an earlier one decided. ApiError
+        `schedule_not_found`, and where it may be made later."""
+        try:
+            return (await self.form(schedule_id, name)).content.decode(), ""
+        except ApiError as error:
+            if error.status_code != UNPROCESSABLE:
+                raise
+            return "", error.detail
+
+    async def _made(self, schedule_id: str, name: str) -> bytes:
+        """A form of MADE_FORMS, of this schedule or of a candidate of it; ApiError `schedule_not_found`."""
+        kept = await asyncio.to_thread(repository.others, self._db, schedule_id)
+        of, _, name = name.rpartition("/")
+        schedule = kept.get(f"{of}/schedule.json" if of else "schedule.json")
+        if schedule is None:
+            raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
+        if name == "explain.txt":
+            return (await asyncio.to_thread(explain.text_of, json.loads(kept["explain"]))).encode()
+        if name == SOURCE_FORM:
+            answer = await asyncio.to_thread(self.get, schedule_id)
+            return source_form((await self._engine.code(decided(answer.content, kept))).source)
+        return await self._engine.derive(name, kept["pipeline.json"], kept["platform.json"], schedule)
 
     async def candidate(self, schedule_id: str, rank: int, name: str) -> Content:
         """`schedule.json` or `loopnest.txt` of a candidate; ApiError `candidate_not_found`, `schedule_not_found`."""
-        found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, candidate_form(rank, name))
-        if found is None and name == "loopnest.txt":
-            schedule = await self.candidate(schedule_id, rank, "schedule.json")
-            content = await self._derive(schedule_id, name, schedule)
-            form = candidate_form(rank, name)
-            await asyncio.to_thread(repository.add_form, self._db, schedule_id, form, content)
-            found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, form)
-        if found is None:
+        try:
+            return await self.form(schedule_id, candidate_form(rank, name))
+        except ApiError as error:
+            if error.code != "schedule_not_found":
+                raise
             await asyncio.to_thread(self.get, schedule_id)
-            raise ApiError("candidate_not_found", f"the schedule has no candidate {rank}")
-        return found
-
-    def form(self, schedule_id: str, name: str) -> Content:
-        """One of its forms that are not derived; C is made now where there is none yet. ApiError `schedule_not_found`.
-
-        It waits: for threads.
-        """
-        found = repository.find_form(self._db, schedule_id, name)
-        if found is None and name in CODE_FORMS:
-            make_code(self._db, self._engine.generate, schedule_id)
-            found = repository.find_form(self._db, schedule_id, name)
-        return _found(found, schedule_id)
+            raise ApiError("candidate_not_found", f"the schedule has no candidate {rank}") from None
 
 
-def make_code(db: Database, generate: Callable[[Decided], Generated], schedule_id: str) -> None:
-    """Makes and keeps the C of a schedule that was asked for without; nothing where there is no such schedule."""
-    found = repository.find(db, schedule_id)
-    pipeline, platform, schedule = (
-        repository.find_form(db, schedule_id, f"{n}.json") for n in ("pipeline", "platform", "schedule")
-    )
-    if found is not None and pipeline is not None and platform is not None and schedule is not None:
-        backend = json.loads(found.content)["options"].get("backend")
-        decided = Decided(pipeline.content, platform.content, schedule.content, backend)
-        for name, text in code_forms(generate(decided).source).items():
-            repository.add_form(db, schedule_id, name, text.encode())
+def decided(answer: bytes, kept: Mapping[str, bytes]) -> Decided:
+    """The documents that the code of a schedule is made of, from its own and the forms that are kept."""
+    backend = json.loads(answer)["options"].get("backend")
+    return Decided(kept["pipeline.json"], kept["platform.json"], kept["schedule.json"], backend)
+
+
+def source_of(db: Database, generate: Callable[[Decided], Generated], schedule_id: str) -> bytes:
+    """The form SOURCE_FORM, made now where there is none; ApiError `schedule_not_found`. It waits: for threads of
+    jobs."""
+    found = repository.find_form(db, schedule_id, SOURCE_FORM)
+    if found is not None:
+        return found.content
+    answer = _found(repository.find(db, schedule_id), schedule_id)
+    content = source_form(generate(decided(answer.content, repository.others(db, schedule_id))).source)
+    repository.add_form(db, schedule_id, SOURCE_FORM, content)
+    return content
 
 
 def store(db: Database, answer: Answer) -> bool:

@@ -24,7 +24,6 @@ from tilesmith.app.service.schedules.answers import (
     Question,
     StrategyIdentity,
     candidate_form,
-    code_forms,
     compact,
     content_hash,
     identity,
@@ -50,10 +49,11 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.rewrites.passes import rewrite
-from tilesmith.scheduler.search import SearchResult, candidate_table, explain
+from tilesmith.scheduler.search import SearchOptions, SearchResult, candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.tile_costs import tile_costs
+from tilesmith.scheduler.search.written import priced
 from tilesmith.scheduler.strategies import document as strategies
 
 
@@ -130,7 +130,7 @@ def answer(question: Question) -> Answer | ApiError:
 
 
 def derive(name: str, pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:
-    """A form of DERIVED_FORMS, or a loop nest, from the stored documents."""
+    """A form of MADE_FORMS from the stored documents."""
     try:
         made = documents.load(json.loads(pipeline), limits), schedule_document.from_document(json.loads(schedule))
         return _MAKERS[name](rewrite(*made), platforms.load(json.loads(platform))).encode()
@@ -147,7 +147,11 @@ def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
         made = checked_and_generated(pipeline, schedule, machine, time.perf_counter, backend=decided.backend)
         found = tuple(m.to_document() for m in misfits(made.plan, machine))
         warnings = size_warnings(made.plan.pipeline, made.source.buffers)
-        return Generated(made.source, loopnest.to_text(made.plan), found, warnings)
+        predicted = None
+        if decided.priced:
+            options = SearchOptions(cost_model=decided.cost_model)
+            predicted = plain(priced(pipeline, schedule, machine, options).predicted.to_document())
+        return Generated(made.source, found, warnings, predicted)
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -264,21 +268,15 @@ def _answer(found: _Found, question: Question) -> Answer:
 
 def _forms(found: _Found, pipeline: PipelineIdentity, decided: dict[str, Any]) -> dict[str, bytes]:
     result = found.result
-    told = (result.schedule, result.trace, result.predicted)
     texts = {
         "schedule.json": compact(decided),
-        "loopnest.txt": loopnest.to_text(result.plan),
-        "explain": compact(plain(explain.to_document(*told))),
-        "explain.txt": explain.to_text(*told),
+        "explain": compact(plain(explain.to_document(result.schedule, result.trace, result.predicted))),
         "pipeline.json": pipeline.document.decode(),
         "platform.json": found.platform.model_dump_json(),
         "candidates": compact(_candidates(found)),
     }
-    if found.source is not None:
-        texts |= code_forms(found.source)
     for rank, candidate in enumerate(result.candidates, start=1):
         texts[candidate_form(rank, "schedule.json")] = compact(schedule_document.to_document(candidate.schedule))
-        texts[candidate_form(rank, "predicted.json")] = compact(plain(candidate.predicted.to_document()))
     return {name: text.encode() for name, text in texts.items()}
 
 

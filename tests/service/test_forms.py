@@ -1,0 +1,72 @@
+"""Forms of schedules in the store: small, and those that are made again are what they would have been at first."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sqlalchemy import func, select
+
+from tilesmith import platforms
+from tilesmith.app.service.schedules import repository
+from tilesmith.app.service.schedules.answers import Decided
+from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
+from tilesmith.app.service.schedules.work import generate
+from tilesmith.app.service.tables import kept_forms, made_forms
+from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.frontends.document.limits import Limits
+from tilesmith.scheduler.search import explain
+from tilesmith.scheduler.search.params import PARAMS
+
+MACHINE = "i7-6700"
+
+
+@pytest.mark.parametrize("forms", [{}, {"a": b""}, {"b": b"\n[1]\n", "a/1": "é\0".encode()}])
+def test_packed_forms_are_unpacked(forms):
+    assert unpack(pack(forms)) == forms
+    for content in forms.values():
+        assert unpack_one(pack_one(content)) == content
+
+
+def stored(service, name):
+    answer = service.client.post("/v1/schedules", json={"pipeline_id": name, "platform_name": MACHINE})
+    assert answer.status_code in (200, 201), answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("name", ["harris", "unsharp"])
+def test_a_schedule_takes_less_than_8_kb(real, name):
+    c = kept_forms.c
+    with real.context.db.read() as connection:
+        size = select(func.length(c.answer) + func.length(c.others)).where(c.schedule_id == stored(real, name)["id"])
+        assert 1000 < connection.execute(size).scalar_one() < 8000
+
+
+def test_forms_that_are_made_are_what_the_search_found(real):
+    body = stored(real, "harris")
+    whole = compile_pipeline(pipelines.load("harris"), platforms.load(MACHINE), Options(), top=PARAMS.listed_candidates)
+    wanted = {
+        "code.c": whole.source.code,
+        "code.h": whole.source.header,
+        "loopnest.txt": whole.loopnest,
+        "explain.txt": explain.to_text(whole.plan.schedule, whole.trace, whole.predicted),
+    }
+    for form, text in wanted.items():
+        assert real.client.get(body["links"][form]).text == text, form
+    with real.context.db.read() as connection:
+        made = connection.execute(select(made_forms.c.name).where(made_forms.c.schedule_id == body["id"])).scalars()
+        assert set(made) == {"source.json", "loopnest.txt", "explain.txt"}
+
+
+def test_the_cost_of_a_candidate_is_predicted_again(real):
+    body = stored(real, "harris")
+    kept = repository.others(real.context.db, body["id"])
+    table = json.loads(kept["candidates"])["items"]
+    for row in table[:3]:
+        schedule = kept[f"candidates/{row['rank']}/schedule.json"]
+        decided = Decided(kept["pipeline.json"], kept["platform.json"], schedule, None, True, "ecm")
+        predicted = generate(decided, Limits()).predicted
+        assert predicted["total"] == row["predicted"]
+        if row["rank"] == 1:
+            assert predicted == body["predicted"]
