@@ -9,7 +9,7 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.ecm import Ecm
 from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Transfer, Way, Work
+from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch, Registers
 
@@ -172,14 +172,29 @@ def test_short_rows_hide_less() -> None:
     assert float(Ecm().price(counts(short), platform).total) > float(Ecm().price(counts(long), platform).total)
 
 
-@pytest.mark.parametrize(("iterations", "rounds"), [(1.0, 1), (4.0, 1), (5.0, 2), (8.0, 2)])
-def test_threads_take_rounds(iterations: float, rounds: int) -> None:
+@pytest.mark.parametrize(
+    ("iterations", "rounds"), [(1.0, 1), (4.0, 1), (5.0, 2), (8.0, 2), (1.5, 1), (4.25, 1.25), (5.5, 2)]
+)
+def test_threads_take_rounds(iterations: float, rounds: float) -> None:
+    """Of the last iteration, which may be shorter, its part; more only if one thread has it beside whole ones."""
     platform = machine(row_start_ns=0.0, fork_join_ns=0.0, tile_start_ns=0.0)
     alone = float(Ecm().price(counts(work()), platform).total)
     four = platform.model_copy(update={"threads": 4})
     assert float(Ecm().price(counts(work(), parallel=iterations), four).total) == pytest.approx(
         alone * rounds / iterations
     )
+
+
+@pytest.mark.parametrize("working", [1e6, FAR])
+def test_passes_wait_for_lines_of_rows_that_break_off(working: float) -> None:
+    """From the last level and from memory; blocks of rows are walked from end to end."""
+
+    def total(run_bytes: float, across: bool) -> float:
+        update = Pass(16, (), 1.0, 4, across, 0, 0.0, 1e5, 0.0, 1e8, working, 0.0)
+        return float(Ecm().price(counts(work(run_bytes=run_bytes, passes=(update,))), machine()).total)
+
+    assert total(512.0, False) > total(float("inf"), False)
+    assert total(512.0, True) == total(float("inf"), True)
 
 
 def test_all_candidates_are_priced_as_each_alone() -> None:

@@ -589,6 +589,24 @@ def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -
     assert (scan.lanes, scan.steps, scan.chain) == (1, 63 * 8, 4)
 
 
+def test_an_update_in_the_place_of_the_values_brings_nothing_of_its_own() -> None:
+    """The first one writes all rows but one, of what it reads of the input: nothing fills them before, and it finds the
+    row before. The one back finds the tile."""
+    n = "input.extent.y"
+    at = {"forth": "f(x, r - 1) + f(x, r)", "back": f"f(x, {n} - r) + f(x, {n} - 1 - r)"}
+    places = {"forth": ["x", "r"], "back": ["x", f"{n} - 1 - r"]}
+    updates = [{"domain": {"r": [1, f"{n} - 1"]}, "at": places[way], "value": value} for way, value in at.items()]
+    of = load(
+        {
+            "format": 1, "name": "p", "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [{"name": "f", "dims": ["x", "y"], "value": "input(x, y)", "updates": updates}],
+            "outputs": ["f"], "estimates": {"f": [[0, 64], [0, 32]], "input": [[0, 64], [0, 32]]},
+        }
+    )  # fmt: skip
+    found = works(of, ("x.inner", "y.inner"), {}, {"x": 64, "y": 32}, 8, 1)["f"].passes
+    assert [p.working for p in found] == [pytest.approx(64 * 32 * 4 / 31), 64 * 32 * 4]
+
+
 def test_places_that_data_says_are_lines_of_the_platform() -> None:
     of = table(NEAR, "xy", [[0, 64], [0, 32]])
     short, long = (works(of, ORDERS[0], {}, {"x": 64, "y": 32}, 8, line)["out"].looked_up for line in (64, 128))

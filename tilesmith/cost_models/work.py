@@ -149,14 +149,14 @@ class Work(NamedTuple):
 
 
 class GroupWork(NamedTuple):
-    """The work of a group as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared);
-    `tiles` those of all inter-tile loops. `circulating_bytes` are touched between two uses of what comes from outside
-    of the group, if nothing of it is used before: at least all inputs and outputs of the pipeline. `prefetch`: how many
-    bytes ahead along a row the group's loops ask for what they read from outside; 0 if they do not. `working`: what all
-    stages inside together touch in one iteration of the loop at each level, and in the end in all; 0 at levels that are
-    no state of any stage. `past`: the share of what it reads from outside that others have written past the caches.
-    `chain`: cycles from the first load of a step to its last value through all stages of the loop that the output's
-    is shared by; 0 if it is not."""
+    """The work of a group as a whole. `parallel` are the iterations of the loop that threads share (1: none is shared),
+    of a last one that is shorter its part; `tiles` those of all inter-tile loops. `circulating_bytes` are touched
+    between two uses of what comes from outside of the group, if nothing of it is used before: at least all inputs and
+    outputs of the pipeline. `prefetch`: how many bytes ahead along a row the group's loops ask for what they read from
+    outside; 0 if they do not. `working`: what all stages inside together touch in one iteration of the loop at each
+    level, and in the end in all; 0 at levels that are no state of any stage. `past`: the share of what it reads from
+    outside that others have written past the caches. `chain`: cycles from the first load of a step to its last value
+    through all stages of the loop that the output's is shared by; 0 if it is not."""
 
     parallel: Amount
     tiles: Amount

@@ -109,10 +109,13 @@ class Ecm:
 
 
 def _share(work: GroupWork, threads: int) -> Amount:
-    """The part of the group's time that the thread with the most iterations takes."""
+    """The part of the group's time that the thread with the most to do takes: one iteration of each round, of a last
+    round of one iteration the shorter one."""
     if not isinstance(work.parallel, ndarray) and isinf(work.parallel):
         return 1.0 / threads
-    return ceiling(work.parallel / threads) / work.parallel
+    whole, rounds = ceiling(work.parallel), ceiling(work.parallel / threads)
+    alone = whole - (rounds - 1.0) * threads == 1
+    return (rounds - chosen(alone, whole - work.parallel, 0.0)) / work.parallel
 
 
 def _terms(
@@ -136,26 +139,30 @@ def _terms(
         added = _beside(_beside(own, inside, p.cache_hidden_share * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
         *levels, memory, waits = moved
-        times_of_passes = [_pass_times(p, caches, m, share) for p in w.passes]
+        times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes]
         parts = (alone, *(time * scale for time in levels), memory * scale + waits)
         found.append(tuple(sum(amounts, 0.0) for amounts in zip(parts, *times_of_passes, strict=True)))
     return found
 
 
-def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount) -> tuple[Amount, ...]:
+def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> tuple[Amount, ...]:
     """The time of an update that passes over its stage, in the core, and what each level adds to it: what it loads it
-    stores in the same place, so that a line goes for each that comes."""
+    stores in the same place, so that a line goes for each that comes. Its rows are those of the values."""
+    if p.across:  # blocks of rows, each of which is walked from end to end
+        lines = _Lines(1.0, 0.0, 0.0, 0.0, 0.0)
     core = (p.steps * pass_cycles(p, m) + p.singles * pass_cycles(p._replace(lanes=1), m)) * (m.cycle * share)
     stays = [_fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
     levels = [
-        largest(served * max(load, store) * share, 2 * served * together)
-        for (load, store, together, _), served in zip(m.outer, (a - b for a, b in pairwise(beyond)), strict=True)
+        largest(served * largest(load + lines.late_loads * max(late - load, 0.0), store) * share, 2 * served * together)
+        for (load, store, together, late), served in zip(m.outer, (a - b for a, b in pairwise(beyond)), strict=True)
     ]
-    one, all_threads, _ = m.memory
-    memory = largest(2 * beyond[-1] * one * share, 2 * beyond[-1] * all_threads)
-    of = m.parameters
-    added = _beside(_beside(core, sum(levels, 0.0), of.cache_hidden_share), memory, of.memory_hidden_share) - core
+    one, all_threads, late = m.memory
+    waiting = lines.late_loads * max(late - one, 0.0)
+    memory = largest(beyond[-1] * (2 * one + waiting) * share, 2 * beyond[-1] * all_threads)
+    of, long = m.parameters, lines.followed * m.parameters.prefetch_share
+    inside = _beside(core, sum(levels, 0.0), of.cache_hidden_share * long)
+    added = _beside(inside, memory, of.memory_hidden_share * long) - core
     scale = added / largest(sum(levels, 0.0) + memory, 1e-30)
     return (core, *(time * scale for time in levels), memory * scale)
 

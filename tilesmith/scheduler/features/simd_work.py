@@ -11,7 +11,7 @@ from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.work import Before, Chain, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
-from tilesmith.scheduler.analysis.dependence import default_order
+from tilesmith.scheduler.analysis.dependence import default_order, written_box
 from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
@@ -123,7 +123,7 @@ class WorkCounter:
         if self.running.parallel is not None:
             axis = nest.axes[nest.dim(self.running.parallel)]
             inter = nest.inter(axis.dim) == self.running.parallel
-            parallel = axis.counts * 1.0 if inter else axis.sizes * 1.0
+            parallel = axis.extent / axis.sizes if inter else axis.sizes * 1.0
         elif self.running.updates_parallel:
             parallel = inf
         tiles: Amount = 1.0
@@ -228,7 +228,10 @@ class WorkCounter:
             apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
             transposed = (2 - (n in paired) - (n - 1 in paired)) if across else 0
             touched = working
-            if n - 1 in paired:  # a block of rows
+            if n == 0 and written_box(definition, update, loops.loops) is not None:
+                # computed in the place of the values, which are what comes and goes: only what it wrote it finds
+                touched = working / max((known.trips(r.name) for r in update.domain), default=inf)
+            elif n - 1 in paired:  # a block of rows
                 touched = apart * lanes
             elif swept is not None and n < swept.updates:
                 touched = float(stage.apart[swept.dim] * size * swept.rows)
