@@ -31,6 +31,30 @@ def test_a_new_question_is_201_and_the_same_one_200(service, pipeline):
     assert len(service.scheduling.answered) == 1
 
 
+def test_a_body_that_was_answered_before_is_answered_as_any_other_is(service, pipeline):
+    """Known bodies are answered before routing: checks, headers and metrics are those of the endpoint."""
+    tokens, body = service.context.tokens, json.dumps({"pipeline": pipeline()})
+    submit, read = ({"Authorization": f"Bearer {tokens.create(s, (s,)).token}"} for s in ("submit", "read"))
+
+    def asked(content, headers):
+        headers = {"Content-Type": "application/json", **headers}
+        return service.client.post("/v1/schedules", content=content, headers=headers)
+
+    asked(body, submit)
+    written_otherwise, known = asked(body + " ", submit), asked(body, submit)
+    for answer in (written_otherwise, known):
+        del answer.headers["x-request-id"], answer.headers["date"]
+    assert known.status_code == written_otherwise.status_code == 200
+    assert known.content == written_otherwise.content
+    assert dict(known.headers) == dict(written_otherwise.headers)
+    assert [asked(body, headers).status_code for headers in (read, {})] == [403, 401]
+    wrong = service.client.post("/v1/schedules", content=body, headers=submit | {"Content-Type": "text/plain"})
+    assert wrong.json()["code"] == "unsupported_media_type"
+    metrics = service.client.get("/metrics", headers=submit).text
+    assert 'tilesmith_http_requests_total{method="POST",route="/v1/schedules",status="200"} 2.0' in metrics
+    assert 'tilesmith_schedules_total{outcome="stored"} 2.0' in metrics
+
+
 def test_a_question_written_otherwise_is_the_same_question(service, pipeline):
     first = ask(service, pipeline=pipeline())
     text = json.dumps({"options": {}, "platform_name": "host", "pipeline": pipeline()}, indent=3)

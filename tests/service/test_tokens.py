@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import select
@@ -16,6 +17,7 @@ from tilesmith.app.service.main import serve
 from tilesmith.app.service.settings import RefusedAddress, check_address, is_loopback
 from tilesmith.app.service.tables import tokens
 from tilesmith.app.service.tokens import repository
+from tilesmith.app.service.tokens.service import FRESH_S
 
 READ = ["/v1/schedules", "/v1/pipelines", "/v1/platforms", "/v1/jobs", "/v1/capabilities", "/metrics"]
 
@@ -70,6 +72,31 @@ def test_a_revoked_token_is_refused_and_the_service_stays_closed(service):
     assert service.client.delete("/v1/tokens/none", headers=bearer(admin.token)).json()["code"] == "token_not_found"
     service.client.delete(f"/v1/tokens/{admin.id}", headers=bearer(admin.token))
     assert service.client.get("/v1/schedules").status_code == 401
+
+
+def test_a_token_that_another_service_revoked_is_refused_a_second_later(start, monkeypatch):
+    first, second = start(), start()
+    made = first.context.tokens.create("x", ("read",))
+    at = [100.0]
+    monkeypatch.setattr("tilesmith.app.service.tokens.service.time", SimpleNamespace(monotonic=lambda: at[0]))
+
+    def status(service):
+        return service.client.get("/v1/schedules", headers=bearer(made.token)).status_code
+
+    assert (status(first), status(second)) == (200, 200)
+    first.context.tokens.revoke(made.id)
+    assert status(first) == 401
+    at[0] += FRESH_S
+    assert status(second) == 401
+
+
+def test_a_token_is_looked_up_once_a_second(service, monkeypatch):
+    token = service.context.tokens.create("x", ("read",)).token
+    looked, find = [], repository.find
+    monkeypatch.setattr(repository, "find", lambda db, digest: (looked.append(digest), find(db, digest))[1])
+    for _ in range(3):
+        assert service.client.get("/v1/schedules", headers=bearer(token)).status_code == 200
+    assert len(looked) <= 2  # a second may have ended meanwhile
 
 
 def test_tokens_of_another_service_on_the_store_count(start):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBasic, HTTPBasicCredentials, HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
 
 from tilesmith.app.service.baselines.service import Baselines
 from tilesmith.app.service.connections import client_of
@@ -70,13 +71,23 @@ CHALLENGE = 'Basic realm="tilesmith: a token as the password", Bearer'
 """Asked of who has no token: programs send it as a bearer's, browsers ask their user for a password."""
 
 
+def bearer_token(request: Request) -> str | None:
+    """The token that `request` shows as a bearer's, as the dependency of endpoints finds it."""
+    scheme, token = get_authorization_scheme_param(request.headers.get("authorization"))
+    return token if token and scheme.lower() == "bearer" else None
+
+
 async def authenticated(request: Request, token: str | None) -> Holder:
     """Who shows `token` with `request`; ApiError `unauthorized` or `too_many_failures`. The store is asked once."""
     known: dict[str | None, Holder] = request.scope.setdefault("state", {}).setdefault("holders", {})
-    if token not in known:
-        client = client_of(request.scope.get("client"))
-        known[token] = await asyncio.to_thread(context(request).tokens.authenticate, token, client)
-    holder = known[token]
+    holder = known.get(token)
+    if holder is None:
+        tokens = context(request).tokens
+        holder = tokens.remembered(token)
+        if holder is None:
+            client = client_of(request.scope.get("client"))
+            holder = await asyncio.to_thread(tokens.authenticate, token, client)
+        known[token] = holder
     asker.set(f"{TOKEN}{holder.id}" if holder.id is not None else client_of(request.scope.get("client")))
     return holder
 
@@ -107,11 +118,11 @@ def in_browsers(scope: Scope) -> Callable[..., Awaitable[None]]:
 async def before_body(request: Request) -> None:
     """Refuses a request of who shows no token that is known, by whichever scheme. ApiError `unauthorized`,
     `too_many_failures`."""
-    challenge = "Bearer" if request.url.path.startswith("/v1/") else CHALLENGE
-    bearer = await _bearer(request)
+    challenge = "Bearer" if request.scope["path"].startswith("/v1/") else CHALLENGE
+    bearer = bearer_token(request)
     try:
-        basic = None if bearer else await _basic(request)
-        await authenticated(request, bearer.credentials if bearer else basic.password if basic else None)
+        basic = None if bearer is not None else await _basic(request)
+        await authenticated(request, bearer if bearer is not None else basic.password if basic else None)
     except ApiError as error:
         if error.code == "unauthorized":
             raise unauthorized(error.detail, challenge) from None

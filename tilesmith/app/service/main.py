@@ -52,6 +52,7 @@ from tilesmith.app.service.reference.endpoints import router as reference_router
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.endpoints import router as schedules_router
 from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.known_answers import KnownAnswers
 from tilesmith.app.service.schedules.note_endpoints import router as notes_router
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import RefusedAddress, Settings, check_address
@@ -131,6 +132,7 @@ def create_app(
         app.include_router(router)
     errors.install(app)
     app.add_middleware(CompressedPages)
+    app.add_middleware(KnownAnswers, context=context)
     app.add_middleware(TracedRequests, tracing=context.tracing)
     app.add_middleware(
         Requests,

@@ -68,8 +68,8 @@ async def ask(request: Request, services: Services) -> Response:
 async def _answer(body: bytes, services: Context) -> tuple[int, bytes, str]:
     """The status, the document and the address of the answer to a ScheduleRequest."""
     asked = await services.schedules.ask(body)
-    content, location = asked.content.content, f"/v1/schedules/{asked.id}"
-    if asked.options.build or asked.options.measure or asked.tuned is not None:
+    content, location = asked.content.content, asked.location
+    if asked.has_jobs:
         content, tuning = await asyncio.to_thread(_with_jobs, asked, services)
         location = tuning or location
     return 202 if asked.tuned is not None else 201 if asked.new else 200, content, location

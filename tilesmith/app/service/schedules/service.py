@@ -71,6 +71,15 @@ class Asked:
     options: Options
     tuned: str | None = None
 
+    @property
+    def has_jobs(self) -> bool:
+        """True if jobs were asked for, too."""
+        return self.options.build or self.options.measure or self.tuned is not None
+
+    @property
+    def location(self) -> str:
+        return f"/v1/schedules/{self.id}"
+
 
 class Schedules:
     """The store's answers and the way to new ones."""
@@ -95,19 +104,24 @@ class Schedules:
         self._known = Remembered(settings.schedule_cache)
         self._flights: dict[str, asyncio.Task[bool]] = {}
 
-    async def ask(self, body: bytes) -> Asked:
-        """The answer to a ScheduleRequest as JSON; ApiError says what is wrong with it.
+    async def known(self, body: bytes) -> Asked | None:
+        """The answer to a ScheduleRequest that was answered before, if the store still has it.
 
         A body seen before leads straight to its answer: whatever it names (a stored pipeline, a platform)
         never changes while the process lives.
         """
-        digest = hashlib.sha256(body).digest()
-        known = self._known.get(digest)
+        known = self._known.get(hashlib.sha256(body).digest())
+        content = None if known is None else await asyncio.to_thread(repository.find, self._db, known[0])
+        if known is None or content is None:
+            return None
+        self._metrics.schedules.labels("stored").inc()
+        return Asked(known[0], content, False, known[1])
+
+    async def ask(self, body: bytes) -> Asked:
+        """The answer to a ScheduleRequest as JSON; ApiError says what is wrong with it."""
+        known = await self.known(body)
         if known is not None:
-            content = await asyncio.to_thread(repository.find, self._db, known[0])
-            if content is not None:
-                self._metrics.schedules.labels("stored").inc()
-                return Asked(known[0], content, False, known[1])
+            return known
         try:
             asked = await self._ask(body)
         except ApiError as error:
@@ -115,7 +129,7 @@ class Schedules:
             raise
         self._metrics.schedules.labels("new" if asked.new else "stored").inc()
         if asked.tuned is None:
-            self._known.put(digest, (asked.id, asked.options))
+            self._known.put(hashlib.sha256(body).digest(), (asked.id, asked.options))
         return asked
 
     async def _ask(self, body: bytes) -> Asked:

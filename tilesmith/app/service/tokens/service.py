@@ -12,6 +12,7 @@ import hmac
 import math
 import secrets
 import threading
+import time
 import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -30,13 +31,16 @@ from tilesmith.app.service.tokens.failures import Failures
 from tilesmith.app.service.tokens.schemas import Scope, Token
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+_RANKS: dict[str, int] = {scope: rank for rank, scope in enumerate(SCOPES)}
 PREFIX = "tsm_"
 USED_US = 3_600_000_000
 """The last use of a token is known to an hour: a write a request would cost more than the request."""
 
 REMEMBERED = 1024
-"""Hashes of tokens that were accepted: they are looked up even where their address has sent many unknown ones, so that
-one client behind a proxy does not shut out the others."""
+"""Tokens that were accepted: they are looked up even where their address has sent many unknown ones, so that one client
+behind a proxy does not shut out the others."""
+FRESH_S = 1.0
+"""The time for which a token that was looked up is not looked up again."""
 
 log = structlog.get_logger("tilesmith.tokens")
 
@@ -68,6 +72,17 @@ class Holder:
 
 
 ANYONE = Holder(None, "admin")
+ADMIN = Holder("admin", "admin", "admin")
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """The holder of a token as the store had it last: until it expires, and until when (of the monotonic clock) it is
+    taken to be so."""
+
+    holder: Holder
+    expires_us: int | None
+    fresh_until: float
 
 
 class Tokens:
@@ -79,7 +94,7 @@ class Tokens:
         self._admin = _digest(secret) if secret else None
         self._seen = self._admin is not None
         self._failures = Failures(settings.token_failures)
-        self._accepted: OrderedDict[str, None] = OrderedDict()
+        self._accepted: OrderedDict[str, _Accepted] = OrderedDict()
         self._lock = threading.Lock()
 
     def in_force(self) -> bool:
@@ -116,9 +131,25 @@ class Tokens:
         ]
 
     def revoke(self, token_id: str) -> None:
-        """The token is refused from now on. ApiError `token_not_found`."""
+        """The token is refused from now on, by other services on the store within FRESH_S. ApiError
+        `token_not_found`."""
         if not repository.revoke(self._db, token_id):
             raise ApiError("token_not_found", "there is no token of this id")
+        with self._lock:
+            for digest in [d for d, accepted in self._accepted.items() if accepted.holder.id == token_id]:
+                del self._accepted[digest]
+
+    def remembered(self, token: str | None) -> Holder | None:
+        """Who shows the token, if that is known without a look into the store: never waits."""
+        if token is None:
+            return None
+        digest = _digest(token)
+        if self._is_admin(digest):
+            return ADMIN
+        found = self._accepted.get(digest)
+        if found is None or found.fresh_until <= time.monotonic() or _is_over(found.expires_us, now_us()):
+            return None
+        return found.holder
 
     def authenticate(self, token: str | None, client: str = "") -> Holder:
         """Who shows the token, from that address; ApiError `unauthorized` or `too_many_failures`."""
@@ -127,27 +158,31 @@ class Tokens:
                 raise unauthorized("send the header Authorization: Bearer <token>")
             return ANYONE
         digest = _digest(token)
-        if self._admin is not None and hmac.compare_digest(digest, self._admin):
-            return Holder("admin", "admin", "admin")
+        if self._is_admin(digest):
+            return ADMIN
         wait_s = 0.0 if digest in self._accepted else self._failures.wait_s(client)
         if wait_s > 0:
             headers = {"Retry-After": str(math.ceil(wait_s))}
             raise ApiError("too_many_failures", "too many unknown tokens came from this address", headers=headers)
         held, now = repository.find(self._db, digest), now_us()
-        if held is None or (held.expires_us is not None and held.expires_us <= now):
+        if held is None or _is_over(held.expires_us, now):
             if not self.in_force():
                 return ANYONE
             self._failures.add(client)
             known = held is not None
             raise unauthorized("the token has expired" if known else "the token is not known or was revoked")
-        self._accept(digest)
         if held.used_us is None or now - held.used_us >= USED_US:
             self._used(held.id, now)
-        return Holder(held.name, max(held.scopes.split(), key=_rank), held.id)
+        holder = Holder(held.name, max(held.scopes.split(), key=_rank), held.id)
+        self._accept(digest, _Accepted(holder, held.expires_us, time.monotonic() + FRESH_S))
+        return holder
 
-    def _accept(self, digest: str) -> None:
+    def _is_admin(self, digest: str) -> bool:
+        return self._admin is not None and hmac.compare_digest(digest, self._admin)
+
+    def _accept(self, digest: str, accepted: _Accepted) -> None:
         with self._lock:
-            self._accepted[digest] = None
+            self._accepted[digest] = accepted
             self._accepted.move_to_end(digest)
             if len(self._accepted) > REMEMBERED:
                 self._accepted.popitem(last=False)
@@ -163,8 +198,12 @@ def unauthorized(detail: str, challenge: str = "Bearer") -> ApiError:
     return ApiError("unauthorized", detail, headers={"WWW-Authenticate": challenge})
 
 
+def _is_over(expires_us: int | None, now: int) -> bool:
+    return expires_us is not None and expires_us <= now
+
+
 def _rank(scope: str) -> int:
-    return [str(s) for s in SCOPES].index(scope)
+    return _RANKS[scope]
 
 
 def _digest(token: str) -> str:
