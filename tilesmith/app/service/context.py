@@ -20,6 +20,7 @@ from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.retention import Retention
 from tilesmith.app.service.schedules.engine import TOKEN, Engine, asker
 from tilesmith.app.service.schedules.service import Schedules
 from tilesmith.app.service.settings import Settings
@@ -48,6 +49,7 @@ class Context:
     baselines: Baselines
     webhooks: Webhooks
     tracing: Tracing
+    retention: Retention
 
 
 def context(request: Request) -> Context:

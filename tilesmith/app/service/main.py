@@ -49,6 +49,7 @@ from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.platforms.service import HOST, Platforms
 from tilesmith.app.service.reference import openapi
 from tilesmith.app.service.reference.endpoints import router as reference_router
+from tilesmith.app.service.retention import Retention
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.endpoints import router as schedules_router
 from tilesmith.app.service.schedules.engine import Engine
@@ -167,6 +168,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         baselines=Baselines(db),
         webhooks=Webhooks(db, settings),
         tracing=Tracing(settings.otlp_endpoint),
+        retention=Retention(db, settings, jobs.files, metrics),
     )
 
 
@@ -191,6 +193,7 @@ def _start(context: Context) -> None:
     context.runner.start()
     context.baselines.told = context.webhooks.told
     context.webhooks.start()
+    context.retention.start()
     threading.Thread(target=_warm_up, args=(context,), name="tilesmith-warm-up", daemon=True).start()
 
 
@@ -203,6 +206,7 @@ def _warm_up(context: Context) -> None:
 
 
 def _stop(context: Context) -> None:
+    context.retention.stop()
     context.webhooks.stop()
     context.runner.stop()
     context.engine.close()

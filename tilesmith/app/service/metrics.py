@@ -58,6 +58,12 @@ class Metrics:
         self.requeued = Counter(
             "tilesmith_jobs_requeued_total", "Jobs put back into the queue", ["reason"], registry=self.registry
         )
+        self.removed = Counter(
+            "tilesmith_removed_total",
+            "What was deleted, as it was no longer kept or there was no room for it",
+            ["kind"],
+            registry=self.registry,
+        )
         self.pool_threads = Gauge(
             "tilesmith_pool_threads", "Threads of workers that take jobs", ["machine"], registry=self.registry
         )

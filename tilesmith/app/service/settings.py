@@ -143,6 +143,17 @@ class Settings(BaseSettings):
     job_queue_per_token: int = Field(default=200, ge=1, description="Queued jobs of one token before 429")
     job_queue_ttl_s: float = Field(default=DAY_S, gt=0, description="A job not started after this is `expired`, s")
     job_retention_s: float = Field(default=7 * DAY_S, gt=0, description="A finished job is forgotten after this, s")
+    schedule_retention_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="A schedule that was made this long ago, and has no use since, is deleted, s; none: it never is",
+    )
+    schedule_retention_count: int | None = Field(
+        default=None, ge=0, description="Schedules that are kept; the oldest without a use are deleted first"
+    )
+    pipeline_retention_s: float | None = Field(
+        default=None, gt=0, description="A stored pipeline without schedules is deleted this long after it was, s"
+    )
     job_lease_s: float = Field(
         default=15.0, gt=0, description="A running job whose service is silent this long is requeued, s"
     )

@@ -220,6 +220,7 @@ jobs = Table(
     Index(None, "kind", "created_us", "id"),
     Index(None, "schedule_id", "created_us", "id"),
     Index(None, "created_us", "id"),
+    Index(None, "finished_us"),
 )
 
 """`owner`: the client that asked. `once`: the hash of its idempotency key, `fingerprint` that of what it asked with it.
@@ -281,6 +282,7 @@ results = Table(
     Index(None, "project", "recorded_us", "id"),
     Index(None, "project", "pipeline", "recorded_us", "id"),
     Index(None, "pipeline", "recorded_us"),
+    Index(None, "schedule_id"),
 )
 
 webhooks = Table(

@@ -204,10 +204,10 @@ def queued_before(db: Database, time_us: int) -> Sequence[str]:
         return connection.execute(query).scalars().all()
 
 
-def finished_before(db: Database, time_us: int) -> Sequence[str]:
-    """Jobs that came to an end before that time."""
+def finished_before(db: Database, time_us: int, most: int) -> Sequence[str]:
+    """Up to so many jobs that came to an end before that time."""
     with db.read() as connection:
-        query = select(jobs.c.id).where(jobs.c.state.in_(sorted(FINISHED)), jobs.c.finished_us < time_us)
+        query = select(jobs.c.id).where(jobs.c.finished_us < time_us).order_by(jobs.c.finished_us).limit(most)
         return connection.execute(query).scalars().all()
 
 

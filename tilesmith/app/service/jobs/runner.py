@@ -65,6 +65,7 @@ CLOCK_STEP_S = 1.0
 MOST_AT_ONCE = 64
 """Jobs that a service has in the hands of a pool of other processes at once; threads that wait for them."""
 PRUNE_S = 3600.0
+FORGOTTEN_AT_ONCE = 500
 HOST, ANY = "host", "any"
 KILL_S = 10.0  # that what a cancelled job runs may take to be gone
 
@@ -393,9 +394,12 @@ class JobRunner:
             if repository.move(self._db, job_id, "queued", "expired", now):
                 self._jobs.files.remove(job_id)
                 log.warning("job expired", job=job_id)
-        for job_id in repository.finished_before(self._db, now - int(1e6 * settings.job_retention_s)):
+        for job_id in repository.finished_before(
+            self._db, now - int(1e6 * settings.job_retention_s), FORGOTTEN_AT_ONCE
+        ):
             self._jobs.files.remove(job_id)
             repository.forget(self._db, job_id)
+            self._metrics.removed.labels("job").inc()
         self._metrics.queued.set(repository.queued(self._db))
         self._look_after_pool()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import delete, exists, select, tuple_
 
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.schedules.answers import PipelineIdentity
-from tilesmith.app.service.tables import pipelines
+from tilesmith.app.service.tables import pipelines, schedules
 
 SUMMARY = (pipelines.c.id, pipelines.c.name, pipelines.c.stages, pipelines.c.created_us)
 
@@ -39,6 +39,15 @@ def remove(db: Database, pipeline_id: str) -> bool:
     """Deletes a pipeline; False where there is none."""
     with db.write() as connection:
         return connection.execute(delete(pipelines).where(pipelines.c.id == pipeline_id)).rowcount == 1
+
+
+def remove_unused(db: Database, before_us: int, most: int) -> int:
+    """Deletes up to so many pipelines that were stored before that time and have no schedule; how many."""
+    c = pipelines.c
+    used = exists().where(schedules.c.pipeline_id == c.id)
+    some = select(c.id).where(c.created_us < before_us, ~used).limit(most)
+    with db.write() as connection:
+        return connection.execute(delete(pipelines).where(c.id.in_(some))).rowcount
 
 
 def page(db: Database, name: str | None, after: Key | None, count: int) -> Sequence[Any]:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, case, delete, func, or_, select, update
+from sqlalchemy import Column, Connection, case, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
 from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
-from tilesmith.app.service.tables import jobs, kept_forms, made_forms, schedule_names, schedule_tallies, schedules
+from tilesmith.app.service.tables import (
+    jobs,
+    kept_forms,
+    made_forms,
+    measurements,
+    results,
+    schedule_names,
+    schedule_tallies,
+    schedules,
+)
 
 TALLIED = ("pipeline", "pipeline_id", "platform", "method")
 
@@ -67,11 +78,6 @@ def _made(db: Database, schedule_id: str, name: str) -> bytes | None:
     return None if packed is None else unpack_one(packed)
 
 
-def exists(db: Database, schedule_id: str) -> bool:
-    with db.read() as connection:
-        return connection.execute(select(schedules.c.id).where(schedules.c.id == schedule_id)).first() is not None
-
-
 def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str) -> bool:
     """Stores an answer in all its forms, or nothing where the store has it: whether it was new."""
     body = compact(answer.body | {"version": answer.version, "created_at": created_at, "links": links}).encode()
@@ -120,27 +126,81 @@ def predicted_ms(predicted: Mapping[str, Any]) -> float | None:
     return predicted["total"] / 1000 if predicted.get("unit") == "microseconds" else None
 
 
+def count(db: Database) -> int:
+    """The number of schedules."""
+    with db.read() as connection:
+        return int(connection.execute(select(func.coalesce(func.sum(schedule_tallies.c.made), 0))).scalar_one())
+
+
+def unused(db: Database, before_us: int, after: tuple[int, str], most: int) -> list[tuple[int, str]]:
+    """When they were made, and the ids, of schedules made before that time, the oldest first, after that key. Left out
+    are those with a note or a tag, those measured since, those of a recorded commit, and those that a job is at."""
+    s, j = schedules.c, jobs.c
+    measured = exists().where(measurements.c.schedule_id == s.id, measurements.c.measured_us >= before_us)
+    recorded = exists().where(results.c.schedule_id == s.id)
+    at_work = exists().where(j.schedule_id == s.id, j.finished_us.is_(None))
+    query = select(s.created_us, s.id).where(s.created_us < before_us, tuple_(s.created_us, s.id) > tuple_(*after))
+    query = query.where(s.note == "", s.tags == "", ~measured, ~recorded, ~at_work).order_by(s.created_us, s.id)
+    with db.read() as connection:
+        compared = {
+            json.loads(request)["baseline"]
+            for request in connection.execute(
+                select(j.request).where(j.state.in_(("queued", "running")), j.kind == "compare")
+            ).scalars()
+        }
+        rows = connection.execute(query.where(s.id.not_in(sorted(compared))).limit(most))
+        return [(row.created_us, row.id) for row in rows]
+
+
+def remove_several(db: Database, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Deletes schedules with all that belongs to them, but for those of which a job has not come to an end; the ids of
+    those that were there and of their jobs."""
+    with db.write() as connection:
+        return _remove(connection, ids)
+
+
+def _remove(connection: Connection, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    s, j = schedules.c, jobs.c
+    found = connection.execute(select(j.id, j.schedule_id, j.finished_us).where(j.schedule_id.in_(ids))).all()
+    busy = {job.schedule_id for job in found if job.finished_us is None}
+    gone = sorted(set(ids) - busy)
+    names = [s[name] for name in TALLIED]
+    rows = connection.execute(delete(schedules).where(s.id.in_(gone)).returning(s.id, *names)).all()
+    for alike, number in Counter(tuple(row[1:]) for row in rows).items():
+        _tally_removed(connection, alike, number)
+    return tuple(row.id for row in rows), tuple(job.id for job in found if job.schedule_id not in busy)
+
+
+def _tally_removed(connection: Connection, names: tuple[str, ...], number: int) -> None:
+    """Counts off schedules that were deleted; the rest is looked up in indices, whatever their number."""
+    s, t = schedules.c, schedule_tallies.c
+    alike = [s[name] == value for name, value in zip(TALLIED, names, strict=True)]
+    this = [t[name] == value for name, value in zip(TALLIED, names, strict=True)]
+
+    def first(column: Column[Any], order: Any) -> Any:
+        return select(column).where(*alike, column.is_not(None)).order_by(order).limit(1).scalar_subquery()
+
+    values = {
+        "made": t.made - number,
+        "first_us": func.coalesce(first(s.created_us, s.created_us), t.first_us),
+        "latest_us": func.coalesce(first(s.created_us, s.created_us.desc()), t.latest_us),
+        "predicted_ms": first(s.predicted_ms, s.predicted_ms),
+        "measured_ms": first(s.measured_ms, s.measured_ms),
+    }
+    connection.execute(update(schedule_tallies).where(*this).values(values))
+    connection.execute(delete(schedule_tallies).where(*this, t.made <= 0))
+
+
 def remove(db: Database, schedule_id: str) -> tuple[str, ...] | None:
     """Deletes a schedule with all that belongs to it; the ids of its jobs, None where there is no such schedule.
     ApiError `schedule_in_use` where one of them has not come to an end."""
-    s, t, j = schedules.c, schedule_tallies.c, jobs.c
+    j = jobs.c
     with db.write() as connection:
-        found = connection.execute(select(j.id, j.finished_us).where(j.schedule_id == schedule_id)).all()
-        if any(job.finished_us is None for job in found):
+        at_work = select(j.id).where(j.schedule_id == schedule_id, j.finished_us.is_(None)).limit(1)
+        if connection.execute(at_work).first() is not None:
             raise ApiError("schedule_in_use", "a job of the schedule has not come to an end: cancel it first")
-        names = [s[name] for name in TALLIED]
-        row = connection.execute(delete(schedules).where(s.id == schedule_id).returning(*names)).first()
-        if row is None:
-            return None
-        alike = [s[n] == v for n, v in row._mapping.items()]
-        tally = [t[n] == v for n, v in row._mapping.items()]
-        figures = (func.count(), func.min(s.created_us), func.max(s.created_us), func.min(s.predicted_ms))
-        made, first, latest, predicted = connection.execute(select(*figures).where(*alike)).one()
-        least = connection.execute(select(func.min(s.measured_ms)).where(*alike)).scalar_one()
-        values = {"made": made, "first_us": first, "latest_us": latest, "predicted_ms": predicted, "measured_ms": least}
-        change = update(schedule_tallies).values(values) if made else delete(schedule_tallies)
-        connection.execute(change.where(*tally))
-    return tuple(job.id for job in found)
+        removed, job_ids = _remove(connection, [schedule_id])
+    return job_ids if removed else None
 
 
 def set_measured(db: Database, schedule_id: str, measured_ms: float) -> None:
