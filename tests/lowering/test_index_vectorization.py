@@ -24,19 +24,19 @@ def test_clamps_are_dropped_and_noted() -> None:
     )
 
 
-def test_exact_places_are_clamped_lane_by_lane() -> None:
-    p = pipeline("f(clamp(x - 1, 0, 9))")
-    assert (
-        evaluated(p, exact=True).text().splitlines()
-        == """
-%x_0 = lanes x [0, 1, 2, 3, 4, 5, 6, 7] : i32x8
-%t_0 = %x_0 - 1:i32 : i32x8
-%t_1 = call min(%t_0, 9:i32) : i32x8
-%t_2 = call max(%t_1, 0:i32) : i32x8
-%t_3 = cast %t_2 : u32x8
-%f_0 = monotone_gather f[%t_3] enough f_x - 8 last f_x - 8 : f32x8
-""".strip().splitlines()
-    )
+@pytest.mark.parametrize(
+    ("at", "load"),
+    [
+        ("clamp(x - 1, 0, 9)", "clamped_load f[x - 1] from 0 to min(f_x - 1, 9)"),
+        ("min(max(x, -3), 9) + 3", "clamped_load f[x + 3] from 0 to min(f_x - 1, 12)"),
+        ("max(min(max(x, 2), 9), 4)", "clamped_load f[x] from 4 to min(f_x - 1, 9)"),
+        ("clamp(min(x + 1, 7), y, 9)", "clamped_load f[x + 1] from max(0, y) to min(f_x - 1, max(y, 7))"),
+        ("max(x, 5)", "clamped_load f[x] from 5 to f_x - 1"),
+    ],
+)
+def test_exact_neighbours_are_one_clamped_load(at: str, load: str) -> None:
+    p = pipeline(f"f({at}, y)", dims=("x", "y"))
+    assert load.replace("f[", "f_0[") in evaluated(p, exact=True).text()
 
 
 def test_data_is_a_place_without_a_sign() -> None:

@@ -136,7 +136,9 @@ _ACROSS = _results(
     ["shuffle {a}, {b} [" + picks + "]" for picks in ("REVERSED", "EVENS", "ODDS", "NEIGHBOURS", "FIRST")]
 )
 _MEMORY = _results(
-    ["load q[3]", "clamped_load q[3] from 3 to 200", "gather q[<2; [STRIDED]> origin 0 stride 1]",
+    ["load q[3]", "clamped_load q[3] from 3 to 200", "clamped_load q[3] from 5 to 200",
+     "clamped_load q[198] from 5 to 200", "clamped_load q[900] from 5 to 200", "clamped_load q[1] from 3 to 4",
+     "gather q[<2; [STRIDED]> origin 0 stride 1]",
      "gather q[<0; [STRIDED]> origin 0 stride 2, <1> origin 0 stride 5]",
      "gather q[<0; [STRIDED]> origin 0 stride 1 ring 8]",
      "gather q[<0; [STRIDED]> origin 0 stride 1 within 2 to 6]",

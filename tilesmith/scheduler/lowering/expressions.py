@@ -270,7 +270,9 @@ class Evaluator(Evaluation):
         safe = self.safe
         if safe and lanes and all(lane.uniform or d == buffer.unit for d, lane in enumerate(lanes)):
             safe = e.name not in self.roomy or lanes[buffer.unit].pattern is None
-            if lanes[buffer.unit].run and e.type != BOOL and buffer.ring[buffer.unit] is None:
+            if lanes[buffer.unit].clamped is not None:
+                safe = False
+            elif lanes[buffer.unit].run and e.type != BOOL and buffer.ring[buffer.unit] is None:
                 lanes, safe = self._clipped(buffer, lanes), False
         if self.across is not None and not safe and e.name != self.own:
             found = self.across.read(self.builder, buffer, lanes, at_least)

@@ -13,7 +13,7 @@ from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_sy
 from tilesmith.scheduler.ir.index import Atom, Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
-from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.loop.values import Lane, Neighbours, Value
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -291,7 +291,9 @@ class Places(ABC):
             return None
         if not place_interval(e, self.intervals).bounded:
             return None
-        return Lane(a.base + b.base.scaled(1 if e.op == "+" else -1), None, a.vector, most=a.most, near=a.near)
+        by = b.base.scaled(1 if e.op == "+" else -1)
+        clamped = None if a.clamped is None else a.clamped.moved(by)
+        return Lane(a.base + by, None, a.vector, most=a.most, near=a.near, clamped=clamped)
 
     def _split(self, e: Binary, a: Lane, b: Index, frame: Frame) -> Lane:
         """a // b or a % b for an index that moves from lane to lane."""
@@ -331,7 +333,7 @@ class Places(ABC):
 
     def _extreme(self, kind: str, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
         if a.vector is not None or b.vector is not None:
-            return self._run(a, b, e, frame)
+            return self._run(kind, a, b, e, frame)
         if a.pattern is None and b.pattern is None:
             least = self.least(b.base - a.base), self.least(a.base - b.base)
             for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):
@@ -339,7 +341,7 @@ class Places(ABC):
                     return side
             return Lane((minimum if kind == "min" else maximum)(a.base, b.base))
         if self.exact:
-            return self._run(a, b, e, frame)
+            return self._run(kind, a, b, e, frame)
         # keep the side that moves (the first, if both do) and note where it is the answer
         keep, other = (a, b) if a.pattern is not None else (b, a)
         assert keep.pattern is not None
@@ -349,12 +351,14 @@ class Places(ABC):
         self.require(difference + min(gap))
         return keep
 
-    def _run(self, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
+    def _run(self, kind: str, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
         """The clamp `e` of a and b, lane by lane: of neighbours, by what is the same in all lanes, it is a run."""
         lane = self._from_value(e, frame)
-        run = any(_is_run(x) and y.uniform for x, y in ((a, b), (b, a)))
-        moving = a if b.uniform else b
-        return replace(lane, run=run and lane.vector is not None, room=self._room(moving) if self.safe else None)
+        moving, end = (a, b) if b.uniform else (b, a)
+        run = _is_run(moving) and end.uniform and lane.vector is not None
+        places = _neighbours(moving) if run else None
+        clamped = None if places is None else places.extreme(kind, end.base)
+        return replace(lane, run=run, room=self._room(moving) if self.safe else None, clamped=clamped)
 
     @staticmethod
     def _room(lane: Lane) -> Index | None:
@@ -462,6 +466,14 @@ def _key(lanes: Iterable[Lane]) -> tuple[object, ...]:
 def _is_run(lane: Lane) -> bool:
     p = lane.pattern
     return lane.run or (p is not None and all(b - a in (0, 1) for a, b in pairwise(p)))
+
+
+def _neighbours(lane: Lane) -> Neighbours | None:
+    """The places of lanes that are side by side, or were before they were clamped."""
+    p = lane.pattern
+    if p is None:
+        return lane.clamped
+    return Neighbours(lane.base + p[0]) if p == tuple(range(p[0], p[0] + len(p))) else None
 
 
 def _both_ways(pattern: tuple[int, ...]) -> tuple[list[int], list[int]]:

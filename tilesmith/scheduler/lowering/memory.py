@@ -26,7 +26,7 @@ from tilesmith.scheduler.ir.loop.ops import (
     WindowGather,
 )
 from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds, Scatter, Store, StreamAligned, StreamLine
-from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Neighbours, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
 from tilesmith.scheduler.lowering.prefetches import Ahead
@@ -98,6 +98,8 @@ def load(
         found = _along_row(b, buffer, lanes, unit.pattern, type_, pinned, at_least, safe)
         if found is not None:
             return found
+    if moving == {buffer.unit} and unit.clamped is not None and buffer.ring[buffer.unit] is None:
+        return _clamped(b, buffer, lanes, unit.clamped, type_, pinned, at_least)
     channel = None if safe or pinned else interleaved_channels.channel_of(b, buffer, lanes)
     if channel is not None:
         found = interleaved_channels.load(
@@ -134,6 +136,21 @@ def load(
         return b.define(window, type_, width, hint=hint, pinned=pinned, at_least=at_least)
     gather = Gather(row, gathered)
     return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
+
+
+def _clamped(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], places: Neighbours, type_: ScalarType, pinned: bool,
+    at_least: int,
+) -> Value:  # fmt: skip
+    """The elements at neighbours that are clamped, of those that the buffer has."""
+    first = buffer.origin[buffer.unit]
+    last = first + buffer.extent[buffer.unit] - 1
+    first = first if places.low is None else maximum(first, places.low)
+    last = last if places.high is None else minimum(last, places.high)
+    op = ClampedLoad(_row(b, buffer, lanes), places.first, first, last)
+    mask = 8 if type_ == BOOL else 0
+    width = _width(lanes[buffer.unit])
+    return b.define(op, type_, width, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
 
 
 def _has_windows(b: Builder, type_: ScalarType, lanes: int) -> bool:

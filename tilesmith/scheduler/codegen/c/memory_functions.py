@@ -50,20 +50,24 @@ SELDOM $T $closest(const $E *row, int64_t at, int64_t first, int64_t last) {
 """
 
 _NEAR = """\
-/* Elements of a row from `at` on, of which `first` to `last` exist: lanes beyond have any of these. */
+/* Elements of a row from `at` on, of which `first` to `last` exist: lanes beyond have the nearest of these. */
 INLINE $T $near(const $E *row, int64_t at, int64_t first, int64_t last) {
     if (__builtin_expect(last - first < $last, 0)) return $closest(row, at, first, last);
     const int64_t start = ts_max(ts_min(at, last - $last), first);
     $T found;
     memcpy(&found, row + start, sizeof found);
     if (at == start) return found;
+    const int64_t beyond = ts_max(ts_min(at - start, $last + 1), -$last - 1);
 #if TILESMITH_REGISTER >= $bytes && ($permutes)
-    return $permuted(found, (($I){$iota} + ($i)(at - start)) & $last);
+    const $I places = ($I){$iota} + ($i)beyond, low = places & (places > 0);
+    return $permuted(found, (low | (low > $last)) & $last);
 #else
-    $E twice[2 * ($last + 1)];
-    memcpy(twice, &found, sizeof found);
-    memcpy(twice + $last + 1, &found, sizeof found);
-    memcpy(&found, twice + ((at - start) & $last), sizeof found);
+    $E around[3 * ($last + 1)];
+    const $T before = row[first] - ($T){0}, after = row[last] - ($T){0};
+    memcpy(around, &before, sizeof before);
+    memcpy(around + $last + 1, &found, sizeof found);
+    memcpy(around + 2 * ($last + 1), &after, sizeof after);
+    memcpy(&found, around + $last + 1 + beyond, sizeof found);
     return found;
 #endif
 }

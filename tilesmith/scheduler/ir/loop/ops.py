@@ -181,7 +181,7 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class ClampedLoad:
     """Clamped contiguous load: `row[at]` and the elements after it, of which `first` to `last` exist; lanes beyond have
-    any of these."""
+    the nearest of these."""
 
     row: Pointer
     at: Index

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.index import Index, maximum, minimum
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 
@@ -33,13 +33,36 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Places side by side from `first` on, a lane each, clamped to `low` and `high` where these are known."""
+
+    first: Index
+    low: Index | None = None
+    high: Index | None = None
+
+    def extreme(self, kind: str, end: Index) -> Neighbours:
+        """The lesser (`min`) or the greater (`max`) of each place and of an end."""
+        low = self.low if self.low is None else (minimum if kind == "min" else maximum)(self.low, end)
+        high = self.high if self.high is None else (minimum if kind == "min" else maximum)(self.high, end)
+        if kind == "min":
+            return Neighbours(self.first, low, end if high is None else high)
+        return Neighbours(self.first, end if low is None else low, high)
+
+    def moved(self, by: Index) -> Neighbours:
+        """The same places, further on."""
+        ends = (None if end is None else end + by for end in (self.low, self.high))
+        return Neighbours(self.first + by, *ends)
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """An index that may differ from lane to lane: `base` + `pattern[lane]`, or `base` + `vector[lane]`, of integers.
     Both None: the same in all lanes.
 
     What else lowering knows of it: with `run` the vector is one of neighbours, clamped: no lane is less than the one
     before it, nor more than one above, where `room` is not negative. `most` is what no lane of a vector that is never
-    negative exceeds, if known. With `near` the places that the vector says lie near each other as a rule."""
+    negative exceeds, if known. With `near` the places that the vector says lie near each other as a rule. `clamped`:
+    the places of all lanes, of those that are side by side and clamped."""
 
     base: Index
     pattern: tuple[int, ...] | None = None
@@ -48,6 +71,7 @@ class Lane:
     most: int | None = None
     room: Index | None = None
     near: bool = False
+    clamped: Neighbours | None = None
 
     @property
     def uniform(self) -> bool:
