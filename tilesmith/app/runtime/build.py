@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from tilesmith.app.runtime import held_folders
 from tilesmith.app.runtime.confinement import Confinement
 from tilesmith.app.runtime.errors import LOST, CompileError, StoreError
 from tilesmith.app.runtime.sandbox import Exceeded, Finished, Limits, execute
@@ -259,8 +260,7 @@ def _compile(
     """Compile `files` to `result` aside, and move the complete entry to `folder`."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _sweep(folder.parent)
-    aside = Path(tempfile.mkdtemp(prefix=f".building-{_here()}-", dir=folder.parent))
-    try:
+    with held_folders.new_folder(folder.parent, f".building-{_here()}-") as aside:
         for name, text in files.items():
             (aside / name).write_text(text, encoding="utf-8")
         done = _run_compiler(toolchain.program, arguments, aside, max(0.0, deadline - time.monotonic()))
@@ -274,8 +274,6 @@ def _compile(
         written = {"digest": digest, "log": record.log, "seconds": record.seconds, "flags": arguments}
         (aside / RECORD_NAME).write_text(json.dumps(written, indent=1), encoding="utf-8")
         return _move_into_place(aside, folder, result, record)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _move_into_place(aside: Path, folder: Path, result: str, record: _Record) -> _Record:
@@ -315,18 +313,17 @@ def sweep(cache_dir: Path) -> None:
 
 
 def _here() -> str:
-    """The host and the process, as names of folders that are being filled have them."""
-    return f"{re.sub('[^A-Za-z0-9]', '', host_system.node())}-{os.getpid()}"
+    """The host, as names of folders that are being filled have it."""
+    return re.sub("[^A-Za-z0-9]", "", host_system.node())
 
 
 def _sweep(parent: Path) -> None:
-    """Removes folders of processes of this host that are gone; those of others when nobody can be at them any more."""
-    host, _, _ = _here().rpartition("-")
+    """Removes folders that nobody of this host is at; those of others, whose locks may not be seen here, when nobody
+    can be at them any more."""
+    held_folders.sweep(parent.glob(f".*-{_here()}-*"))
     for entry in parent.glob(".*-*"):
-        _, *named, _ = entry.name.split("-", 3) if entry.name.count("-") >= 3 else (entry.name, "")
         with suppress(OSError):
-            old = time.time() - entry.stat().st_mtime > _STALE_S
-            if old or (named[:1] == [host] and named[1].isdecimal() and not Path(f"/proc/{named[1]}").exists()):
+            if time.time() - entry.stat().st_mtime > _STALE_S:
                 shutil.rmtree(entry, ignore_errors=True)
 
 
