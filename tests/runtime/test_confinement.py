@@ -71,6 +71,20 @@ def attempt(cache: Path, statements: str, prelude: str = "", **changes: Any) -> 
     run(library, pairs(), {"image": Image(array, (0, 0))}, {}, limits=replace(RUN_LIMITS, **changes))
 
 
+def test_a_test_that_was_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def killed_once(mechanism: Mechanism) -> tuple[str, ...]:
+        tried.append(mechanism)
+        if len(tried) == 1:
+            raise confinement._Killed
+        return ()
+
+    monkeypatch.setattr(confinement, "_tried", killed_once)
+    assert found_escapes.__wrapped__("bubblewrap") == ()
+    assert tried == ["bubblewrap"] * 2
+
+
 def test_the_attempts_succeed_where_nothing_confines_them() -> None:
     found = found_escapes.__wrapped__("none")
     assert {*found} == {*ATTEMPTS, "children"} - {"descriptors"}

@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,7 @@ _SYSTEM = (
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _TEST_S = 20.0
+_ATTEMPTS = 3
 _HEARTBEAT_S = 0.05
 
 
@@ -97,7 +99,19 @@ def why_not() -> str:
 
 @cache
 def found_escapes(mechanism: Mechanism) -> tuple[str, ...]:
-    """The escapes that succeed under `mechanism`, or why it does not start; tried once a process."""
+    """The escapes that succeed under `mechanism`, or why it does not start; tried once a process, and again where the
+    attempt was killed, which says nothing of it."""
+    for _ in range(_ATTEMPTS):
+        with suppress(_Killed):
+            return _tried(mechanism)
+    return ("killed",)
+
+
+class _Killed(Exception):
+    """The attempt was killed from outside."""
+
+
+def _tried(mechanism: Mechanism) -> tuple[str, ...]:
     if not sys.platform.startswith("linux"):
         return ("not on this system",)
     if mechanism == "bubblewrap" and shutil.which("bwrap") is None:
@@ -118,6 +132,8 @@ def found_escapes(mechanism: Mechanism) -> tuple[str, ...]:
                 check=False,
                 start_new_session=True,
             )
+            if done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
+                raise _Killed
             succeeded = [str(name) for name in json.loads(done.stdout)]
         except (OSError, subprocess.TimeoutExpired, ValueError):
             return ("does not work",)
