@@ -95,7 +95,6 @@ def soak(folder: Path, shape: Shape, minutes: float, seed: int, pause_s: float) 
 def _settle(deployment: Deployment, verdict: Verdict) -> float:
     """Waits until everything is up and no job is unfinished; the time that took, s."""
     began = time.monotonic()
-    deployment.until(deployment.ready, SETTLE_S, "the services did not become ready again")
 
     def done() -> bool:
         with httpx.Client(base_url=deployment.addresses[0], timeout=20) as http:
@@ -105,6 +104,7 @@ def _settle(deployment: Deployment, verdict: Verdict) -> float:
             return not any(found)
 
     try:
+        deployment.until(deployment.ready, SETTLE_S, "the services did not become ready again")
         deployment.until(done, SETTLE_S, "jobs did not come to an end")
     except RuntimeError as error:
         verdict.add("lost", str(error).splitlines()[0])

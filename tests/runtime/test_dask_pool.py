@@ -112,3 +112,11 @@ def test_a_scheduler_that_is_not_there(monkeypatch):
 def test_addresses(url):
     with pytest.raises(ValueError, match="dask://host:8786"):
         scheduler_address(url)
+
+
+def test_a_scheduler_that_says_nothing_yet_is_no_fault(pool, monkeypatch):
+    assert pool.machines() is not None
+    monkeypatch.setattr(distributed.Client, "scheduler_info", lambda *_, **__: {})
+    pool._looked = -1.0
+    assert pool.machines() is None
+    assert pool.room(Counter()) == (False, frozenset())

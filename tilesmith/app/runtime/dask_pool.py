@@ -183,7 +183,7 @@ class DaskPool(Executor):
     def _look(self) -> Machines | None:
         try:
             workers = self._connected().scheduler_info(n_workers=-1)["workers"]
-        except (OSError, RuntimeError, ValueError, PoolLost) as error:
+        except (OSError, RuntimeError, ValueError, KeyError, PoolLost) as error:  # KeyError: it says nothing yet
             if self._found is not None or self._looked < 0:
                 log.warning("the pool does not answer; jobs wait", pool=self._address, error=str(error))
             self._forget_client()

@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from tilesmith.app.plugins import load_plugins
-from tilesmith.app.runtime import confinement
+from tilesmith.app.runtime import confinement, held_folders
 from tilesmith.app.runtime.build import sweep as sweep_builds
 from tilesmith.app.runtime.pool import WorkerPool
 from tilesmith.app.service import db as store
@@ -247,6 +247,7 @@ def serve(
     )
     server = DrainingServer(config, lambda: context.runner.drain(chosen.drain_s))
     sweep_builds(JobFiles(chosen.data_dir).cache)
+    held_folders.sweep(JobFiles(chosen.data_dir).steps.glob("*"))
     with private_folder(), contextlib.suppress(KeyboardInterrupt):
         server.run()
     if not server.started:

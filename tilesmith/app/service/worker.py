@@ -17,12 +17,12 @@ from distributed.core import Status
 from tilesmith import platforms
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.profiler.host import host
-from tilesmith.app.runtime import confinement
+from tilesmith.app.runtime import confinement, held_folders
 from tilesmith.app.runtime.build import sweep as sweep_builds
 from tilesmith.app.runtime.dask_pool import FACTS, resources, scheduler_address
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.service import logs
-from tilesmith.app.service.jobs.delivery import FOLDER, sweep
+from tilesmith.app.service.jobs.delivery import FOLDER
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.settings import Settings
@@ -40,13 +40,13 @@ def work(settings: Settings, threads: int) -> None:
     logs.take_over("distributed", "WARNING")
     os.environ[confinement.VARIABLE] = settings.confinement
     os.environ[FOLDER] = str(settings.data_dir.absolute())
-    if not confinement.allowed():
-        raise RunError("not_confined", f"programs cannot be confined here: {confinement.why_not()}", "")
     load_plugins(settings.plugins)
-    own = settings.data_dir.absolute()
-    sweep(own)
-    sweep_builds(JobFiles(own).cache)
+    files = JobFiles(settings.data_dir.absolute())
+    held_folders.sweep(files.steps.glob("*"))
+    sweep_builds(files.cache)
     with private_folder():
+        if not confinement.allowed():
+            raise RunError("not_confined", f"programs cannot be confined here: {confinement.why_not()}", "")
         facts = describe(settings)
         log.info("machine", machine=facts["machine"], confinement=confinement.mechanism())
         asyncio.run(_serve(settings, threads, facts))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tilesmith.app.runtime import held_folders
 from tilesmith.app.runtime.object_store import ObjectStore
 from tilesmith.app.service.jobs.files import INPUT, LIBRARY, OBJECTS, Artifacts, JobFiles
 from tilesmith.app.service.jobs.work import Built, Task
 
-STEPS = "steps"
 FOLDER = "TILESMITH_DATA_DIR"
 """Names the worker's own folder in its environment."""
 
@@ -30,42 +30,30 @@ class Delivered:
 def deliver(
     url: str, remote: bool, inputs: Mapping[str, str], function: Callable[..., Any], task: Task, *arguments: Any
 ) -> Delivered:
-    """`function(task, *arguments)` with its artifacts fetched and kept in the store at `url`. A `remote` worker has a
-    data folder of its own, in which it leaves nothing of the job but its library."""
-    cache = task.data_dir / OBJECTS
-    if remote:
-        own = Path(os.environ[FOLDER])
-        step, cache = _step_folder(own), own / OBJECTS
+    """`function(task, *arguments)` with its artifacts fetched and kept in the store at `url`. In the data folder, which
+    a `remote` worker has of its own, it leaves nothing of the job but its library."""
+    own = Path(os.environ[FOLDER]) if remote else task.data_dir
+    store = ObjectStore(url, own / OBJECTS)
+    with _step_folder(own) as step:
         task = replace(task, data_dir=step)
         arguments = tuple(replace(a, data_dir=step) if isinstance(a, Task) else a for a in arguments)
-    store = ObjectStore(url, cache)
-    files = JobFiles(task.data_dir)
-    try:
+        files = JobFiles(step)
         for name, digest in inputs.items():
-            place = files.make(task.job_id) / name
-            if not place.exists():
-                _lay(store.fetch(digest), place)
+            _lay(store.fetch(digest), files.make(task.job_id) / name)
         value = function(task, *arguments)
         return Delivered(value, _put(store, files, task.job_id, value))
-    finally:
-        if remote:
-            shutil.rmtree(task.data_dir, ignore_errors=True)
 
 
-def sweep(own: Path) -> None:
-    """Removes what steps of a worker before this one have left in its folder."""
-    shutil.rmtree(own / STEPS, ignore_errors=True)
-
-
-def _step_folder(own: Path) -> Path:
+@contextmanager
+def _step_folder(own: Path) -> Iterator[Path]:
     """A data folder for one step: a job that was taken from this worker and given back may still run here. Libraries
     are kept from one to the next."""
-    step = own / STEPS / uuid.uuid4().hex
-    step.mkdir(mode=0o700, parents=True)
-    libraries = JobFiles(own).cache
-    libraries.mkdir(mode=0o700, parents=True, exist_ok=True)
-    JobFiles(step).cache.symlink_to(libraries.absolute())
-    return step
+    steps, libraries = JobFiles(own).steps, JobFiles(own).cache
+    for folder in (steps, libraries):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with held_folders.new_folder(steps, "") as step:
+        JobFiles(step).cache.symlink_to(libraries.absolute())
+        yield step
 
 
 def _lay(source: Path, place: Path) -> None:

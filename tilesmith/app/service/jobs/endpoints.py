@@ -139,20 +139,17 @@ def submit(services: Context, schedule_id: str, asked: RunRequest, files: dict[s
     """Checks names, keeps the files under names of ours, queues the job."""
     pipeline = _pipeline(services, schedule_id)
     _check_names(pipeline, asked, set(files))
+    if not files:
+        return services.jobs.submit_run(schedule_id, asked, {})
     job_id = services.jobs.new_id()
     kept: dict[str, FilePath] = {}
-    try:
-        if files:
-            services.jobs.files.make(job_id)
+    with services.jobs.files.filling(job_id):
         for number, wanted in enumerate(pipeline.inputs):
             if wanted.name in files:
                 kept[wanted.name] = services.jobs.files.upload(job_id, number)
                 with kept[wanted.name].open("wb") as file:
                     shutil.copyfileobj(files[wanted.name].file, file)
         return services.jobs.submit_run(schedule_id, asked, kept, job_id)
-    except BaseException:
-        services.jobs.files.remove(job_id)
-        raise
 
 
 def _pipeline(services: Context, schedule_id: str) -> Pipeline:

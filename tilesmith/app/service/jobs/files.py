@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from tilesmith.app.runtime.held_folders import held
 
 _JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -26,17 +30,35 @@ def read_artifacts(content: bytes | None) -> Artifacts:
 
 
 class JobFiles:
-    """The files of jobs: uploads and results."""
+    """The files of jobs: uploads and results; libraries; folders for steps of jobs whose results go elsewhere."""
 
     def __init__(self, data_dir: Path) -> None:
         self.root = data_dir / "jobs"
         self.cache = data_dir / "builds"
+        self.steps = data_dir / "steps"
 
     def folder(self, job_id: str) -> Path:
         """The folder of a job; ValueError where that is no id of ours."""
         if not _JOB_ID.fullmatch(job_id):
             raise ValueError("not the id of a job")
         return self.root / job_id
+
+    @contextmanager
+    def filling(self, job_id: str) -> Iterator[None]:
+        """The folder of a job that is about to be queued, which nobody sweeps meanwhile; removed where that fails."""
+        while True:
+            with held(self.make(job_id)) as ours:
+                if ours:
+                    try:
+                        yield
+                    except BaseException:
+                        self.remove(job_id)
+                        raise
+                    return
+
+    def ids(self) -> list[str]:
+        """The jobs that have folders."""
+        return sorted(path.name for path in self.root.glob("*") if _JOB_ID.fullmatch(path.name))
 
     def make(self, job_id: str) -> Path:
         """The folder, made, readable by us only."""
@@ -70,6 +92,10 @@ class JobFiles:
 
     def remove(self, job_id: str) -> None:
         shutil.rmtree(self.folder(job_id), ignore_errors=True)
+
+    def remove_results(self, job_id: str) -> None:
+        for path in self.folder(job_id).glob("output-*"):
+            path.unlink(missing_ok=True)
 
     def remove_uploads(self, job_id: str) -> None:
         for path in self.uploads(job_id):

@@ -211,6 +211,14 @@ def finished_before(db: Database, time_us: int, most: int) -> Sequence[str]:
         return connection.execute(query).scalars().all()
 
 
+def ends(db: Database, job_ids: Sequence[str]) -> dict[str, Any]:
+    """`state` and `request` of the jobs that there are, by id."""
+    c = jobs.c
+    with db.read() as connection:
+        found = connection.execute(select(c.id, c.state, c.request).where(c.id.in_(job_ids))).all()
+    return {row.id: row for row in found}
+
+
 def forget(db: Database, job_id: str) -> None:
     """Removes a job and its events."""
     with db.write() as connection:

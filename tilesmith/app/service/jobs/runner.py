@@ -144,7 +144,7 @@ class JobRunner:
         self._watches: dict[str, Watch] = {}
         self._turn = threading.Lock()
         self._lanes: Counter[str] = Counter()
-        self._pruned = time.monotonic()
+        self._pruned = -math.inf
         self.tracing = Tracing(None)
         self.host_machine: Callable[[], str] = lambda: ""
         self.found_machines: Callable[[Mapping[str, Any]], Collection[str]] = lambda documents: ()
@@ -238,14 +238,22 @@ class JobRunner:
             except SQLAlchemyError as error:
                 log.warning("the store failed; jobs wait", error=str(error))
                 self._wait(IDLE_S)
+            except Exception as error:  # the boundary of a thread: without it nobody would do its jobs
+                log.error("fault", exc_info=error)
+                self._wait(IDLE_S)
 
     def _maintain_forever(self) -> None:
         while not self._stopping.is_set():
-            self._stopping.wait(MAINTENANCE_S)
             try:
+                if time.monotonic() - self._pruned > PRUNE_S:
+                    self._pruned = time.monotonic()
+                    self._prune()
+                self._stopping.wait(MAINTENANCE_S)
                 self.maintain(now_us())
             except SQLAlchemyError as error:
                 log.warning("the store failed; jobs wait", error=str(error))
+            except Exception as error:  # the boundary of a thread, as above
+                log.error("fault", exc_info=error)
 
     def _take(self) -> tuple[Claim, Watch] | None:
         """A job that can be begun now; None where none waits, or nobody is free for it."""
@@ -404,13 +412,16 @@ class JobRunner:
         self._look_after_pool()
 
     def _look_after_pool(self) -> None:
-        """Keeps the machines of the pool known, and the object store free of what nobody refers to."""
+        """Keeps the machines of the pool known."""
         if self._pool is not None:
             self._pool.remember(self.found_machines(self._pool.documents()))
             for machine, threads in self._pool.threads().items():
                 self._metrics.pool_threads.labels(machine).set(threads)
-        if self._jobs.store is not None and time.monotonic() - self._pruned > PRUNE_S:
-            self._pruned = time.monotonic()
+
+    def _prune(self) -> None:
+        """Removes what nobody refers to: files of jobs, and objects in the store."""
+        self._jobs.sweep()
+        if self._jobs.store is not None:
             try:
                 removed = self._jobs.store.prune(repository.referenced(self._db))
             except OSError as error:
@@ -430,6 +441,7 @@ class JobRunner:
             error = ApiError("worker_lost", f"the service that ran the job was lost {row.attempts} times")
             document = compact(problem_document(error, f"/v1/jobs/{row.id}")).encode()
             repository.move(self._db, row.id, "running", "failed", now, row.worker, error=document)
+        self._jobs.tidy([row.id])
         log.warning("job of a lost service", job=row.id, attempts=row.attempts)
 
 

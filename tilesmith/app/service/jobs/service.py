@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic import BaseModel
+from sqlalchemy.exc import IntegrityError
 
 from tilesmith.app.runtime.errors import WorkerError
+from tilesmith.app.runtime.held_folders import left
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError, token_limit
 from tilesmith.app.service.jobs import repository
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("tilesmith.jobs")
 
 
+SWEPT_AT_ONCE = 200
+"""Folders that are open at once while it is looked up whose they are."""
 idempotency_key: ContextVar[str | None] = ContextVar("idempotency_key", default=None)
 """The header Idempotency-Key of the request that is being answered."""
 
@@ -102,11 +106,14 @@ class Jobs:
         new_id = self.new_id()
         kept = read_artifacts(row.artifacts)
         inputs = {name: digest for name, digest in kept.items() if name.startswith(INPUT)}
-        if not request.estimates and not inputs and not self.files.copy_uploads(job_id, new_id):
-            raise ApiError(
-                "artefact_not_found", "the images that the job ran on are gone: run the schedule on them anew"
-            )
-        return self._submit(new_id, "run", row.schedule_id, request, inputs)
+        if request.estimates or inputs:
+            return self._submit(new_id, "run", row.schedule_id, request, inputs)
+        with self.files.filling(new_id):
+            if not self.files.copy_uploads(job_id, new_id):
+                raise ApiError(
+                    "artefact_not_found", "the images that the job ran on are gone: run the schedule on them anew"
+                )
+            return self._submit(new_id, "run", row.schedule_id, request)
 
     @staticmethod
     def new_id() -> str:
@@ -129,7 +136,14 @@ class Jobs:
             uploads = {path.name: self.store.put(path) for path in self.files.uploads(job_id)}
             row["artifacts"] = compact({**(inputs or {}), **uploads}).encode()
         limit, own = self._settings.job_queue_limit, self._settings.job_queue_per_token
-        added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us())
+        try:
+            added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us())
+        except IntegrityError:  # another was quicker: it has asked with the same key, or deleted the schedule
+            if not repository.has_schedule(self._db, schedule_id):
+                raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}") from None
+            added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us())
+        if self.store is not None:
+            self.files.remove(job_id)  # whoever does the job has them from the store
         if added.earlier is not None:
             self.files.remove(job_id)
             if added.fingerprint != row["fingerprint"]:
@@ -143,6 +157,28 @@ class Jobs:
         log.info("job queued", job=job_id, kind=kind, schedule=schedule_id)
         self.wake()
         return self.get(job_id)
+
+    def sweep(self) -> None:
+        """Removes the files of jobs that are gone, and what is left of those that killed services were at."""
+        ids = self.files.ids()
+        for begin in range(0, len(ids), SWEPT_AT_ONCE):
+            self.tidy(ids[begin : begin + SWEPT_AT_ONCE])
+
+    def tidy(self, job_ids: Sequence[str]) -> None:
+        """Removes files here of these jobs that nobody needs: all of a job that is gone, or has ended with its results
+        in the object store; uploads of one that has ended and was not to keep them, results of one that failed."""
+        with ExitStack() as stack:
+            free = [i for i in job_ids if stack.enter_context(left(self.files.folder(i)))]
+            rows = repository.ends(self._db, free)
+            for job_id in free:
+                row = rows.get(job_id)
+                if row is None or (self.store is not None and row.state in FINISHED):
+                    self.files.remove(job_id)
+                elif row.state in FINISHED:
+                    if row.state == "cancelled" or not json.loads(row.request).get("keep_inputs", False):
+                        self.files.remove_uploads(job_id)
+                    if row.state != "succeeded":
+                        self.files.remove_results(job_id)
 
     def _uploaded(self, job_id: str) -> list[bytes]:
         """The digests of the images that were uploaded for a job."""
@@ -170,7 +206,7 @@ class Jobs:
         if job.state in FINISHED and job.state != "cancelled":
             raise ApiError("job_finished", f"the job has {job.state} already")
         if job.state == "cancelled":
-            self.files.remove_uploads(job_id)
+            self.tidy([job_id])
         return job
 
     def output(self, job_id: str, name: str, component: int) -> tuple[Path, list[str]]:

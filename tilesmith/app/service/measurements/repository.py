@@ -51,7 +51,7 @@ def add_tuned(
     """Keeps what became of every candidate of a tuned schedule."""
     said = _conditions(conditions) | {"estimated": True, "threads": threads}
     rows = [
-        _row(schedule_id, "tune", job_id, sample.times_ms, now_us)
+        _row(schedule_id, "tune", job_id, sample.times_ms, now_us, sample.rank)
         | said
         | {
             "candidate": sample.rank,
@@ -70,14 +70,18 @@ def _add(db: Database, schedule_id: str, rows: Sequence[dict[str, Any]]) -> None
     with db.write() as connection:
         of = connection.execute(select(s.pipeline, s.platform).where(s.id == schedule_id)).mappings().first()
         if of is not None:
-            connection.execute(measurements.insert(), [{**row, **of} for row in rows])
+            for row in rows:
+                db.put(connection, measurements, {**row, **of})
 
 
-def _row(schedule_id: str, kind: Kind, job_id: str, times: Sequence[float], now_us: int) -> dict[str, Any]:
+def _row(
+    schedule_id: str, kind: Kind, job_id: str, times: Sequence[float], now_us: int, rank: int = 0
+) -> dict[str, Any]:
+    """A row whose id follows from the job and the candidate: a job that is done again has no more of them."""
     found = summary(times) if times else None
     low, high = (found.interval if found else None) or (None, None)
     return {
-        "id": str(uuid.uuid4()),
+        "id": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{job_id}/{rank}")),
         "schedule_id": schedule_id,
         "kind": kind,
         "job_id": job_id,

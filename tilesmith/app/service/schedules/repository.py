@@ -161,6 +161,7 @@ def remove_several(db: Database, ids: Collection[str]) -> tuple[tuple[str, ...],
 
 def _remove(connection: Connection, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     s, j = schedules.c, jobs.c
+    _hold(connection, ids)
     found = connection.execute(select(j.id, j.schedule_id, j.finished_us).where(j.schedule_id.in_(ids))).all()
     busy = {job.schedule_id for job in found if job.finished_us is None}
     gone = sorted(set(ids) - busy)
@@ -169,6 +170,12 @@ def _remove(connection: Connection, ids: Collection[str]) -> tuple[tuple[str, ..
     for alike, number in Counter(tuple(row[1:]) for row in rows).items():
         _tally_removed(connection, alike, number)
     return tuple(row.id for row in rows), tuple(job.id for job in found if job.schedule_id not in busy)
+
+
+def _hold(connection: Connection, ids: Collection[str]) -> None:
+    """Until the transaction ends no job is added to these schedules: those that were before are seen now."""
+    s = schedules.c
+    connection.execute(select(s.id).where(s.id.in_(sorted(ids))).order_by(s.id).with_for_update())
 
 
 def _tally_removed(connection: Connection, names: tuple[str, ...], number: int) -> None:
@@ -196,6 +203,7 @@ def remove(db: Database, schedule_id: str) -> tuple[str, ...] | None:
     ApiError `schedule_in_use` where one of them has not come to an end."""
     j = jobs.c
     with db.write() as connection:
+        _hold(connection, [schedule_id])
         at_work = select(j.id).where(j.schedule_id == schedule_id, j.finished_us.is_(None)).limit(1)
         if connection.execute(at_work).first() is not None:
             raise ApiError("schedule_in_use", "a job of the schedule has not come to an end: cancel it first")
