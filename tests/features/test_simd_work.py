@@ -613,8 +613,9 @@ def test_places_that_data_says_are_lines_of_the_platform() -> None:
     assert (short[0], long[0]) == (64 * 32 * 64, 64 * 32 * 128)
 
 
-def walked(out: str, order: tuple[str, ...], extent: int = 2048) -> list[float]:
-    """The bytes in order that the rows of a stage of three dims of floats walk, the whole a tile."""
+def walked(out: str, order: tuple[str, ...], extent: int = 2048, rows: int = 64, planes: int = 64) -> list[float]:
+    """The bytes in order that the rows of a stage of three dims of floats walk, in tiles of so many whole rows of so
+    many planes."""
     of = load(
         {
             "format": 1, "name": "p", "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y", "z"]}],
@@ -624,7 +625,7 @@ def walked(out: str, order: tuple[str, ...], extent: int = 2048) -> list[float]:
     )  # fmt: skip
     facts = gather(normalise(of))
     members = members_of(facts, "out", facts.graph.stages)
-    axes = {"x": axis("x", extent, [extent]), "y": axis("y", 64, [64]), "z": axis("z", 64, [64])}
+    axes = {"x": axis("x", extent, [extent]), "y": axis("y", 64, [rows]), "z": axis("z", 64, [planes])}
     loops = (*(f"{d}.inner" for d in order), *(f"{d}.outer" for d in order))
     nest, running = Nest("out", loops, axes), Running({"out": Run("x", 16)})
     counts = worked_counts(members, effective(members, frozenset()), nest, {}, 1, running)
@@ -634,6 +635,12 @@ def walked(out: str, order: tuple[str, ...], extent: int = 2048) -> list[float]:
 def test_rows_follow_each_other_where_the_loop_around_goes_on_in_memory() -> None:
     assert walked("input(x, y, z)", ("x", "y", "z")) == [inf]
     assert walked("input(x, y, z)", ("x", "z", "y")) == [4 * 2048]
+
+
+def test_whole_rows_break_off_where_a_tile_goes_on_to_the_next_plane() -> None:
+    assert walked("input(x, y, z)", ("x", "y", "z"), rows=16) == [16 * 4 * 2048]
+    assert walked("input(x, y, z)", ("x", "y", "z"), planes=8) == [inf]
+    assert walked("input(x, y, z)", ("x", "y", "z"), rows=16, planes=1) == [inf]
 
 
 def test_rows_that_are_walked_at_once_do_not_go_on() -> None:

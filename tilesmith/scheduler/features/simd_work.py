@@ -429,8 +429,9 @@ class WorkCounter:
         return tuple(held)
 
     def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
-        """Bytes in order that a row walks; infinite where the next row goes on where it ends, as those of the group's
-        own buffers do and those of an image whose loops are in the order of memory, or is asked for ahead."""
+        """Bytes in order that a row walks, with the next ones where these go on where it ends, as those of the group's
+        own buffers do and those of an image whose loops are in the order of memory; infinite where there is no end of
+        them, or the next one is asked for ahead."""
         members = self.counter.members
         facts = members.facts.stages[name]
         if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
@@ -446,9 +447,30 @@ class WorkCounter:
             return inf if self.running.prefetch else length
         if not self._rows_in_order(name, along):
             return length
+        planes = self._planes_bytes(name, along, length)
         if state(self.counter.nest, axis.dim, self._level(name)) == WHOLE:
+            return planes
+        return chosen(axis.counts > 1, length, planes)
+
+    def _planes_bytes(self, name: str, along: str, length: Amount) -> Amount:
+        """Bytes in order of whole rows of so many bytes: those of a tile's part of a plane, where the tile goes on to
+        the next plane; else no limit."""
+        nest, facts = self.counter.nest, self.counter.members.facts.stages[name]
+        follows = self.counter.members.follows[name]
+        moving = [
+            (d, var) for d in facts.storage if (var := follows[d].var) not in (None, along) and facts.extent(d) > 1
+        ]
+        if len(moving) < 2:
             return inf
-        return chosen(axis.counts > 1, length, inf)
+        (across, dim), *others = moving
+        axis = nest.axes[str(dim)]
+        if state(nest, axis.dim, self._level(name)) == WHOLE:
+            return inf
+        planes: Amount = 1.0
+        for _, other in others:
+            planes = planes * nest.axes[str(other)].sizes
+        rows = axis.sizes * (facts.extent(across) / axis.extent)
+        return chosen((axis.counts > 1) & (planes > 1), length * rows, inf)
 
     def _new_rows(self, name: str, run: Run) -> float:
         """Rows of one image outside of the group that an iteration of the loop around a stage's rows walks at once, and
