@@ -130,6 +130,27 @@ def test_planar_tiff_of_16_bits(tmp_path):
     assert np.array_equal(images.read(tmp_path / "a.tif", wanted("uint16", "xyc"), 3), planes)
 
 
+def test_tiffs_that_are_no_picture_are_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "volume.tif", np.zeros((2, 16, 16), np.uint16), volumetric=True, tile=(2, 16, 16))
+    with pytest.raises(ImageError, match="a volume, of 2 pictures") as caught:
+        images.read(tmp_path / "volume.tif", wanted("uint16"))
+    assert caught.value.code == "image_dims"
+    tifffile.imwrite(tmp_path / "flat.tif", np.zeros((5, 7), np.uint16))
+    with tifffile.TiffFile(tmp_path / "flat.tif", mode="r+") as file:
+        file.pages.first.tags["ImageLength"].overwrite(0)
+    with pytest.raises(ImageError, match="empty picture, of 7 x 0 pixels"):
+        images.read(tmp_path / "flat.tif", wanted("uint16"))
+
+
+def test_headers_of_arrays_that_are_no_python(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((2, 3), np.uint8))
+    content = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(content.replace(b"{'descr'", b"{\0(escr'"))
+    with pytest.raises(ImageError, match="damaged") as caught:
+        images.read(tmp_path / "a.npy", wanted())
+    assert caught.value.code == "image_unreadable"
+
+
 @pytest.mark.parametrize(
     ("samples", "input_", "channels", "code", "words"),
     [

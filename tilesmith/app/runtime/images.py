@@ -7,6 +7,7 @@ from its first bytes, never from its name; how an output is written, from the su
 from __future__ import annotations
 
 import struct
+import tokenize
 import warnings
 import zipfile
 import zlib
@@ -51,11 +52,12 @@ UNREADABLE = (
     EOFError,
     OverflowError,
     struct.error,
+    tokenize.TokenError,
     zlib.error,
     zipfile.BadZipFile,
 )
 """Exceptions that the image libraries raise on broken files; their own classes derive from these (pypng's from
-Exception)."""
+Exception). NumPy reads headers of arrays as Python."""
 
 
 class ImageError(TilesmithError):
@@ -227,6 +229,8 @@ def _decoding(path: Path) -> Iterator[None]:
 def _check_size(path: Path, size: tuple[int, int, int], sample_bytes: int, most: Most) -> None:
     """ImageError where a file claims too much. `size` is its width, height and channels."""
     width, height, channels = size
+    if width * height == 0:
+        raise ImageError("image_dims", f"{path} is an empty picture, of {width} x {height} pixels")
     if width * height > MAX_PIXELS:
         message = f"{path} claims {width} x {height} pixels; more than {MAX_PIXELS:,} are not read"
         raise ImageError("image_too_large", message, "pass it as .npy")
@@ -308,6 +312,9 @@ def _tiff(path: Path, most: Most) -> Raster:
             raise ImageError(
                 "image_format", f"{path} holds neither gray nor RGB, but {tifffile.PHOTOMETRIC(page.photometric).name}"
             )
+        if page.imagedepth != 1:
+            message = f"{path} is a volume, of {page.imagedepth} pictures"
+            raise ImageError("image_dims", message, "pass one of them, or all as .npy")
         samples: Array = page.asarray()
         if samples.ndim == 2:
             samples = samples[:, :, np.newaxis]
