@@ -373,6 +373,8 @@ def test_argmin_as_a_stage(function: str) -> None:
         ("lut[x]", "unknown_name", 1),
         ("(yield x)", "unsupported_syntax", 2),
         ("(x := 3)", "unsupported_syntax", 4),
+        ("sum(r for r in range())", "unsupported_syntax", 16),
+        ("sum(r for r in abs())", "unsupported_syntax", 16),
         ("x(1)(2)", "unsupported_syntax", 1),
         ("x +", "syntax_error", None),
         ("x y", "syntax_error", None),

@@ -57,7 +57,7 @@ def _domain(b: Context, loops: ast.GeneratorExp, frame: Frame | None) -> tuple[R
     taken = {*b.variables, *b.names.params, *(n for f in frames(frame) for n in f.names)}
     domain: list[RVar] = []
     for loop in loops.generators:
-        if not isinstance(loop.target, ast.Name) or not isinstance(loop.iter, ast.Call):
+        if not isinstance(loop.target, ast.Name) or not isinstance(loop.iter, ast.Call) or not loop.iter.args:
             return None  # reported with the syntax
         name = loop.target.id
         if name in taken:
