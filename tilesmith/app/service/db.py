@@ -47,7 +47,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite and self.url.database:
             _make_private(Path(self.url.database).absolute())
-        self.engine = _sqlite_engine(url, busy_ms) if self.is_sqlite else create_engine(url, pool_pre_ping=True)
+        self.engine = _sqlite_engine(url, busy_ms) if self.is_sqlite else _server_engine(url)
         self._writer = self.engine.execution_options(tilesmith_write=True)
 
     @contextmanager
@@ -118,6 +118,13 @@ def _sqlite_engine(url: str, busy_ms: int) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
+
+
+def _server_engine(url: str) -> Engine:
+    """Statements are planned for the values that they have: a plan for any values is right for none of a few pipelines
+    that have most rows."""
+    by_values = {"prepare_threshold": None} if make_url(url).get_driver_name() == "psycopg" else {}
+    return create_engine(url, pool_pre_ping=True, connect_args=by_values)
 
 
 def alembic_config() -> Config:

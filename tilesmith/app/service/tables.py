@@ -79,7 +79,7 @@ schedules = Table(
     Column("id", Name, primary_key=True),
     Column("pipeline_id", String(64), nullable=False),
     Column("pipeline", Name, nullable=False),
-    Column("platform", String(64), nullable=False),
+    Column("platform", Name, nullable=False),
     Column("method", String(32), nullable=False),
     Column("strict", Boolean, nullable=False),
     Column("degraded", Text, nullable=True),
@@ -99,15 +99,16 @@ schedules = Table(
     ),
     Index(None, "pipeline", "platform", "predicted_ms", "id"),
     Index(None, "pipeline", "platform", "measured_ms", "id"),
-    Index(None, "predicted_ms", "id"),
-    Index(None, "measured_ms", "id"),
+    Index(None, "predicted_ms", "id", "created_us"),
+    Index(None, "measured_ms", "id", "created_us"),
 )
 _degraded = schedules.c.degraded.is_not(None)
 Index(
     "ix_schedules_degraded", schedules.c.created_us, schedules.c.id, sqlite_where=_degraded, postgresql_where=_degraded
 )
 """Rows are short, for lists: the answer is a form. What was decided never changes; what was measured, the note and the
-tags do. There is an index for each filter in each order: a list reads the rows that it shows."""
+tags do. There is an index for each filter in each order: a list reads the rows that it shows. Those of a
+span of time are found in any order by its index, which has the time at its end."""
 
 schedule_tallies = Table(
     "schedule_tallies",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Key, Page, PageRequest, Position, Sorted, in_order, next_page
@@ -112,16 +112,17 @@ def page(db: Database, filters: Filters, order: Order, position: Position | None
 def _timed(
     connection: Connection, wanted: _Wanted, order: Order, position: Position | None, count: int
 ) -> Sequence[Any]:
-    """A page in the order of a time: those that have one, then the others by their id."""
-    time, by_id = sorted_by(order)
-    phases = ((time.column.is_not(None), (time, by_id)), (time.column.is_(None), (by_id,)))
-    at, back, start, found = 0, False, None, list[Any]()
+    """A page in the order of a time: those that have one, then the others by their id, said to be in the order of the
+    time, too: it is that of the index."""
+    time = sorted_by(order)[0].column
+    timed, others = wanted.also(time.is_not(None)), wanted.also(time.is_(None))
+    phases = (timed, replace(others, fixed={**others.fixed, time.name: None}))
+    at, back, start, found = 0, False, position, list[Any]()
     if position is not None:
         at, back = int(position.key[0] == NEVER), position.backwards
-        start = Position(position.key[at:], back)
-    for condition, parts in reversed(phases[: at + 1]) if back else phases[at:]:
+    for phase in reversed(phases[: at + 1]) if back else phases[at:]:
         if len(found) < count:
-            found += _ordered(connection, wanted.also(condition), parts, start, count - len(found))
+            found += _ordered(connection, phase, sorted_by(order), start, count - len(found))
         start = Position((), True) if back else None
     return found
 
@@ -129,18 +130,33 @@ def _timed(
 def _ordered(
     connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
 ) -> Sequence[Any]:
-    """A page in an order that the store has: from each source the first ones, and of these the first. Columns that all
-    rows have alike are no part of the order: the store would seek by them and no further."""
-    among = [n for n, part in enumerate(order) if part.column.name not in wanted.fixed]
-    if position is not None and position.key:
-        position = replace(position, key=tuple(position.key[n] for n in among))
-    order = [order[n] for n in among]
-    query = in_order(select(*SUMMARY).where(*wanted.conditions), order, position).limit(count)
+    """A page in an order that the store has: from each source the first ones, and of these the first."""
     if wanted.sources is None:
-        return connection.execute(query).all()
-    found = {row.id: row for source in wanted.sources for row in connection.execute(query.where(source))}
+        return _rows(connection, wanted, order, position, count)
+    parts = [_rows(connection, wanted.within(source), order, position, count) for source in wanted.sources]
+    found = {row.id: row for rows in parts for row in rows}
     back = order[0].descending != (position is not None and position.backwards)
     return sorted(found.values(), key=lambda row: _key(row, order), reverse=back)[:count]
+
+
+def _rows(
+    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
+) -> Sequence[Any]:
+    """A page of the rows that meet the conditions. A value that all of them have is no part of the place: the store
+    would seek by it and no further. The place is before all rows, after all, or in the order of the other columns."""
+    back = order[0].descending != (position is not None and position.backwards)
+    among = [n for n, part in enumerate(order) if part.column.name not in wanted.fixed]
+    if position is not None and position.key:
+        value = wanted.fixed.get(order[0].column.name)
+        if value is None or value == position.key[0]:
+            position = replace(position, key=tuple(position.key[n] for n in among))
+        elif (str(value) < str(position.key[0])) != back:
+            return ()
+        else:
+            position = Position((), position.backwards)
+    none = [part.column for part in order if wanted.fixed.get(part.column.name, "") is None]
+    query = select(*SUMMARY).where(*wanted.conditions).order_by(*(c.desc() if back else c for c in none))
+    return connection.execute(in_order(query, [order[n] for n in among], position).limit(count)).all()
 
 
 def summary(db: Database, schedule_id: str) -> Any | None:
@@ -154,10 +170,11 @@ def count(db: Database, filters: Filters) -> str:
     with db.read() as connection:
         if replace(filters, pipeline=None, platform=None, method=None) == Filters():
             t = schedule_tallies.c
-            query = select(func.coalesce(func.sum(t.made), 0)).where(*_named(connection, filters, schedule_tallies))
+            named = (t[column] == name for column, name in _names(connection, filters).items())
+            query = select(func.coalesce(func.sum(t.made), 0)).where(*named)
             return _number(int(connection.execute(query).scalar_one()))
         wanted = _wanted(connection, filters)
-        sources = () if wanted.sources is None else (or_(false(), *wanted.sources),)
+        sources = () if wanted.sources is None else (or_(false(), *(source.condition for source in wanted.sources)),)
         some = select(schedules.c.id).where(*wanted.conditions, *sources).limit(COUNTED + 1).subquery()
         found = int(connection.execute(select(func.count()).select_from(some)).scalar_one())
         return _number(found) if found <= COUNTED else f"more than {_number(COUNTED)}"
@@ -170,59 +187,84 @@ def _number(count: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """Conditions on the rows of a list. With `sources` a row has to meet one of these, too: each is a name, of which
-    there are few rows or which an index has in order. All rows are alike in the columns `fixed`."""
+    there are few rows or which an index has in order. `fixed` are values that all rows have, by column."""
 
     conditions: tuple[ColumnElement[bool], ...]
-    sources: tuple[ColumnElement[bool], ...] | None = None
-    fixed: frozenset[str] = frozenset()
+    sources: tuple[_Source, ...] | None = None
+    fixed: Mapping[str, str | None] = field(default_factory=dict)
 
     def also(self, condition: ColumnElement[bool]) -> _Wanted:
         return replace(self, conditions=(*self.conditions, condition))
 
+    def within(self, source: _Source) -> _Wanted:
+        """The rows of one source."""
+        return replace(self.also(source.condition), sources=None, fixed={**source.fixed, **self.fixed})
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Rows that a word of a search stands for, and the values that all of these have, by column."""
+
+    condition: ColumnElement[bool]
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
 
 def _wanted(connection: Connection, filters: Filters, order: Order = "newest") -> _Wanted:
-    s, found = schedules.c, _named(connection, filters, schedules)
+    s, names = schedules.c, _names(connection, filters)
+    found = [s[column] == name for column, name in names.items()]
     if filters.degraded is not None:
         found.append(s.degraded.is_not(None) if filters.degraded else s.degraded.is_(None))
     if filters.tag is not None:
         found.append(_tagged(schedule_tags.c.tag == filters.tag))
     found += _span(connection, filters, order)
-    fixed = frozenset(name for name in ("pipeline", "platform") if getattr(filters, name) is not None)
     words = [_meanings(connection, word) for word in (filters.search or "").lower().split()]
     if not words:
-        return _Wanted(tuple(found), fixed=fixed)
+        return _Wanted(tuple(found), fixed=names)
     first = words.pop(min(range(len(words)), key=lambda n: words[n].count))  # the others, its rows are held to
-    found += [word.condition() for word in words]
+    sought = not _is_sqlite(connection)
+    found += [word.condition(sought) for word in words]
     if first.count > SOURCES:
-        return _Wanted((*found, first.condition()), fixed=fixed)
-    return _Wanted(tuple(found), first.sources(), fixed)
+        return _Wanted((*found, first.condition(sought)), fixed=names)
+    return _Wanted(tuple(found), first.sources(), names)
+
+
+def _is_sqlite(connection: Connection) -> bool:
+    """True where indices are chosen without knowing what the columns hold: conditions have to say which."""
+    return connection.dialect.name == "sqlite"
 
 
 def _span(connection: Connection, filters: Filters, order: Order) -> list[ColumnElement[bool]]:
-    """The conditions of a span of time. One that has many rows is not looked up in an order that is not of the time."""
+    """The conditions of a span of time. In an order that is not of the time, the rows are sorted where they are few,
+    and sought in the order where they are many."""
     made = schedules.c.created_us
-    span = [made >= filters.since] if filters.since is not None else []
-    span += [made < filters.until] if filters.until is not None else []
+    span = _between(made, filters)
     if not span or order in ("newest", "oldest"):
         return span
     some = select(made).where(*span).limit(FEW + 1).subquery()
-    if connection.execute(select(func.count()).select_from(some)).scalar_one() <= FEW:
-        return span
-    unsought = made + 0  # no index leads from an expression to its rows
-    span = [unsought >= filters.since] if filters.since is not None else []
-    return span + ([unsought < filters.until] if filters.until is not None else [])
+    count = connection.execute(select(func.count()).select_from(some)).scalar_one()
+    if count == 0:
+        return [false()]
+    if _is_sqlite(connection):
+        return span if count <= FEW else _between(made + 0, filters)  # no index leads from an expression to its rows
+    ids = func.array(select(schedules.c.id).where(*span).scalar_subquery())
+    return [schedules.c.id == func.any(ids)] if count <= FEW else span
 
 
-def _named(connection: Connection, filters: Filters, table: Table) -> list[ColumnElement[bool]]:
-    """The filters by name, on the columns of a table. A pipeline's is its name or its id, of which there is one name:
-    that is said as well, so that the order by name is that of the time."""
-    found = [table.c[n] == v for n in ("platform", "method") if (v := getattr(filters, n)) is not None]
+def _between(time: ColumnElement[Any], filters: Filters) -> list[ColumnElement[bool]]:
+    since = [time >= filters.since] if filters.since is not None else []
+    return since + ([time < filters.until] if filters.until is not None else [])
+
+
+def _names(connection: Connection, filters: Filters) -> dict[str, str]:
+    """The names that are filtered by, by column. A pipeline's is its name or its id, of which there is one name: that
+    is said as well, so that the order by name is that of the time."""
+    found = {n: v for n in ("platform", "method") if (v := getattr(filters, n)) is not None}
     if filters.pipeline is not None:
         by_id = select(schedules.c.pipeline).where(schedules.c.pipeline_id == filters.pipeline).limit(1)
         name = connection.execute(by_id).scalar_one_or_none()
-        found.append(table.c.pipeline == (filters.pipeline if name is None else name))
+        found["pipeline"] = filters.pipeline if name is None else name
         if name is not None:
-            found.append(table.c.pipeline_id == filters.pipeline)
+            found["pipeline_id"] = filters.pipeline
     return found
 
 
@@ -238,14 +280,15 @@ class _Meanings:
     def count(self) -> int:
         return sum(len(names) for _, names in self.names) + len(self.tags) + (self.start is not None)
 
-    def sources(self) -> tuple[ColumnElement[bool], ...]:
-        """A condition for each."""
-        found = [column == name for column, names in self.names for name in names]
-        return (*found, *(_tagged(schedule_tags.c.tag == tag) for tag in self.tags), *self._started())
+    def sources(self) -> tuple[_Source, ...]:
+        """A source for each."""
+        found = [_Source(column == name, {column.key: name}) for column, names in self.names for name in names]
+        others = (*(_tagged(schedule_tags.c.tag == tag) for tag in self.tags), *self._started())
+        return (*found, *map(_Source, others))
 
-    def condition(self) -> ColumnElement[bool]:
-        """One for all of them, on rows that are found otherwise: no index leads from an expression to its rows."""
-        named = [column.concat("").in_(names) for column, names in self.names if names]
+    def condition(self, sought: bool) -> ColumnElement[bool]:
+        """One for all of them. Unless `sought`, no index is to lead to their rows: none does from an expression."""
+        named = [(column if sought else column.concat("")).in_(names) for column, names in self.names if names]
         return or_(
             false(), *named, *([_tagged(schedule_tags.c.tag.in_(self.tags))] if self.tags else ()), *self._started()
         )
