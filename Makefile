@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 DOCS_STAMP := $(VENV)/.installed-docs
+FUZZ_STAMP := $(VENV)/.installed-fuzz
 
 # What tests import is compiled once, not in every process that they start.
 unexport PYTHONDONTWRITEBYTECODE
 TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 20 --durations-min 5
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev editor run test quick fuzz fuzz-api lint format docs check bench corpus clean
+.PHONY: help setup setup-dev editor run test quick fuzz fuzz-api fuzz-inputs lint format docs check bench corpus clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */make \1\t/' | expand -t 14
@@ -41,6 +42,10 @@ $(DOCS_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
+$(FUZZ_STAMP): $(DEV_STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	@touch $@
+
 editor:  ## the editor of the dashboard's playground, by npm: `make setup` has done it
 	@cd editor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
@@ -58,6 +63,9 @@ fuzz: setup-dev  ## random cases in every build, an hour of them (SECONDS=60, CA
 
 fuzz-api: setup-dev  ## ten minutes of requests to the whole API, each answer held to its description (SECONDS=60, SEED=1)
 	@$(BIN)/python tests/support/fuzz_api.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
+
+fuzz-inputs: $(FUZZ_STAMP)  ## an hour of hostile documents, expressions, importers, images or api (TARGET=documents, SECONDS=60)
+	@$(BIN)/python tests/support/fuzz_inputs.py $(or $(TARGET),documents) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 lint: setup-dev  ## format, lint, types, and which package may import which
 	@$(BIN)/ruff format --check .
