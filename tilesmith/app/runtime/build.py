@@ -327,20 +327,38 @@ def _sweep(parent: Path) -> None:
                 shutil.rmtree(entry, ignore_errors=True)
 
 
+def make_room(cache_dir: Path, wanted: int) -> int:
+    """Removes entries of a cache, the least recently used first, until so many bytes are gone, or all but those of the
+    last minutes; the bytes that are."""
+    return _remove([entry for parent in cache_dir.glob("*/") for entry in _entries(parent)], wanted)
+
+
 def _trim(parent: Path, limit: int) -> None:
-    """Remove entries, the least recently used first, until what is left has `limit` bytes. Those of the last minutes
-    stay: they may be about to run."""
-    entries: list[tuple[float, int, Path]] = []
+    """Removes entries until what is left has `limit` bytes."""
+    entries = _entries(parent)
+    _remove(entries, sum(size for _, size, _ in entries) - limit)
+
+
+def _entries(parent: Path) -> list[tuple[float, int, Path]]:
+    """When each entry was last used, in seconds since 1970, its bytes, and its folder."""
+    entries = []
     for folder in parent.iterdir():
         with suppress(OSError):
             size = sum(f.stat().st_size for f in folder.iterdir())
             entries.append(((folder / RECORD_NAME).stat().st_mtime, size, folder))
-    total = sum(size for _, size, _ in entries)
+    return entries
+
+
+def _remove(entries: list[tuple[float, int, Path]], wanted: int) -> int:
+    """Removes entries, the least recently used first, until `wanted` bytes are gone; the bytes that are. Those of the
+    last minutes stay: they may be about to run."""
+    gone = 0
     for used, size, folder in sorted(entries):
-        if total <= limit or time.time() - used < _IN_USE_S:
-            return
+        if gone >= wanted or time.time() - used < _IN_USE_S:
+            break
         shutil.rmtree(folder, ignore_errors=True)
-        total -= size
+        gone += size
+    return gone
 
 
 def _key(kind: str, toolchain: Toolchain, *parts: object) -> str:

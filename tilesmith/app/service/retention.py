@@ -16,6 +16,7 @@ from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.jobs.files import JobFiles
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines import repository as pipeline_rows
+from tilesmith.app.service.quota import Quota
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.settings import Settings
 
@@ -35,6 +36,7 @@ class Retention:
         self._metrics = metrics
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._quota = Quota(db, settings, files, metrics, self._stopping.wait)
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._sweep_forever, name="tilesmith-retention", daemon=True)
@@ -63,6 +65,7 @@ class Retention:
         if settings.pipeline_retention_s is not None:
             before = now - int(1e6 * settings.pipeline_retention_s)
             self._in_batches("pipeline", lambda: pipeline_rows.remove_unused(self._db, before, BATCH))
+        self._quota.sweep()
 
     def _old_schedules(self, before: int, most: int | None = None) -> None:
         """Deletes schedules that were made before, the oldest first, at most so many."""

@@ -165,6 +165,14 @@ class Settings(BaseSettings):
     build_cache_bytes: int = Field(
         default=4 * GIB, gt=0, description="Libraries that are kept, bytes; the least recently used leave first"
     )
+    made_forms_bytes: int = Field(
+        default=GIB, ge=0, description="Forms in the store that can be made again, bytes; the least recently used leave"
+    )
+    job_files_bytes: int = Field(
+        default=16 * GIB,
+        ge=0,
+        description="Files of finished jobs, bytes; the least recently used leave first",
+    )
     confinement: Literal["required", "none"] = Field(
         default="required",
         description="`none` builds and runs programs unconfined where nothing can confine them; `required` refuses",

@@ -158,6 +158,9 @@ made_forms = Table(
     Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
     Column("name", String(32), primary_key=True),
     Column("content", LargeBinary, nullable=False),
+    Column("bytes", Integer, nullable=False, server_default="0"),
+    Column("used_us", BigInteger, nullable=False, server_default="0"),
+    Index(None, "used_us", "bytes"),
 )
 """Forms that were made when somebody asked for them, compressed: C, loop nests, figures. They can be made again."""
 

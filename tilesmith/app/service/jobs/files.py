@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tilesmith.app.runtime.held_folders import held
@@ -59,6 +60,11 @@ class JobFiles:
     def ids(self) -> list[str]:
         """The jobs that have folders."""
         return sorted(path.name for path in self.root.glob("*") if _JOB_ID.fullmatch(path.name))
+
+    def touch(self, job_id: str) -> None:
+        """Marks the files of a job as used now."""
+        with suppress(OSError):
+            os.utime(self.folder(job_id))
 
     def make(self, job_id: str) -> Path:
         """The folder, made, readable by us only."""

@@ -219,6 +219,13 @@ def ends(db: Database, job_ids: Sequence[str]) -> dict[str, Any]:
     return {row.id: row for row in found}
 
 
+def unfinished_ids(db: Database) -> frozenset[str]:
+    """The jobs that have not come to an end."""
+    with db.read() as connection:
+        query = select(jobs.c.id).where(jobs.c.state.in_(("queued", "running")))
+        return frozenset(connection.execute(query).scalars())
+
+
 def forget(db: Database, job_id: str) -> None:
     """Removes a job and its events."""
     with db.write() as connection:

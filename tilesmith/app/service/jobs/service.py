@@ -218,12 +218,18 @@ class Jobs:
                 path = self.file(job_id, self.files.output(job_id, numbers[name], component))
                 if path is not None:
                     return path, output["dims"]
-        raise ApiError("artefact_not_found", "the job has no such result, or it has not succeeded (yet)")
+        raise ApiError(
+            "artefact_not_found",
+            "the job has no such result, has not succeeded (yet), or its files made room for others: run it again",
+        )
 
     def file(self, job_id: str, path: Path) -> Path | None:
         """A file of a job, from its folder here or from the object store; None where it is gone."""
-        if path.is_file() or self.store is None:
-            return path if path.is_file() else None
+        if path.is_file():
+            self.files.touch(job_id)
+            return path
+        if self.store is None:
+            return None
         digest = read_artifacts(repository.artifacts(self._db, job_id)).get(path.name)
         return None if digest is None else _fetched(self.store, digest)
 

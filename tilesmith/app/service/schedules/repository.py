@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Column, Connection, case, delete, exists, func, or_, select, tuple_, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
-from tilesmith.app.service.db import Database
+from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
 from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
@@ -28,6 +28,8 @@ from tilesmith.app.service.tables import (
     schedules,
 )
 
+USED_US = 3_600_000_000
+"""The last use of a form that was made is known to an hour: a write a request would cost more than the request."""
 TALLIED = ("pipeline", "pipeline_id", "platform", "method")
 
 
@@ -71,11 +73,39 @@ def _kept(db: Database, schedule_id: str, column: Column[bytes]) -> bytes | None
 
 
 def _made(db: Database, schedule_id: str, name: str) -> bytes | None:
-    c = made_forms.c
+    c, now = made_forms.c, now_us()
+    this = (c.schedule_id == schedule_id, c.name == name)
     with db.read() as connection:
-        query = select(c.content).where(c.schedule_id == schedule_id, c.name == name)
-        packed = connection.execute(query).scalar_one_or_none()
-    return None if packed is None else unpack_one(packed)
+        row = connection.execute(select(c.content, c.used_us).where(*this)).first()
+    if row is None:
+        return None
+    if now - row.used_us > USED_US:
+        with suppress(OperationalError), db.write() as connection:  # no reason to fail who only reads
+            connection.execute(update(made_forms).where(*this).values(used_us=now))
+    return unpack_one(row.content)
+
+
+def made_bytes(db: Database) -> int:
+    """The bytes of all forms that were made."""
+    with db.read() as connection:
+        return int(connection.execute(select(func.coalesce(func.sum(made_forms.c.bytes), 0))).scalar_one())
+
+
+def remove_made(db: Database, wanted: int, most: int) -> tuple[int, int]:
+    """Removes forms that were made, the least recently used first, up to so many bytes or so many forms; how many there
+    were, and their bytes."""
+    c = made_forms.c
+    with db.write() as connection:
+        query = select(c.schedule_id, c.name, c.bytes).order_by(c.used_us, c.schedule_id, c.name).limit(most)
+        rows, size = [], 0
+        for row in connection.execute(query):
+            if size >= wanted:
+                break
+            rows.append(row)
+            size += row.bytes
+        for row in rows:
+            connection.execute(delete(made_forms).where(c.schedule_id == row.schedule_id, c.name == row.name))
+    return len(rows), size
 
 
 def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str) -> bool:
@@ -226,6 +256,7 @@ def set_measured(db: Database, schedule_id: str, measured_ms: float) -> None:
 
 def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:
     """Keeps a form that was made, for whoever asks next; nothing where the schedule is gone."""
-    row = {"schedule_id": schedule_id, "name": name, "content": pack_one(content)}
+    packed = pack_one(content)
+    row = {"schedule_id": schedule_id, "name": name, "content": packed, "bytes": len(packed), "used_us": now_us()}
     with suppress(IntegrityError), db.write() as connection:
         db.insert_new(connection, made_forms, row)
