@@ -29,7 +29,7 @@ from tilesmith.scheduler.frontends.document.document import load, load_text
 from tilesmith.scheduler.ir.pipeline.expressions import Call, Const
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
-from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, UpdateLoops, Vector
 from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search import SearchOptions, autoschedule
 from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
@@ -605,6 +605,43 @@ def test_an_update_in_the_place_of_the_values_brings_nothing_of_its_own() -> Non
     )  # fmt: skip
     found = works(of, ("x.inner", "y.inner"), {}, {"x": 64, "y": 32}, 8, 1)["f"].passes
     assert [p.working for p in found] == [pytest.approx(64 * 32 * 4 / 31), 64 * 32 * 4]
+
+
+@pytest.mark.parametrize(("level", "lanes"), [(1, 8), (2, 8), (2, 16)])
+def test_updates_of_rows_shorter_than_a_vector_are_computed_one_by_one(level: int, lanes: int) -> None:
+    """`out` crosses the rows of `sums`: inside of its loop over y they have one point, around it those of a tile of 8.
+    The update reads `input` across rows."""
+    document = {
+        "format": 1,
+        "name": "turned",
+        "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [
+            {
+                "name": "sums",
+                "dims": ["x", "y"],
+                "value": "0.0",
+                "updates": [{"domain": {"r": [1, 63]}, "at": ["x", "r"], "value": "sums(x, r - 1) + input(r, x)"}],
+            },
+            {"name": "out", "dims": ["x", "y"], "value": "sums(y, x)"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 32]]},
+    }
+    facts = gather(normalise(load(document)))
+    members = members_of(facts, "out", ("sums", "out"))
+    axes = {"x": axis("x", 64, [64]), "y": axis("y", 32, [8])}
+    updates = (UpdateLoops(("x", "r"), Vector("x", lanes)),)
+    running = Running({"sums": Run("x", lanes, updates=updates), "out": Run("x", 8)})
+    nest = Nest("out", ("x.inner", "y.inner", "y.outer"), axes)
+    reads = effective(members, frozenset())
+    counts = worked_counts(members, reads, nest, {"sums": Levels(level, level)}, 1, running).at((0,))
+    (work,) = (s.work for s in counts.stages if s.stage == "sums" and s.work is not None)
+    (update,) = work.passes
+    iterations, length = 63 * 32, 8 if level == 2 else 1
+    assert update.steps == (iterations / lanes if lanes <= length else 0)
+    assert update.singles == (0 if lanes <= length else iterations)
+    assert update.rows == iterations / length
+    assert update.gathered == 1
 
 
 def test_places_that_data_says_are_lines_of_the_platform() -> None:

@@ -49,6 +49,19 @@ def test_a_scan_is_computed_once_a_strip_of_columns() -> None:
     assert sums.updates == (UpdateLoops(("x", "r"), Vector("x", 16)),)
 
 
+def test_rows_across_those_of_the_reader_are_computed_for_a_tile_of_these() -> None:
+    """A row of the reader has one point of each: not a vector."""
+    down = update((x, r), F("sums")(x, r) + F("sums")(x, r - 1), variable("r", 1, 500))
+    sums = stage("sums", "xy", exp(F("input")(x, y)), (down,))
+    out = stage("out", "xy", F("sums")(y, x))
+    (group,) = _schedule(pipeline("turned", [sums, out], {"out": (500, 4096)})).groups
+    (placement,) = group.placements
+    assert placement.compute in ("x.outer", "y.outer")
+    tile = next(t.size for t in group.tiles if t.dim == "y")
+    assert tile is not None
+    assert tile % 16 == 0
+
+
 def test_only_pure_dims_of_an_output_are_tiled() -> None:
     down = update((x, r), F("out")(x, r) + F("out")(x, r - 1), variable("r", 1, 500))
     out = stage("out", "xy", exp(F("input")(x, y)), (down,))

@@ -62,19 +62,22 @@ class Before(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """An update that runs over its stage as a whole, after its values and the updates before it: so many `steps` of
-    `lanes` iterations, and `singles` that run alone, which have the `operations` of one each. It loads `loads` elements
-    of `size` bytes and stores one; vectors run `across` rows, so many bytes `apart`, and are `transposed` so often, as
-    they come from memory and as they go there. A step waits for the one before it so many cycles, `chain`. Of the stage
-    it loads and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
+    """An update that runs over its stage as a whole, after its values and the updates before it: its loop over vectors
+    begins `rows` times, with so many `steps` of `lanes` iterations in all, and `singles` run alone, which have the
+    `operations` of one each. It loads `loads` elements of `size` bytes, of `gathered` ones each lane at a place of its
+    own, and stores one; vectors run `across` rows, so many bytes `apart`, and are `transposed` so often, as they come
+    from memory and as they go there. A step waits for the one before it so many cycles, `chain`. Of the stage it loads
+    and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
 
     lanes: int
     operations: tuple[tuple[str, Operations], ...]
     loads: float
+    gathered: float
     size: int
     across: bool
     transposed: int
     chain: float
+    rows: Amount
     steps: Amount
     singles: Amount
     bytes: Amount

@@ -150,7 +150,8 @@ def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines:
     stores in the same place, so that a line goes for each that comes. Its rows are those of the values."""
     if p.across:  # blocks of rows, each of which is walked from end to end
         lines = _Lines(1.0, 0.0, 0.0, 0.0, 0.0)
-    core = (p.steps * pass_cycles(p, m) + p.singles * pass_cycles(p._replace(lanes=1), m)) * (m.cycle * share)
+    cycles = p.steps * pass_cycles(p, m) + p.singles * pass_cycles(p._replace(lanes=1), m)
+    core = (cycles * m.cycle + p.rows * m.row) * share
     stays = [_fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
     levels = [

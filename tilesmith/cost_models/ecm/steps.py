@@ -69,7 +69,8 @@ def pass_cycles(p: Pass, m: Machine) -> float:
     if p.across:
         arithmetic += p.transposed * vectors * log2(p.lanes) * of.shuffle_cycles
         return max(arithmetic, vectors * (of.load_cycles + of.store_cycles), p.chain)
-    return max(arithmetic, vectors * (p.loads * of.load_cycles + of.store_cycles))
+    loaded = vectors * (p.loads - p.gathered) * of.load_cycles + p.gathered * p.lanes * _gathered(p.size, m)
+    return max(arithmetic, loaded + vectors * of.store_cycles)
 
 
 def _after(work: Work, before: Before, m: Machine) -> Step:

@@ -30,7 +30,8 @@ def columns(
 def has_columns(members: Members, reads: Mapping[str, tuple[Read, ...]]) -> bool:
     """True if any stage of the group has columns in what it reads, along its own rows."""
     stages = ((read, members.facts.stages[name]) for name, read in reads.items())
-    return any(True for read, stage in stages if not stage.updates for _ in _across(members, read, stage.row))
+    walked = ((read, stage) for read, stage in stages if stage.passes or not stage.updates)
+    return any(True for read, stage in walked for _ in _across(members, read, stage.row))
 
 
 def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Iterator[tuple[Read, int, float]]:

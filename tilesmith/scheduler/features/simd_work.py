@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
-from tilesmith.cost_models.work import Before, Chain, GroupWork, Pass, Transfer, Way, Work
+from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, written_box
 from tilesmith.scheduler.analysis.row_scans import paired_scans
@@ -173,11 +173,12 @@ class WorkCounter:
         if streamed:
             stored = (0.0,) * len(stored)
         facts, reads = self.counter.members.facts.stages[name], self.counter.reads[name]
-        across = (
-            ()
-            if facts.updates
-            else columns(self.counter.members, reads, run, points, rows, lambda r: self.layers.block(name, r, run))
-        )
+        passes = self._passes(name, run) if facts.passes else ()
+        across: tuple[Column, ...] = ()
+        if not facts.updates:
+            across = columns(self.counter.members, reads, run, points, rows, lambda r: self.layers.block(name, r, run))
+        elif any(p.gathered for p in passes):
+            across = columns(self.counter.members, reads, run, points, rows, lambda r: 1)
         return Work(
             self._fused(name) or is_output,
             run.lanes,
@@ -203,7 +204,7 @@ class WorkCounter:
             columns=across,
             chain=self._shared_chain(name),
             before=before,
-            passes=self._passes(name, run) if facts.passes else (),
+            passes=passes,
         )
 
     def _passes(self, name: str, run: Run) -> tuple[Pass, ...]:
@@ -223,8 +224,8 @@ class WorkCounter:
             waits = bool(loops.loops) and (vector is None or vector.dim != loops.loops[0])
             latency = carried(definition, update, facts.core.latency_cycles, False) if waits else 0.0
             times = known.iterations * computed
-            blocks = self._in_blocks(name, vector) if across and vector is not None else 1.0
-            steps, singles, size = times * blocks / lanes, times * (1.0 - blocks), stage.bytes_per_point
+            rows, vectors, alone = (0.0, 1.0, 0.0) if vector is None else self._vectors_of_pass(name, vector, across)
+            steps, singles, size = times * vectors, times * alone, stage.bytes_per_point
             apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
             transposed = (2 - (n in paired) - (n - 1 in paired)) if across else 0
             touched = working
@@ -235,22 +236,46 @@ class WorkCounter:
                 touched = apart * lanes
             elif swept is not None and n < swept.updates:
                 touched = float(stage.apart[swept.dim] * size * swept.rows)
-            of = (lanes, known.typed, known.reads, size, across, transposed, latency)
-            found.append(Pass(*of, steps, singles, times * size, touched, apart))
+            gathered = 0.0 if vector is None or across else self._gathered(name, n, run._replace(row=vector.dim))
+            of = (lanes, known.typed, known.reads, gathered, size, across, transposed, latency)
+            begun = times * rows if loops.loops and vector is not None and vector.dim == loops.loops[0] else 0.0
+            found.append(Pass(*of, begun, steps, singles, times * size, touched, apart))
         return tuple(found)
 
-    def _in_blocks(self, name: str, vector: Vector) -> Amount:
-        """The part of the rows of a stage that are in whole blocks, which vectors run across."""
-        span, nest = self.counter.members.follows[name][vector.dim], self.counter.nest
+    def _vectors_of_pass(self, name: str, vector: Vector, across: bool) -> tuple[Amount, Amount, Amount]:
+        """The rows and the vectors of an update for each of its iterations, and the part of these that run alone: of
+        rows that vectors run `across` those beyond whole blocks, of a row along memory those of one shorter than a
+        vector."""
+        members, nest, lanes = self.counter.members, self.counter.nest, vector.lanes
+        span = members.follows[name].get(vector.dim)
+        if span is None:
+            return 0.0, 1.0 / lanes, 0.0
         if span.var is None or not span.known:
-            rows: Amount = float(self.counter.members.facts.stages[name].extent(vector.dim))
+            length: Amount = float(members.facts.stages[name].extent(vector.dim))
         else:
             axis = nest.axes[span.var]
-            line, around = self.counter.members.line(span), state(nest, axis.dim, self._level(name))
-            rows = (
+            line, around = members.line(span), state(nest, axis.dim, self._level(name))
+            length = (
                 line.window() if around == POINT else line.extent(axis.extent if around == WHOLE else axis.sizes) * 1.0
             )
-        return -ceiling(-rows / vector.lanes) * vector.lanes / rows
+        whole = -ceiling(-length / lanes) if across else chosen(length < lanes, 0.0, ceiling(length / lanes))
+        return 1.0 / length, whole / length, largest(0.0, 1.0 - whole * lanes / length)
+
+    def _gathered(self, name: str, update: int, run: Run) -> float:
+        """Elements that an iteration of an update, the first of which is 0, loads of others each lane at a place of its
+        own. Those of a point are shared out among the updates that read others."""
+        stage = self.counter.members.facts.stages[name]
+        found = accesses(self.counter.members.facts.definitions[name])
+        reading = {a.definition - 1 for a in found if a.producer != name}
+        if update not in reading or -1 in reading:
+            return 0.0
+        times = sum(
+            t.times
+            for read in self.counter.reads[name].reads
+            for t in l1_transfers.loads(self.counter.members, read, run, self.registers, 1)
+            if t.way == "gathered"
+        )
+        return times * stage.root_points / sum(stage.updates[n].iterations for n in reading)
 
     def _computed_again(self, name: str) -> Amount:
         """How often each point of a stage is computed."""

@@ -22,7 +22,7 @@ from tilesmith.scheduler.features.unroll_and_jam import points_together
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 from tilesmith.scheduler.search.params import PARAMS
-from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
+from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, across_rows
 from tilesmith.scheduler.search.trace import Infeasible, Rejected
 
 LISTED = 3
@@ -92,14 +92,14 @@ class Axes:
 
 
 def lanes_across(members: Members, platform: Platform) -> dict[str, int]:
-    """By dim of the output the lanes of the vectors across rows that updates of the group run in."""
+    """By dim of the output the lanes of the vectors across its rows: those of updates across rows, and of stages with
+    updates whose rows go across those of the output."""
     found: dict[str, int] = {}
     for name in members.names:
         stage = members.facts.stages[name]
         lanes = max(1, platform.vector_bytes // max(1, stage.computed_bytes))
-        for update in stage.updates:
-            dim = None if update.scan is None else update.scan.vectors_across(update.trips, lanes)
-            along = None if dim is None else members.followed(name, dim)
+        dims = (update.scan.vectors_across(update.trips, lanes) for update in stage.updates if update.scan is not None)
+        for along in (*(members.followed(name, dim) for dim in dims if dim is not None), across_rows(members, name)):
             if along is not None:
                 found[along] = max(lanes, found.get(along, 1))
     return found

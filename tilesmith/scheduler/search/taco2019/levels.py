@@ -100,7 +100,8 @@ def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
     for name in reversed(members.names[:-1]):
         needed = {d: _needed(members, name, d, motions) for d in dims}
         choice = _by_reuse(members, order, name, list(_ahead(members, order, name, needed)))
-        choice = _of_several_rows(choice, _rows_of_scans(members, order, name), order)
+        for least, why in (_rows_of_scans(members, order, name), _across_rows(members, order, name)):
+            choice = _of_several_rows(choice, least, why, order)
         choice = choices[name] = _outside_consumers(choice, name, members, choices, order)
         for dim in dims:
             sliding = choice.levels is not None and order.intra(dim) < choice.levels.store
@@ -167,21 +168,39 @@ def _by_reuse(members: Members, order: LoopOrder, name: str, ahead: list[_Reuse]
     return Choice(order.levels(outermost, outermost + 1), f"{reason}: slides along it")
 
 
-def _of_several_rows(choice: Choice, least: int, order: LoopOrder) -> Choice:
-    """The choice, or one for the rows of a tile where that is of fewer: scans along rows run side by side."""
+def _of_several_rows(choice: Choice, least: int, why: str, order: LoopOrder) -> Choice:
+    """The choice, or one for the rows of a tile where that is of fewer."""
     levels = choice.levels
     if levels is None or levels.compute >= least or least >= len(order.loops):
         return choice
-    reason = f"{choice.reason}; its rows are scanned side by side: computed for those of a tile"
+    reason = f"{choice.reason}; {why}: computed for those of a tile"
     return Choice(order.levels(least, least), reason, "a limit of ours")
 
 
-def _rows_of_scans(members: Members, order: LoopOrder, name: str) -> int:
-    """The level from which on a stage that is scanned along its rows has several of them; 0 of all others."""
+def _rows_of_scans(members: Members, order: LoopOrder, name: str) -> tuple[int, str]:
+    """The level from which on a stage that is scanned along its rows has several of them, which are scanned side by
+    side; 0 of all others."""
     scans = [(u.scan, u.trips) for u in members.facts.stages[name].updates if u.scan is not None]
     dims = (scan.vectors_across(trips, SMALL_EXTENT) for scan, trips in scans)
     followed = (members.followed(name, d) for d in dims if d is not None)
-    return max((order.intra(d) + 1 for d in followed if d is not None), default=0)
+    return max((order.intra(d) + 1 for d in followed if d is not None), default=0), "its rows are scanned side by side"
+
+
+def _across_rows(members: Members, order: LoopOrder, name: str) -> tuple[int, str]:
+    """The level from which on a stage with updates has more than a point of a row, where those of the output cross its
+    rows; 0 of all others."""
+    crossing = across_rows(members, name)
+    return 0 if crossing is None else order.intra(crossing) + 1, "its rows go across those of its readers"
+
+
+def across_rows(members: Members, name: str) -> str | None:
+    """The dim of the output that the rows of a stage with updates go along, where they are long and these are not the
+    output's rows."""
+    stage = members.facts.stages[name]
+    if not stage.updates or stage.row is None or stage.extent(stage.row) <= SMALL_EXTENT:
+        return None
+    followed = members.followed(name, stage.row)
+    return None if followed == members.facts.stages[members.output].row else followed
 
 
 def needs_memory(members: Members, name: str) -> str | None:
