@@ -32,3 +32,20 @@ def test_a_line_goes_to_standard_error_as_it_is_then(monkeypatch: pytest.MonkeyP
     assert [json.loads(line)["event"] for line in first_lines] == ["one"]
     assert json.loads(first_lines[0])["answer"] == 42
     assert [json.loads(line)["event"] for line in second.getvalue().splitlines()] == ["two"]
+
+
+def test_lines_below_the_level_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    logs.configure("json", "warning")
+    ours, others = structlog.get_logger("tilesmith.test"), logging.getLogger("asyncio")
+    for logger in (ours, others):
+        logger.info("below")
+        logger.warning("at it")
+    ours.exception("above")
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert [(line["event"], line["logger"], line["level"]) for line in lines] == [
+        ("at it", "tilesmith.test", "warning"),
+        ("at it", "asyncio", "warning"),
+        ("above", "tilesmith.test", "error"),
+    ]

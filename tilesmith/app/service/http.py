@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -43,15 +43,14 @@ LOCAL_NAMES = ("localhost",)
 DISCARDING_S = 1.0
 """The time that the body of a refused request has to arrive."""
 
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"  # pages bring their own
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with none at all, browsers send forms of our pages with the origin "null"
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+SECURITY_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),  # with none at all, browsers send forms of our pages with the origin "null"
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""Headers of answers that do not bring their own, as pages do."""
 
 
 class TokensInForce(Protocol):
@@ -134,10 +133,10 @@ class Requests:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
-                found = MutableHeaders(scope=message)
-                found["X-Request-ID"] = exchange.request_id
-                for name, value in SECURITY_HEADERS.items():
-                    found.setdefault(name, value)
+                own = {name for name, _ in message.get("headers", ())}
+                ours = [header for header in SECURITY_HEADERS if header[0] not in own]
+                request_id = (b"x-request-id", exchange.request_id.encode())
+                message = {**message, "headers": [*message.get("headers", ()), request_id, *ours]}
             elif message["type"] == "http.response.body":
                 if bodiless:
                     message = {**message, "body": b""}

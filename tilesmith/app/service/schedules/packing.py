@@ -10,9 +10,9 @@ import lzma
 import zlib
 from collections.abc import Mapping
 
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "lp": 0, "pb": 0, "dict_size": 1 << 20}]
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 1, "lc": 4, "lp": 0, "pb": 0, "dict_size": 1 << 20}]
 """LZMA of text (contexts of a byte and a half, no alignment), with a window of 1 MiB: memory for 8 takes longer to get
-than most forms to compress."""
+than most forms to compress. A longer search for repetitions takes four times as long for 3 % less."""
 
 
 def pack_one(content: bytes) -> bytes:

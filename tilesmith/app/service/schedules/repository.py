@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, case, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import Column, Connection, Select, bindparam, case, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tilesmith.app.service.db import Database, now_us
@@ -48,7 +48,7 @@ class Content:
 
 def find(db: Database, schedule_id: str) -> Content | None:
     """The document of a schedule."""
-    packed = _kept(db, schedule_id, kept_forms.c.answer)
+    packed = _kept(db, schedule_id, _ANSWER)
     return None if packed is None else Content(media_type(ANSWER), unpack_one(packed))
 
 
@@ -62,14 +62,21 @@ def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
 
 def others(db: Database, schedule_id: str) -> dict[str, bytes]:
     """The forms of a schedule that are kept but for its document, by name."""
-    packed = _kept(db, schedule_id, kept_forms.c.others)
+    packed = _kept(db, schedule_id, _OTHERS)
     return {} if packed is None else unpack(packed)
 
 
-def _kept(db: Database, schedule_id: str, column: Column[bytes]) -> bytes | None:
+def _of_id(column: Column[bytes]) -> Select[bytes]:
+    """The query of a column of a schedule, made once: that would take as long as the look into the store."""
+    return select(column).where(kept_forms.c.schedule_id == bindparam("id"))
+
+
+_ANSWER, _OTHERS = _of_id(kept_forms.c.answer), _of_id(kept_forms.c.others)
+
+
+def _kept(db: Database, schedule_id: str, query: Select[bytes]) -> bytes | None:
     with db.read() as connection:
-        query = select(column).where(kept_forms.c.schedule_id == schedule_id)
-        return connection.execute(query).scalar_one_or_none()
+        return connection.execute(query, {"id": schedule_id}).scalar_one_or_none()
 
 
 def _made(db: Database, schedule_id: str, name: str) -> bytes | None:
