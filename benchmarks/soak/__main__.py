@@ -123,6 +123,7 @@ def _stop_and_look(deployment: Deployment, told: Told, verdict: Verdict) -> Mapp
         verdict.extend("corrupt", deployment.check_database())
     kept = judge_files(deployment, verdict)
     verdict.extend("processes left", deployment.stop_database())
+    verdict.extend("files left", sorted(name for name in deployment.seen_shared if Path(name).exists()))
     return kept
 
 

@@ -26,6 +26,7 @@ STOP_S = 60.0
 LEFT_S = 10.0
 """A process that is there for so long after those that it belongs to is left over."""
 RESTART_S = 0.5
+LOOK_S = 1.0
 LEASE_S = 5
 """Of jobs: short, so that jobs of killed services are soon done by others."""
 ATTEMPTS = 100
@@ -46,8 +47,9 @@ class Shape:
 
 @dataclass
 class Role:
-    """A process that is to run: what starts it, and the process that does now. `ended_alone` counts the times that it
-    ended though nobody had killed it."""
+    """A process that is to run: what starts it, and the process that does now. `address` is a service's, which was
+    `ready` since its process was started, or not yet. `ended_alone` counts the times that it ended though nobody had
+    killed it."""
 
     name: str
     command: Sequence[str]
@@ -55,6 +57,8 @@ class Role:
     user: str | None = None
     group: str | None = None
     process: subprocess.Popen[bytes] | None = None
+    address: str | None = None
+    ready: bool = False
     killed: bool = False
     ended_alone: int = 0
     due: float = 0.0
@@ -68,6 +72,7 @@ class Deployment:
         self.temporary = folder / "tmp"
         self.objects = folder / "objects"
         self.seen_shared: set[str] = set()
+        self._looked = 0.0
         for place in (folder / "logs", self.temporary):
             place.mkdir(parents=True, exist_ok=True)
         scheduler, *ports = free_ports(1 + shape.services)
@@ -103,7 +108,8 @@ class Deployment:
             }
             if shape.services > 1 or shape.pool == "dask":
                 own["TILESMITH_ARTIFACTS"] = str(self.objects)
-            self._add(Role(f"service-{n}", [program, "serve", "--port", str(port)], common | own))
+            command = [program, "serve", "--port", str(port)]
+            self._add(Role(f"service-{n}", command, common | own, address=f"http://127.0.0.1:{port}"))
 
     def _add(self, role: Role) -> None:
         self.roles[role.name] = role
@@ -154,7 +160,7 @@ class Deployment:
                 user=role.user,
                 group=role.group,
             )
-        role.killed, role.due = False, 0.0
+        role.killed, role.ready, role.due = False, False, 0.0
 
     def supervise(self) -> None:
         """Starts again what has ended a little while ago, and waits for orphans that have come to an end."""
@@ -167,6 +173,10 @@ class Deployment:
                 role.ended_alone += not role.killed
             elif now >= role.due:
                 self._start(role)
+        if now > self._looked + LOOK_S:
+            self._looked = now
+            for role in self.roles.values():
+                role.ready = role.ready or (role.address is not None and is_ready(role.address))
         self._note_shared()
         reap_orphans({r.process.pid for r in self.roles.values() if r.process is not None})
 
@@ -181,14 +191,7 @@ class Deployment:
 
     def ready(self) -> bool:
         """True if every service is, with its pool."""
-        for address in self.addresses:
-            try:
-                said = httpx.get(f"{address}/readyz", timeout=5)
-            except httpx.HTTPError:
-                return False
-            if said.status_code != 200 or said.json()["checks"].get("pool", "ok") != "ok":
-                return False
-        return True
+        return all(map(is_ready, self.addresses))
 
     def stop(self) -> list[str]:
         """Stops all but the database gracefully; what did not end by itself, which is killed then."""
@@ -265,6 +268,15 @@ class Deployment:
         """The end of each log."""
         files = sorted((self.folder / "logs").glob("*.log"))
         return "\n".join(f"{p.name}:\n{p.read_text(errors='replace')[-1500:]}" for p in files)
+
+
+def is_ready(address: str) -> bool:
+    """True if the service is, with its pool."""
+    try:
+        said = httpx.get(f"{address}/readyz", timeout=5)
+    except httpx.HTTPError:
+        return False
+    return said.status_code == 200 and said.json()["checks"].get("pool", "ok") == "ok"
 
 
 def postgres_programs() -> Path:

@@ -26,6 +26,7 @@ from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 
 KINDS = ("lost", "twice", "corrupt", "wrong reason", "files left", "processes left")
 SHOWN = 20
+DASK_LOCKS = ("global.lock", "purge.lock")
 HONEST = frozenset({"worker_lost"})
 """Codes that say of a job that was given up that something was killed."""
 
@@ -182,8 +183,7 @@ def judge_files(deployment: Deployment, verdict: Verdict) -> Counter[str]:
             if what is None:
                 verdict.add("files left", str(path.relative_to(deployment.folder)))
         verdict.extend("corrupt", damaged_builds(folder / "builds"))
-    verdict.extend("files left", (str(p.relative_to(deployment.folder)) for p in deployment.temporary.iterdir()))
-    verdict.extend("files left", sorted(name for name in deployment.seen_shared if Path(name).exists()))
+    verdict.extend("files left", left_in(deployment.temporary))
     if deployment.objects.exists():
         verdict.extend("corrupt", wrong_objects(deployment.objects, wanted))
         kept["object"] = sum(p.is_file() for p in deployment.objects.rglob("*"))
@@ -202,9 +202,14 @@ def purpose(parts: Sequence[str], states: Mapping[str, str]) -> str | None:
             return "result"
         case ["builds", "libraries" | "runners" | "programs", str(key), _] if not key.startswith("."):
             return "build"
-        case ["dask", *_]:
-            return None
+        case ["dask", *_, str(name)] if name in DASK_LOCKS:
+            return "lock of Dask"
     return None
+
+
+def left_in(temporary: Path) -> list[str]:
+    """What is left of temporary files, but for Dask's two locks, which are there for good."""
+    return [str(p) for p in sorted(temporary.rglob("*")) if p.name not in (*DASK_LOCKS, "dask-scratch-space")]
 
 
 def damaged_builds(cache: Path) -> list[str]:
@@ -234,7 +239,7 @@ def faults(logs: Path) -> list[str]:
     found: Counter[str] = Counter()
     for path in sorted(logs.glob("*.log")):
         for line in path.read_text(errors="replace").splitlines():
-            if '"level":"error"' in line.replace(" ", "") or line.startswith("Traceback"):
+            if '"event": "fault"' in line or line.startswith("Exception in thread"):
                 found[f"{path.stem}: {_event(line)}"] += 1
     return [f"{what} ({count} times)" for what, count in found.most_common(SHOWN)]
 

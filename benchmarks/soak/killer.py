@@ -17,6 +17,8 @@ FLEETING = ("compiler", "program", "decoder", "launcher")
 """Processes that are there for moments only, and are waited for."""
 WAIT_S = 4.0
 LOOK_S = 0.02
+WHILE_STARTING = 0.002
+"""The chance, at each look, that a service is killed which is not ready yet."""
 
 
 def kind_of(process: psutil.Process, roles: dict[int, str]) -> str | None:
@@ -67,11 +69,21 @@ class Killer:
         kind = self._rng.choice([*there, *FLEETING])
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until:
-            if found := self.by_kind().get(kind):
+            self._deployment.supervise()
+            if found := self._worth(kind):
                 time.sleep(self._rng.random() * LOOK_S if kind in FLEETING else 0.0)
                 self._kill(kind, self._rng.choice(found))
                 return
             time.sleep(LOOK_S)
+
+    def _worth(self, kind: str) -> list[psutil.Process]:
+        """The processes of a kind; of services those that have been ready, but now and then: else nothing would ever
+        be answered on a slow machine."""
+        found = self.by_kind().get(kind, [])
+        if kind != "service" or self._rng.random() < WHILE_STARTING:
+            return found
+        up = {r.process.pid for r in self._deployment.roles.values() if r.ready and r.process is not None}
+        return [process for process in found if process.pid in up]
 
     def _kill(self, kind: str, process: psutil.Process) -> None:
         with suppress(psutil.Error):

@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 WIDTH, HEIGHT = 384, 256
 TIMEOUT_S = 20.0
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 PAUSE_S = 0.2
 
 
