@@ -201,6 +201,15 @@ def test_a_server_that_is_not_up_yet_is_waited_for(monkeypatch):
         monkeypatch.setattr(db, "ping", ping)
         wait_for(db, 60.0)
         assert failures == []
+        asked = []
+
+        def fails_once(asked_of):
+            asked.append(asked_of)
+            if len(asked) == 1:
+                raise OperationalError("CREATE TABLE", None, Exception("the server is in recovery"))
+
+        wait_for(db, 60.0, fails_once)
+        assert asked == [db, db]
 
 
 def test_a_service_on_postgres(start, postgres):

@@ -10,6 +10,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from sqlalchemy import insert, text
+from sqlalchemy.exc import OperationalError
 
 from tilesmith.app.service.db import Database, downgrade, now_us, upgrade
 from tilesmith.app.service.errors import ApiError
@@ -57,6 +58,14 @@ def test_files_that_nobody_needs_are_swept(start):
         assert names(files, done) == ["output-0-0.npy"]
         assert not files.folder(nobody).exists()
         assert files.folder(filled).exists()
+
+
+def test_uploads_of_a_job_that_may_have_been_queued_are_kept(start):
+    files, asked = start().context.jobs.files, str(uuid.uuid4())
+    for error, kept in ((OperationalError("COMMIT", None, Exception("the server is gone")), True), (KeyError(), False)):
+        with pytest.raises(type(error)), files.filling(asked):
+            raise error
+        assert files.folder(asked).exists() is kept
 
 
 def test_with_an_object_store_uploads_stay_nowhere_else(start, tmp_path):

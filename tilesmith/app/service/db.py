@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,10 +134,11 @@ def alembic_config() -> Config:
     return config
 
 
-def wait_for(database: Database, seconds: float) -> None:
-    """Returns when the server of the store answers; raises what it last failed with after so many seconds. A file is
-    there or is made."""
+def wait_for(database: Database, seconds: float, action: Callable[[Database], object] = Database.ping) -> None:
+    """Does `action`, again and again until the server of the store has answered all of it; raises what it last failed
+    with after so many seconds. A file is there or is made."""
     if database.is_sqlite:
+        action(database)
         return
     for attempt in Retrying(
         retry=retry_if_exception_type(OperationalError),
@@ -147,7 +148,7 @@ def wait_for(database: Database, seconds: float) -> None:
         reraise=True,
     ):
         with attempt:
-            database.ping()
+            action(database)
 
 
 def upgrade(database: Database, revision: str = "head") -> None:

@@ -184,17 +184,22 @@ def _new_pool(url: str | None, workers: int) -> Pool:
 
 def _start(context: Context) -> None:
     os.environ[confinement.VARIABLE] = context.settings.confinement  # processes of the pool have it from here
-    store.upgrade(context.db)
-    context.tokens.in_force()
-    _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
     context.runner.tracing = context.tracing
     context.runner.host_machine = lambda: machine_name(context.platforms.document(HOST))
     context.runner.found_machines = context.platforms.keep_machines
-    context.runner.start()
+    store.wait_for(context.db, context.settings.database_wait_s, partial(_start_jobs, context))
     context.baselines.told = context.webhooks.told
     context.webhooks.start()
     context.retention.start()
     threading.Thread(target=_warm_up, args=(context,), name="tilesmith-warm-up", daemon=True).start()
+
+
+def _start_jobs(context: Context, db: Database) -> None:
+    """Starts what does jobs, once all is read from the store that is needed for it."""
+    store.upgrade(db)
+    context.tokens.in_force()
+    _ = context.platforms.built_in  # the host may be measured for that: before anything disturbs it, and nobody waits
+    context.runner.start()
 
 
 def _warm_up(context: Context) -> None:
@@ -228,8 +233,7 @@ def serve(
     chosen = settings or Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     logs.configure(chosen.log_format, chosen.log_level)
     db = Database(chosen.store_url, chosen.database_busy_ms)
-    store.wait_for(db, chosen.database_wait_s)
-    store.upgrade(db)
+    store.wait_for(db, chosen.database_wait_s, store.upgrade)
     check_address(chosen.host, Tokens(db, chosen).in_force())
     db.close()
     app = create_app(chosen)

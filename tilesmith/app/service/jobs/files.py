@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sqlalchemy.exc import OperationalError
+
 from tilesmith.app.runtime.held_folders import held
 
 _JOB_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -46,12 +48,14 @@ class JobFiles:
 
     @contextmanager
     def filling(self, job_id: str) -> Iterator[None]:
-        """The folder of a job that is about to be queued, which nobody sweeps meanwhile; removed where that fails."""
+        """The folder of a job that is about to be queued, which nobody sweeps meanwhile; removed where it is not."""
         while True:
             with held(self.make(job_id)) as ours:
                 if ours:
                     try:
                         yield
+                    except OperationalError:  # the store may have the job all the same: a sweep will know
+                        raise
                     except BaseException:
                         self.remove(job_id)
                         raise

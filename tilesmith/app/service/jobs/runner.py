@@ -150,14 +150,16 @@ class JobRunner:
         self.found_machines: Callable[[Mapping[str, Any]], Collection[str]] = lambda documents: ()
 
     def start(self) -> None:
-        """Begins to take jobs. What an earlier service left behind is put right first."""
+        """Begins to take jobs. What an earlier service left behind is put right first. May be called again where the
+        store failed: no thread has been started then."""
         self._jobs.wake = self.wake
         self._jobs.cancelled = self.cancelled
         self.maintain(now_us())
-        self._start(self._maintain_forever, "maintenance")
         if self._settings.job_workers:
+            machines = self.found_machines({})
             self._pool = self._new_pool(self._settings.job_workers)
-            self._pool.remember(self.found_machines({}))
+            self._pool.remember(machines)
+        self._start(self._maintain_forever, "maintenance")
         threads = self._settings.job_workers
         if threads and self._settings.pool is not None:
             threads = MOST_AT_ONCE
