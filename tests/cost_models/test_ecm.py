@@ -190,11 +190,20 @@ def test_passes_wait_for_lines_of_rows_that_break_off(working: float) -> None:
     """From the last level and from memory; blocks of rows are walked from end to end."""
 
     def total(run_bytes: float, across: bool) -> float:
-        update = Pass(16, (), 1.0, 4, across, 0, 0.0, 1e5, 0.0, 1e8, working, 0.0)
+        update = Pass(16, (), 1.0, 0.0, 4, across, 0, 0.0, 0.0, 1e5, 0.0, 1e8, working, 0.0)
         return float(Ecm().price(counts(work(run_bytes=run_bytes, passes=(update,))), machine()).total)
 
     assert total(512.0, False) > total(float("inf"), False)
     assert total(512.0, True) == total(float("inf"), True)
+
+
+def test_passes_take_longer_for_rows_that_they_begin_and_elements_that_they_gather() -> None:
+    def total(rows: float, gathered: float) -> float:
+        update = Pass(16, (), 2.0, gathered, 4, False, 0, 0.0, rows, 1e5, 0.0, 0.0, 0.0, 0.0)
+        return float(Ecm().price(counts(work(passes=(update,))), machine()).total)
+
+    assert total(1e5, 0.0) - total(0.0, 0.0) == pytest.approx(1e5 * machine().ecm.row_start_ns * 1e-3)
+    assert total(0.0, 1.0) > total(0.0, 0.0)
 
 
 def test_all_candidates_are_priced_as_each_alone() -> None:
