@@ -134,11 +134,12 @@ def alembic_config() -> Config:
     return config
 
 
-def wait_for(database: Database, seconds: float, action: Callable[[Database], object] = Database.ping) -> None:
-    """Does `action`, again and again until the server of the store has answered all of it; raises what it last failed
-    with after so many seconds. A file is there or is made."""
+def wait_for(database: Database, seconds: float, action: Callable[[Database], object] | None = None) -> None:
+    """Does `action`, if any, again and again until the server of the store has answered all of it; raises what it last
+    failed with after so many seconds. A file is there or is made."""
     if database.is_sqlite:
-        action(database)
+        if action is not None:
+            action(database)
         return
     for attempt in Retrying(
         retry=retry_if_exception_type(OperationalError),
@@ -148,7 +149,9 @@ def wait_for(database: Database, seconds: float, action: Callable[[Database], ob
         reraise=True,
     ):
         with attempt:
-            action(database)
+            database.ping()
+            if action is not None:
+                action(database)
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
