@@ -65,6 +65,8 @@ def filters_of(rows) -> list[Filters]:
         Filters(platform=first.platform, method="default"),
         Filters(search="blur"),
         Filters(search="xeon"),
+        Filters(search="blur camera"),
+        Filters(since=start + 50 * SECOND_US),
         Filters(search=f"{middle.pipeline} {first.platform}"),
         Filters(search=f"{first.platform} {middle.id[:8]}"),
         *(Filters(since=start + 30 * SECOND_US, until=start + n * SECOND_US) for n in (20, 40, 300)),

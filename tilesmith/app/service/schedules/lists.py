@@ -103,10 +103,21 @@ def listed(db: Database, filters: Filters, order: Order, paging: PageRequest) ->
 def page(db: Database, filters: Filters, order: Order, position: Position | None, count: int) -> Sequence[Any]:
     """Up to `count` summaries from the position on (see `key_of`)."""
     with db.read() as connection:
-        wanted = _wanted(connection, filters, order)
+        wanted = _wanted(connection, _beyond(filters, order, position), order)
         if order.removeprefix("-") in _TIMES:
             return _timed(connection, wanted, order, position, count)
         return _ordered(connection, wanted, sorted_by(order), position, count)
+
+
+def _beyond(filters: Filters, order: Order, position: Position | None) -> Filters:
+    """The filters without the end of a span of time that a position in the order of the time is past: the store would
+    seek by that end, and read all rows up to the position."""
+    if position is None or not position.key or order not in ("newest", "oldest"):
+        return filters
+    here, back = int(position.key[0]), (order == "newest") != position.backwards
+    if back:
+        return replace(filters, until=None) if filters.until is not None and here < filters.until else filters
+    return replace(filters, since=None) if filters.since is not None and here >= filters.since else filters
 
 
 def _timed(
@@ -133,10 +144,25 @@ def _ordered(
     """A page in an order that the store has: from each source the first ones, and of these the first."""
     if wanted.sources is None:
         return _rows(connection, wanted, order, position, count)
+    if wanted.walked:
+        return _walked(connection, wanted, order, position, count)
     parts = [_rows(connection, wanted.within(source), order, position, count) for source in wanted.sources]
     found = {row.id: row for rows in parts for row in rows}
     back = order[0].descending != (position is not None and position.backwards)
     return sorted(found.values(), key=lambda row: _key(row, order), reverse=back)[:count]
+
+
+def _walked(
+    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
+) -> Sequence[Any]:
+    """A page in the order of a name that each source has another value of: one source after the other."""
+    name, found = order[0].column.name, list[Any]()
+    back = order[0].descending != (position is not None and position.backwards)
+    for source in sorted(wanted.sources or (), key=lambda source: source.fixed[name], reverse=back):
+        if len(found) == count:
+            break
+        found += _rows(connection, wanted.within(source), order, position, count - len(found))
+    return found
 
 
 def _rows(
@@ -187,11 +213,13 @@ def _number(count: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """Conditions on the rows of a list. With `sources` a row has to meet one of these, too: each is a name, of which
-    there are few rows or which an index has in order. `fixed` are values that all rows have, by column."""
+    there are few rows or which an index has in order. `fixed` are values that all rows have, by column.
+    `walked`: the list is in the order of a column of which each source has another value."""
 
     conditions: tuple[ColumnElement[bool], ...]
     sources: tuple[_Source, ...] | None = None
     fixed: Mapping[str, str | None] = field(default_factory=dict)
+    walked: bool = False
 
     def also(self, condition: ColumnElement[bool]) -> _Wanted:
         return replace(self, conditions=(*self.conditions, condition))
@@ -223,6 +251,9 @@ def _wanted(connection: Connection, filters: Filters, order: Order = "newest") -
     first = words.pop(min(range(len(words)), key=lambda n: words[n].count))  # the others, its rows are held to
     sought = not _is_sqlite(connection)
     found += [word.condition(sought) for word in words]
+    if first.count > SOURCES and (column := first.only) is not None and column is sorted_by(order)[0].column:
+        met = (s for s in first.sources() if all(w.only is not column or w.has(column, s) for w in words))
+        return _Wanted(tuple(found), tuple(met), names, walked=True)
     if first.count > SOURCES:
         return _Wanted((*found, first.condition(sought)), fixed=names)
     return _Wanted(tuple(found), first.sources(), names)
@@ -280,9 +311,19 @@ class _Meanings:
     def count(self) -> int:
         return sum(len(names) for _, names in self.names) + len(self.tags) + (self.start is not None)
 
+    @property
+    def only(self) -> ColumnElement[str] | None:
+        """The column that all of them are names in."""
+        columns = [column for column, names in self.names if names]
+        return columns[0] if len(columns) == 1 and not self.tags and self.start is None else None
+
+    def has(self, column: ColumnElement[str], source: _Source) -> bool:
+        """True if the name that the source is of is one of them."""
+        return any(source.fixed[column.name] in names for c, names in self.names if c is column)
+
     def sources(self) -> tuple[_Source, ...]:
         """A source for each."""
-        found = [_Source(column == name, {column.key: name}) for column, names in self.names for name in names]
+        found = [_Source(column == name, {column.name: name}) for column, names in self.names for name in names]
         others = (*(_tagged(schedule_tags.c.tag == tag) for tag in self.tags), *self._started())
         return (*found, *map(_Source, others))
 
