@@ -483,9 +483,9 @@ def test_bytes_fill_a_register_whatever_they_are_computed_with() -> None:
         assert group.vector is not None
         return group.vector.lanes
 
-    assert lanes("uint8(int32(a(x, y)) * 3 // 5)", 640) == 64
-    assert lanes("uint8(int64(a(x, y)) * 3 // 5)", 640) == 32
-    assert lanes("uint8(int32(a(x, y)) * 3 // 5)", 200) == 16
+    assert lanes("uint8(int32(a(x, y)) * 30000 // 50000)", 640) == 64
+    assert lanes("uint8(int64(a(x, y)) * 3000000000 // 5000000000)", 640) == 32
+    assert lanes("uint8(int32(a(x, y)) * 30000 // 50000)", 200) == 16
     assert lanes("float32(a(x, y)) * 3", 640) == 16
     assert lanes(["a(x, y)", "a(x, y) + 1", "a(x, y) + 2"], 640) == 64
     assert lanes(["uint16(a(x, y))", "uint16(a(x, y)) + 1", "float32(a(x, y))"], 640) == 16

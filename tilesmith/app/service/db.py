@@ -134,12 +134,11 @@ def alembic_config() -> Config:
     return config
 
 
-def wait_for(database: Database, seconds: float, action: Callable[[Database], object] | None = None) -> None:
-    """Does `action`, if any, again and again until the server of the store has answered all of it; raises what it last
-    failed with after so many seconds. A file is there or is made."""
+def wait_for(database: Database, seconds: float, action: Callable[[Database], object] = Database.ping) -> None:
+    """Does `action`, again and again until the server of the store has answered all of it; raises what it last failed
+    with after so many seconds. A file is there or is made."""
     if database.is_sqlite:
-        if action is not None:
-            action(database)
+        action(database)
         return
     for attempt in Retrying(
         retry=retry_if_exception_type(OperationalError),
@@ -149,9 +148,7 @@ def wait_for(database: Database, seconds: float, action: Callable[[Database], ob
         reraise=True,
     ):
         with attempt:
-            database.ping()
-            if action is not None:
-                action(database)
+            action(database)
 
 
 def upgrade(database: Database, revision: str = "head") -> None:

@@ -20,6 +20,7 @@ from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
+from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
 from tilesmith.scheduler.rewrites.promise_bounds import promised
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
@@ -142,6 +143,13 @@ NORMALIZATION = (
         "beyond it the values repeat; a stage is computed on little more than the image",
         lambda p, _: inherited(p),
     ),
+    _pass(
+        "narrow-integers",
+        "integers of any width; boundaries are arithmetic",
+        "what is computed of them, and stages that are not outputs, have as few bits as they need",
+        "registers and caches hold twice as many elements of half the size",
+        lambda p, _: narrowed(p),
+    ),
 )
 """Passes that leave a pipeline in normal form. The same values; floats are added up in the same order if the schedule
 is strict. Again, these change nothing: a normal pipeline is returned itself."""
@@ -150,7 +158,7 @@ SPLIT = _pass(
     "windows that are products, whole; normal form",
     "those that the schedule separates are in two steps, the first a stage of its own; normal form",
     SAID,
-    lambda p, schedule: separated(p, schedule.separations, schedule.strict) if schedule.separations else p,
+    lambda p, schedule: narrowed(separated(p, schedule.separations, schedule.strict)) if schedule.separations else p,
 )
 FUSE = _pass(
     "fuse-outputs",

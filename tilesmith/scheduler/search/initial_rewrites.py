@@ -20,6 +20,7 @@ _TOLD = {
         "far beyond the edge that a stage inherits its last place is read: {}",
         "analysis.edges",
     ),
+    "narrow-integers": ("integers have the bits that their values need: {}", "analysis.value_bounds"),
 }
 """By rule what is told: chosen, with the stages that changed; and who decided it."""
 

@@ -110,3 +110,22 @@ def propagate_boundaries(state: State, stage: str | None) -> State | str:
     Beyond that place the values repeat; a stage is computed on little more than the image.
     """
     return _run(state, "propagate-boundaries")
+
+
+@rule("narrow_integers", Example(
+    """
+    format: 1
+    name: narrowed
+    inputs: [{name: input, type: uint8, dims: [x]}]
+    stages: [{name: f, dims: [x], value: "uint8((int32(input(x)) + int32(input(x + 1)) + 1) // 2)"}]
+    outputs: [f]
+    estimates: {f: [[0, 4096]]}
+    """, "[]"), place="pipeline")  # fmt: skip
+def narrow_integers(state: State, stage: str | None) -> State | str:
+    """Integers in the narrowest type that their bounds allow, and so stages that are not outputs.
+
+        f(x) = int32(g(x)) + int32(g(x + 1)), where g is uint8     ->     f(x) = int16(g(x)) + int16(g(x + 1))
+
+    Registers and caches hold twice as many elements of half the size.
+    """
+    return _run(state, "narrow-integers")
