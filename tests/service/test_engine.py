@@ -68,6 +68,23 @@ def test_work_that_needs_too_much_memory_is_refused(engine):
     assert asyncio.run(one.key(3)) == b"\0\0\0"
 
 
+def niceness_of(_document):
+    return os.nice(0)
+
+
+def test_processes_of_long_work_are_nice_to_the_one_of_short_work(tmp_path):
+    """The first takes whatever comes, the second only what is short."""
+    one = Engine(Settings(data_dir=tmp_path, schedule_workers=2), SimpleNamespace(warm_up=os.getpid))
+    try:
+        one.warm_up()
+        long = one.submit(niceness_of, {"stages": [{}] * 1000})
+        assert long.result() == os.nice(0) + engines.LONG_NICE
+        one.submit(time.sleep, 0.5)  # the first process has it
+        assert one.submit(niceness_of, {"stages": []}).result() == os.nice(0)
+    finally:
+        one.close()
+
+
 def process_of(_body):
     return os.getpid()
 

@@ -52,6 +52,8 @@ WATCH_S = 0.25
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between processes that do not come up
 ATTEMPTS = 2
 BYTES_A_STAGE = 512  # of a document, about
+LONG_NICE = 5
+"""The niceness of processes that take long work: where that has a core for seconds, answers and short work go first."""
 OURS = "service"
 """The client that the service's own work is of: no limit holds for it."""
 TOKEN = "token "
@@ -213,7 +215,7 @@ class Engine:
         if self._watching is None and self.settings.schedule_workers:
             self._watching = threading.Thread(target=self._watch, name="tilesmith-engine", daemon=True)
             self._watching.start()
-        slot.executor = executor = self._new_executor()
+        slot.executor = executor = self._new_executor(0 if slot.only_short else LONG_NICE)
         started = _submitted(executor, _nothing)
         started.add_done_callback(partial(self._started, slot, executor))
         return started
@@ -285,12 +287,12 @@ class Engine:
         self._unfinished -= 1
         self._queue.end(work.client, work.short, time.monotonic() - work.began)
 
-    def _new_executor(self) -> Executor:
+    def _new_executor(self, nice: int) -> Executor:
         if self.settings.schedule_workers == 0:
             return ThreadPoolExecutor(1, thread_name_prefix="tilesmith-schedule")
         start = get_context("forkserver")
         start.set_forkserver_preload(["tilesmith.app.service.schedules.work"])
-        prepare = (self.settings.schedule_memory_bytes, self.settings.plugins, self.functions.warm_up)
+        prepare = (self.settings.schedule_memory_bytes, self.settings.plugins, self.functions.warm_up, nice)
         return ProcessPoolExecutor(1, mp_context=start, initializer=_prepare, initargs=prepare)
 
     def _replace(self, slot: _Slot) -> None:
@@ -383,9 +385,10 @@ def _nothing() -> None:
     """Empty task that makes a process start."""
 
 
-def _prepare(memory_bytes: int, plugins: tuple[str, ...], warm_up: Callable[[], object]) -> None:
+def _prepare(memory_bytes: int, plugins: tuple[str, ...], warm_up: Callable[[], object], nice: int) -> None:
     """In a new process: signals are the service's to handle, memory has a limit, plugins are loaded, and what a first
     request would wait for is done."""
+    os.nice(nice)
     threading.Thread(target=_end_with_service, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, _on_alarm)

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -189,9 +190,16 @@ def _within(options: Options, spent_ms: float) -> Options:
     return replace(options, deadline_ms=max(1, round(options.deadline_ms - spent_ms)))
 
 
+@lru_cache(maxsize=64)
+def _platform(document: str) -> platforms.Platform:
+    """The platform of a document: the same one for each request, so that what is remembered by platform is found
+    without comparing all of its figures."""
+    return platforms.load(json.loads(document))
+
+
 def _load(question: Question) -> tuple[Pipeline, platforms.Platform, Options]:
     pipeline = documents.load(question.estimated(), question.limits)
-    platform = platforms.load(question.platform)
+    platform = _platform(compact(question.platform))
     decisions = data(question.fixed)
     if len(decisions) > question.limits.stages:  # before each is looked at
         problem = Problem("limit_exceeded", "/options/fixed", f"{len(decisions)} stages, of {len(pipeline.stages)}")
