@@ -251,3 +251,27 @@ def test_where_work_items_share_a_row_no_window_rotates_in_registers() -> None:
     assert not any(p.storage == "registers" for g in found.groups for p in g.placements)
     mine = autoschedule(pipelines.load("harris"), machine(), SearchOptions("default")).schedule
     assert any(p.storage == "registers" for g in mine.groups for p in g.placements)
+
+
+def test_strips_along_memory_are_whole_lines() -> None:
+    """96 means in a few strips for each thread: 12 are no whole vectors, and threads write to the same line."""
+    of = load(
+        {
+            "format": 1,
+            "name": "means",
+            "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y", "c"]}],
+            "stages": [
+                {
+                    "name": "mean",
+                    "dims": ["c"],
+                    "value": "sum(input(p, q, c) for q in range(0, 56) for p in range(0, 56)) / 3136.0",
+                }
+            ],
+            "outputs": ["mean"],
+            "estimates": {"mean": [[0, 96]], "input": [[0, 56], [0, 56], [0, 96]]},
+        }
+    )
+    platform = machine().model_copy(update={"threads": 2})
+    (group,) = autoschedule(of, platform, SearchOptions("default")).schedule.groups
+    assert group.parallel == "c.outer"
+    assert [t.size for t in group.tiles if t.size is not None and t.size % (platform.line_bytes // 4)] == []

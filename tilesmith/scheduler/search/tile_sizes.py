@@ -65,9 +65,9 @@ class Axes:
                 else:
                     least = max(self.overlaps[dim], self.narrowest(dim, innermost))
                     listed = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
-                    whole, lanes = set(self.also(extent)), self.across.get(dim, 1)
-                    whole = {min(-(-n // lanes) * lanes, extent) for n in whole}
-                    sizes = sorted({*listed, *whole}, reverse=True)
+                    multiple = self.multiple_of(dim, innermost)
+                    strips = {min(-(-n // multiple) * multiple, extent) for n in self.also(extent)}
+                    sizes = sorted({*listed, *strips}, reverse=True)
                     found[dim] = axis(dim, extent, sizes, self.tiled.index(dim), len(self.tiled))
             self.cache[innermost] = found
         return found
@@ -78,8 +78,9 @@ class Axes:
         return max(-(-self.output.extent(d) // n) for d, n in narrowest.items())
 
     def multiple_of(self, dim: str, innermost: str) -> int:
-        """The number that tile sizes are multiples of: lines and vectors in the innermost dim where it lies along
-        memory, lanes in one across which updates have vectors, else 1."""
+        """The number that tile sizes are multiples of, but for the whole extent: lines and vectors in the innermost dim
+        where it lies along memory, so that no two threads write to a line and no tile is shorter than a vector; lanes
+        in one across which updates have vectors, else 1."""
         return self.multiple if self.along_memory(dim, innermost) else self.across.get(dim, 1)
 
     def narrowest(self, dim: str, innermost: str) -> int:

@@ -122,13 +122,16 @@ class Pricing:
         return few_orders(orders(output, tiled_dims(output), few, unrolled))
 
     def strips(self, members: Members, order: LoopOrder) -> dict[str, int]:
-        """A few strips for each thread along the outermost loop; the whole where that is little work."""
+        """A few strips for each thread along the outermost loop, of whole lines and vectors along memory; the whole
+        where that is little work."""
         output, stages = self.facts.stages[members.output], self.facts.stages
         sizes = {d: output.extent(d) for d in tiled_dims(output)}
         work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
         if work >= self.facts.core.balance.fork_operations:
             dim = dim_of(order.loops[-1])
-            sizes[dim] = -(-sizes[dim] // (self.platform.threads * PARAMS.strips_per_thread))
+            multiple = self.sizing(members).axes.multiple_of(dim, dim_of(order.loops[order.innermost]))
+            strip = -(-sizes[dim] // (self.platform.threads * PARAMS.strips_per_thread))
+            sizes[dim] = min(-(-strip // multiple) * multiple, sizes[dim])
         return sizes
 
 
