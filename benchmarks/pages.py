@@ -53,9 +53,9 @@ def fill(db: Database, count: int = SCHEDULES) -> list[str]:
         version, machine = divmod(number, len(MACHINES))
         name = f"{NAMES[version // VERSIONS % len(NAMES)]}_{version // VERSIONS // len(NAMES)}"
         answer = _renamed(first, name, version, MACHINES[machine], number)
-        repository.add(db, answer, now_us(), links(answer.id), "2026-01-01T00:00:00Z")
+        repository.add(db, answer, now_us(), links(answer.id), "2026-01-01T00:00:00Z", "")
         if machine == 0:
-            pipeline_rows.add(db, answer.pipeline)
+            pipeline_rows.add(db, answer.pipeline, "")
         if number % 3 == 0:
             repository.set_measured(db, answer.id, 1 + number % 1000 / 100)
         if number % 10 == 0:

@@ -42,7 +42,9 @@ def test_tokens_are_listed_and_revoked(tilesmith):
     tilesmith("create", "for ever")
     lines = tilesmith("list").stdout.splitlines()
     assert len(lines) == 2
-    assert re.fullmatch(rf"{made['id']}  submit +expires \d{{4}}-\d\d-\d\d +used never +ci", lines[0])
+    assert re.fullmatch(
+        rf"{made['id']}  submit +expires \d{{4}}-\d\d-\d\d +used never +0 schedules, 0.0 MiB +ci", lines[0]
+    )
     assert "does not expire" in lines[1]
     assert made["token"] not in tilesmith("list", "--json").stdout
     tilesmith("revoke", made["id"])

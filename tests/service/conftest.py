@@ -32,6 +32,7 @@ from tilesmith.app.service.schedules.answers import (
     Generated,
     PipelineIdentity,
     Question,
+    StrategyIdentity,
     candidate_form,
     content_hash,
 )
@@ -62,6 +63,9 @@ class FakeScheduling:
             return self.identity(parse_json(document))
         except ApiError as error:
             return error
+
+    def inspect_strategy(self, document: bytes) -> StrategyIdentity | ApiError:
+        return StrategyIdentity(content_hash(document), "a strategy", document)
 
     def identity(self, document: Any) -> PipelineIdentity | ApiError:
         if not isinstance(document, dict) or not isinstance(document.get("stages"), list):

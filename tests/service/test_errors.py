@@ -207,6 +207,7 @@ ELSEWHERE = {"unauthorized", "forbidden", "http_error"} | {  # test_bounds.py
     "too_many_connections",
     "too_many_failures",
     "token_limit",  # test_engine.py
+    "token_full",  # test_holdings.py
     "key_used",  # test_jobs.py
     "schedule_in_use",  # test_lists.py
 }

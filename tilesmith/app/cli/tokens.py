@@ -78,7 +78,7 @@ def create(
 @tokens_app.command("list")
 @reporting
 def every(server: Server = None, database: Database = None, as_json: AsJson = False) -> None:
-    """List the tokens: name, scope, state, last use."""
+    """List the tokens: name, scope, state, last use, what it has stored."""
     with _store(server, database) as store:
         found = store.tokens()["items"]
     if as_json:
@@ -86,8 +86,10 @@ def every(server: Server = None, database: Database = None, as_json: AsJson = Fa
         return
     for token in found:
         used = _day(token["last_used_at"]) or "never"
+        holds = f"{token.get('schedules', 0):,} schedules, {token.get('stored_bytes', 0) / 2**20:,.1f} MiB"
         typer.echo(
-            f"{token['id']}  {' '.join(token['scopes']):<7} {_state(token):<20} used {used:<10}  {token['name']}"
+            f"{token['id']}  {' '.join(token['scopes']):<7} {_state(token):<20} used {used:<10}  {holds:<24}  "
+            f"{token['name']}"
         )
 
 

@@ -858,6 +858,8 @@ class Token(TypedDict):
     expires_at: NotRequired[str | None]
     last_used_at: NotRequired[str | None]
     revoked_at: NotRequired[str | None]
+    schedules: NotRequired[int]
+    stored_bytes: NotRequired[int]
 
 
 class TokenList(TypedDict):

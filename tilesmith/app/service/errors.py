@@ -97,6 +97,7 @@ CODES: dict[str, tuple[int, str]] = {
     # the service
     "queue_full": (429, "Too many jobs are waiting"),
     "token_limit": (429, "The token has as much as it may"),
+    "token_full": (507, "The token has stored as much as it may"),
     "busy": (503, "Too many requests at once"),
     "store_busy": (503, "The store is locked"),
     "store_full": (503, "The store has no space left"),

@@ -150,8 +150,8 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
     db = Database(settings.store_url, settings.database_busy_ms)
     metrics = Metrics()
     engine = Engine(settings, functions)
-    pipelines, platforms = Pipelines(db), Platforms(db, settings.host_platform, settings.calibrate)
-    strategies = Strategies(db)
+    pipelines, platforms = Pipelines(db, settings), Platforms(db, settings.host_platform, settings.calibrate)
+    strategies = Strategies(db, settings)
     jobs = Jobs(db, settings)
     return Context(
         settings=settings,

@@ -165,6 +165,14 @@ class Settings(BaseSettings):
     build_cache_bytes: int = Field(
         default=4 * GIB, gt=0, description="Libraries that are kept, bytes; the least recently used leave first"
     )
+    schedules_per_token: int = Field(
+        default=1_000_000, ge=1, description="Schedules that one token may have stored before `token_full`"
+    )
+    stored_bytes_per_token: int = Field(
+        default=16 * GIB,
+        ge=1,
+        description="Bytes of schedules and documents that one token may have stored before `token_full`",
+    )
     made_forms_bytes: int = Field(
         default=GIB, ge=0, description="Forms in the store that can be made again, bytes; the least recently used leave"
     )

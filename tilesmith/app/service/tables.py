@@ -6,7 +6,7 @@ schedules -< made_forms           forms that can be made from these
 schedules -< schedule_tags        what people call them; schedule_tallies has their numbers and names
 schedules -< jobs -< job_events   work on a schedule and what happened to it
 schedules -< measurements         what jobs measured: runs, and the candidates of a tuned schedule
-tokens                            who may ask
+tokens                            who may ask; holdings: how much they have stored
 results                           what commits of projects were predicted and measured to take
 webhooks -< webhook_deliveries    who is told of regressions, and what became of that
 """
@@ -48,6 +48,8 @@ pipelines = Table(
     Column("stages", Integer, nullable=False),
     Column("document", LargeBinary, nullable=False),
     Column("created_us", BigInteger, nullable=False),
+    Column("owner", String(64), nullable=False, server_default=""),
+    Column("bytes", Integer, nullable=False, server_default="0"),
     Index(None, "name", "id"),
 )
 
@@ -90,6 +92,8 @@ schedules = Table(
     Column("measured_ms", Float, nullable=True),
     Column("note", Text, nullable=False, server_default=""),
     Column("tags", Text, nullable=False, server_default=""),
+    Column("owner", String(64), nullable=False, server_default=""),
+    Column("bytes", Integer, nullable=False, server_default="0"),
     Index(None, "created_us", "id"),
     *(
         Index(None, name, *order, "id")
@@ -262,6 +266,15 @@ tokens = Table(
     Column("expires_us", BigInteger, nullable=True),
     Column("used_us", BigInteger, nullable=True),
 )
+
+holdings = Table(
+    "holdings",
+    metadata,
+    Column("owner", String(64), primary_key=True),
+    Column("schedules", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+)
+"""How much each client has stored: kept, not counted."""
 
 results = Table(
     "results",

@@ -28,6 +28,7 @@ class Claim:
     attempts: int
     artifacts: bytes | None = None
     created_us: int = 0
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +134,12 @@ def claim(db: Database, worker: str, lease_us: int, now_us: int, busy_platforms:
             update(jobs)
             .where(c.id == oldest, c.state == "queued")
             .values(state="running", worker=worker, lease_us=lease_us, started_us=now_us, attempts=c.attempts + 1)
-            .returning(c.id, c.kind, c.schedule_id, c.request, c.attempts, c.artifacts, c.created_us)
+            .returning(c.id, c.kind, c.schedule_id, c.request, c.attempts, c.artifacts, c.created_us, c.owner)
         ).first()
         if row is None:
             return None
         _event(connection, row.id, "state", {"state": "running", "attempt": row.attempts}, now_us)
-    return Claim(row.id, row.kind, row.schedule_id, row.request, row.attempts, row.artifacts, row.created_us)
+    return Claim(row.id, row.kind, row.schedule_id, row.request, row.attempts, row.artifacts, row.created_us, row.owner)
 
 
 def move(

@@ -491,7 +491,7 @@ class Watch:
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         stored = self._runner.stored
-        stored(store, answer)
+        stored(store, answer, self._claim.owner)
         tuned = outcome.tuned
         stored(
             measurement_rows.add_tuned,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, exists, select, tuple_
+from sqlalchemy import ColumnElement, Connection, delete, exists, select, tuple_
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.schedules.answers import PipelineIdentity
@@ -15,17 +16,22 @@ from tilesmith.app.service.tables import pipelines, schedules
 SUMMARY = (pipelines.c.id, pipelines.c.name, pipelines.c.stages, pipelines.c.created_us)
 
 
-def add(db: Database, found: PipelineIdentity) -> bool:
-    """Add a pipeline; True if it was new."""
+def add(db: Database, found: PipelineIdentity, owner: str) -> bool:
+    """Add a pipeline of that client's; True if it was new."""
     row = {
         "id": found.id,
         "name": found.name,
         "stages": found.stages,
         "document": found.document,
         "created_us": now_us(),
+        "owner": owner,
+        "bytes": len(found.document),
     }
     with db.write() as connection:
-        return db.insert_new(connection, pipelines, row)
+        new = db.insert_new(connection, pipelines, row)
+        if new:
+            holdings.change(db, connection, owner, 0, len(found.document))
+        return new
 
 
 def find(db: Database, pipeline_id: str) -> PipelineIdentity | None:
@@ -38,7 +44,7 @@ def find(db: Database, pipeline_id: str) -> PipelineIdentity | None:
 def remove(db: Database, pipeline_id: str) -> bool:
     """Deletes a pipeline; False where there is none."""
     with db.write() as connection:
-        return connection.execute(delete(pipelines).where(pipelines.c.id == pipeline_id)).rowcount == 1
+        return _remove(db, connection, pipelines.c.id == pipeline_id) == 1
 
 
 def remove_unused(db: Database, before_us: int, most: int) -> int:
@@ -47,7 +53,15 @@ def remove_unused(db: Database, before_us: int, most: int) -> int:
     used = exists().where(schedules.c.pipeline_id == c.id)
     some = select(c.id).where(c.created_us < before_us, ~used).limit(most)
     with db.write() as connection:
-        return connection.execute(delete(pipelines).where(c.id.in_(some))).rowcount
+        return _remove(db, connection, c.id.in_(some))
+
+
+def _remove(db: Database, connection: Connection, which: ColumnElement[bool]) -> int:
+    c = pipelines.c
+    rows = connection.execute(delete(pipelines).where(which).returning(c.owner, c.bytes)).all()
+    for row in rows:
+        holdings.change(db, connection, row.owner, 0, -row.bytes)
+    return len(rows)
 
 
 def page(db: Database, name: str | None, after: Key | None, count: int) -> Sequence[Any]:

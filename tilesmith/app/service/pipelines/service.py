@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.pipelines import repository
 from tilesmith.app.service.schedules.answers import PipelineIdentity, identity
+from tilesmith.app.service.settings import Settings
 from tilesmith.scheduler import pipelines as shipped
 
 
@@ -35,8 +37,9 @@ def _shipped() -> Mapping[str, PipelineIdentity]:
 class Pipelines:
     """Shipped and stored pipelines."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
+        self._settings = settings
 
     @property
     def shipped(self) -> Mapping[str, PipelineIdentity]:
@@ -62,4 +65,5 @@ class Pipelines:
         """Stores a checked pipeline; whether it was new. A shipped one is known already."""
         if any(pipeline.id == s.id for s in self.shipped.values()):
             return False
-        return repository.add(self._db, pipeline)
+        holdings.check(self._db, self._settings)
+        return repository.add(self._db, pipeline, holdings.owner())

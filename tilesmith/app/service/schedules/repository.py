@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Select, bindparam, case, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
@@ -115,9 +116,11 @@ def remove_made(db: Database, wanted: int, most: int) -> tuple[int, int]:
     return len(rows), size
 
 
-def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str) -> bool:
+def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str, owner: str) -> bool:
     """Stores an answer in all its forms, or nothing where the store has it: whether it was new."""
     body = compact(answer.body | {"version": answer.version, "created_at": created_at, "links": links}).encode()
+    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(answer.forms)}
+    size = len(forms["answer"]) + len(forms["others"])
     row = {
         "id": answer.id,
         "pipeline_id": answer.pipeline.id,
@@ -130,13 +133,15 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
         "version": answer.version,
         "created_us": created_us,
         "predicted_ms": predicted_ms(answer.body["predicted"]),
+        "owner": owner,
+        "bytes": size,
     }
-    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(answer.forms)}
     with db.write() as connection:
         if not db.insert_new(connection, schedules, row):
             return False
         connection.execute(kept_forms.insert().values(forms))
         _tally(db, connection, row)
+        holdings.change(db, connection, owner, 1, size)
     return True
 
 
@@ -193,19 +198,21 @@ def remove_several(db: Database, ids: Collection[str]) -> tuple[tuple[str, ...],
     """Deletes schedules with all that belongs to them, but for those of which a job has not come to an end; the ids of
     those that were there and of their jobs."""
     with db.write() as connection:
-        return _remove(connection, ids)
+        return _remove(db, connection, ids)
 
 
-def _remove(connection: Connection, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _remove(db: Database, connection: Connection, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     s, j = schedules.c, jobs.c
     _hold(connection, ids)
     found = connection.execute(select(j.id, j.schedule_id, j.finished_us).where(j.schedule_id.in_(ids))).all()
     busy = {job.schedule_id for job in found if job.finished_us is None}
     gone = sorted(set(ids) - busy)
     names = [s[name] for name in TALLIED]
-    rows = connection.execute(delete(schedules).where(s.id.in_(gone)).returning(s.id, *names)).all()
-    for alike, number in Counter(tuple(row[1:]) for row in rows).items():
+    rows = connection.execute(delete(schedules).where(s.id.in_(gone)).returning(s.id, s.owner, s.bytes, *names)).all()
+    for alike, number in Counter(tuple(row[3:]) for row in rows).items():
         _tally_removed(connection, alike, number)
+    for row in rows:
+        holdings.change(db, connection, row.owner, -1, -row.bytes)
     return tuple(row.id for row in rows), tuple(job.id for job in found if job.schedule_id not in busy)
 
 
@@ -244,7 +251,7 @@ def remove(db: Database, schedule_id: str) -> tuple[str, ...] | None:
         at_work = select(j.id).where(j.schedule_id == schedule_id, j.finished_us.is_(None)).limit(1)
         if connection.execute(at_work).first() is not None:
             raise ApiError("schedule_in_use", "a job of the schedule has not come to an end: cancel it first")
-        removed, job_ids = _remove(connection, [schedule_id])
+        removed, job_ids = _remove(db, connection, [schedule_id])
     return job_ids if removed else None
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from tilesmith.app.service import tracing
+from tilesmith.app.service import holdings, tracing
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.metrics import Metrics
@@ -204,9 +204,10 @@ class Schedules:
     async def _make_first(self, schedule_id: str, question: Question) -> bool:
         if await asyncio.to_thread(repository.find, self._db, schedule_id) is not None:
             return False  # made since it was looked for
+        await asyncio.to_thread(holdings.check, self._db, self._settings, 1)
         started = time.perf_counter()
         answer = await self._engine.answer(question)
-        new = await asyncio.to_thread(store, self._db, answer)
+        new = await asyncio.to_thread(store, self._db, answer, holdings.owner())
         seconds = time.perf_counter() - started
         self._metrics.schedule_seconds.observe(seconds)
         tracing.phases(answer.body.get("timings_ms", {}))
@@ -287,11 +288,11 @@ def source_of(db: Database, generate: Callable[[Decided], Generated], schedule_i
     return content
 
 
-def store(db: Database, answer: Answer) -> bool:
-    """Keeps an answer; whether it was new."""
+def store(db: Database, answer: Answer, owner: str) -> bool:
+    """Keeps an answer that `owner` has asked for; whether it was new."""
     created_us = now_us()
     created_at = datetime.fromtimestamp(created_us / 1e6, UTC).isoformat().replace("+00:00", "Z")
-    return repository.add(db, answer, created_us, links(answer.id), created_at)
+    return repository.add(db, answer, created_us, links(answer.id), created_at, owner)
 
 
 def _found(content: Content | None, schedule_id: str) -> Content:

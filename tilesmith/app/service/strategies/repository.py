@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import select, tuple_
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.schedules.answers import StrategyIdentity
@@ -15,11 +16,14 @@ from tilesmith.app.service.tables import strategies
 SUMMARY = (strategies.c.id, strategies.c.name, strategies.c.created_us)
 
 
-def add(db: Database, found: StrategyIdentity) -> bool:
-    """Add a strategy; True if it was new."""
+def add(db: Database, found: StrategyIdentity, owner: str) -> bool:
+    """Add a strategy of that client's; True if it was new."""
     row = {"id": found.id, "name": found.name, "document": found.document, "created_us": now_us()}
     with db.write() as connection:
-        return db.insert_new(connection, strategies, row)
+        new = db.insert_new(connection, strategies, row)
+        if new:
+            holdings.change(db, connection, owner, 0, len(found.document))
+        return new
 
 
 def find(db: Database, strategy_id: str) -> StrategyIdentity | None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules.answers import StrategyIdentity, strategy_identity
+from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies import repository
 from tilesmith.scheduler.strategies import catalog
 
@@ -32,8 +34,9 @@ def _shipped() -> Mapping[str, StrategyIdentity]:
 class Strategies:
     """Shipped and stored strategies."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
+        self._settings = settings
 
     @property
     def shipped(self) -> Mapping[str, StrategyIdentity]:
@@ -59,4 +62,5 @@ class Strategies:
         """Stores a checked strategy; whether it was new. A shipped one is known already."""
         if any(strategy.id == s.id for s in self.shipped.values()):
             return False
-        return repository.add(self._db, strategy)
+        holdings.check(self._db, self._settings)
+        return repository.add(self._db, strategy, holdings.owner())

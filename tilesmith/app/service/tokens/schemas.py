@@ -46,6 +46,8 @@ class Token(BaseModel):
     expires_at: datetime | None = None
     last_used_at: datetime | None = Field(default=None, description="Known to an hour")
     revoked_at: datetime | None = None
+    schedules: int = Field(default=0, description="Schedules that it has stored")
+    stored_bytes: int = Field(default=0, description="Bytes of these, and of the documents that it has stored")
 
 
 class TokenList(BaseModel):

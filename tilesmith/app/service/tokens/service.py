@@ -22,6 +22,7 @@ from typing import get_args
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.settings import Settings
@@ -71,6 +72,7 @@ class Holder:
             raise ApiError("forbidden", f"the token has no scope {scope}")
 
 
+NOTHING = holdings.Holding()
 ANYONE = Holder(None, "admin")
 ADMIN = Holder("admin", "admin", "admin")
 
@@ -117,6 +119,7 @@ class Tokens:
 
     def every(self) -> list[Token]:
         """All tokens without their texts, the oldest first, revoked ones included."""
+        held = holdings.of_tokens(self._db)
         return [
             Token(
                 id=row.id,
@@ -126,6 +129,8 @@ class Tokens:
                 expires_at=maybe_instant(row.expires_us),
                 last_used_at=maybe_instant(row.used_us),
                 revoked_at=maybe_instant(row.revoked_us),
+                schedules=held.get(row.id, NOTHING).schedules,
+                stored_bytes=held.get(row.id, NOTHING).bytes,
             )
             for row in repository.every(self._db)
         ]
