@@ -142,13 +142,48 @@ def test_tiffs_that_are_no_picture_are_refused(tmp_path):
         images.read(tmp_path / "flat.tif", wanted("uint16"))
 
 
+def test_pngs_of_sixteen_bits_have_no_palette(tmp_path):
+    head = b"IHDR" + struct.pack(">IIBBBBB", 7, 5, 16, 3, 0, 0, 0)
+    chunk = struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk)
+    with pytest.raises(ImageError, match="damaged"):
+        images.read(tmp_path / "a.png", wanted("uint16"))
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (MemoryError(), "image_too_large"),
+        (NotImplementedError("24-bit integers"), "image_format"),
+        (ZeroDivisionError(), "image_unreadable"),
+    ],
+)
+def test_what_libraries_raise_is_told(tmp_path, monkeypatch, error, code):
+    def fail(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr(images.np, "load", fail)
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\0")
+    with pytest.raises(ImageError, match="npy") as caught:
+        images.read(tmp_path / "a.npy", wanted())
+    assert caught.value.code == code
+
+
+def test_signalling_nans_are_black(tmp_path):
+    array = np.full((2, 3), 0x7F800001, np.uint32).view(np.float32)
+    images.write(tmp_path / "a.png", array, ("x", "y"))
+    assert np.asarray(Image.open(tmp_path / "a.png")).max() == 0
+
+
 def test_headers_of_arrays_that_are_no_python(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((2, 3), np.uint8))
     content = (tmp_path / "a.npy").read_bytes()
-    (tmp_path / "a.npy").write_bytes(content.replace(b"{'descr'", b"{\0(escr'"))
-    with pytest.raises(ImageError, match="damaged") as caught:
-        images.read(tmp_path / "a.npy", wanted())
-    assert caught.value.code == "image_unreadable"
+    for old, new in ((b"{'descr'", b"{\0(escr'"), (b"False", b"Fa/se")):
+        (tmp_path / "a.npy").write_bytes(content.replace(old, new))
+        with pytest.raises(ImageError, match="damaged") as caught:
+            images.read(tmp_path / "a.npy", wanted())
+        assert caught.value.code == "image_unreadable"
+        assert " at 0x" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from its first bytes, never from its name; how an output is written, from the su
 
 from __future__ import annotations
 
+import re
 import struct
 import tokenize
 import warnings
@@ -41,6 +42,7 @@ SUFFIXES: dict[str, Format] = {
 Most = tuple[int, int]
 """The most samples of a file, and the most bytes of them."""
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 4, 4: 2, 6: 4}  # by the colour type of the header; a palette becomes RGBA
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of an object, in what Python says of it
 COLOURS = {1: "gray", 2: "gray and alpha", 3: "RGB", 4: "RGBA"}
 CONVERT = "add --convert to have it converted"
 UNREADABLE = (
@@ -50,7 +52,8 @@ UNREADABLE = (
     TypeError,
     LookupError,
     EOFError,
-    OverflowError,
+    ArithmeticError,
+    AttributeError,
     struct.error,
     tokenize.TokenError,
     zlib.error,
@@ -221,8 +224,12 @@ def _decoding(path: Path) -> Iterator[None]:
         raise
     except Image.DecompressionBombError as error:
         raise ImageError("image_too_large", f"{path}: {error}") from None
+    except MemoryError:
+        raise ImageError("image_too_large", f"{path} claims more memory than there is", "pass a part of it") from None
+    except NotImplementedError as error:
+        raise ImageError("image_format", f"{path} cannot be decoded here: {error}", "pass it as .npy") from None
     except (png.Error, tifffile.TiffFileError, *UNREADABLE) as error:
-        detail = " ".join(str(error).split()) or type(error).__name__
+        detail = _ADDRESS.sub("", " ".join(str(error).split())) or type(error).__name__
         raise ImageError("image_unreadable", f"{path} is damaged or cut short: {detail}") from None
 
 
@@ -376,8 +383,9 @@ def _recoloured(samples: Array, channels: int | None) -> Array:
         return samples
     colours = samples[:, :, : have - (have in (2, 4))]
     if channels < 3 and colours.shape[2] == 3:
-        luma = colours @ np.array([0.299, 0.587, 0.114])
-        colours = (luma if samples.dtype.kind == "f" else np.rint(luma)).astype(samples.dtype)[:, :, np.newaxis]
+        with np.errstate(all="ignore"):  # floats may be anything
+            luma = colours @ np.array([0.299, 0.587, 0.114])
+            colours = (luma if samples.dtype.kind == "f" else np.rint(luma)).astype(samples.dtype)[:, :, np.newaxis]
     elif channels >= 3 and colours.shape[2] == 1:
         colours = np.repeat(colours, 3, axis=2)
     if channels in (1, 3):
@@ -438,7 +446,8 @@ def _quantised(samples: Array, stretch: bool, depth: np.dtype[Any]) -> Array:
         if not stretch:
             return samples
         depth = samples.dtype
-    values = np.nan_to_num(samples.astype(np.float64), nan=0.0)
+    with np.errstate(invalid="ignore"):  # signalling NaNs say so as they are converted
+        values = np.nan_to_num(samples.astype(np.float64), nan=0.0)
     if stretch:
         low, high = np.percentile(values, (1, 99))
         values = (values - low) / max(high - low, np.finfo(np.float64).tiny)
