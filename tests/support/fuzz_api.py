@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import httpx
 import uvicorn
 from pydantic import SecretStr
 
@@ -59,6 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="tilesmith-fuzz-") as folder:
         server = _served(Path(folder))
         port = server.servers[0].sockets[0].getsockname()[1]
+        httpx.get(
+            f"http://127.0.0.1:{port}/openapi.json", timeout=120
+        )  # made once, and waited for only so long by `st`
         configuration = Path(folder) / "schemathesis.toml"
         configuration.write_text(CONFIGURATION, encoding="utf-8")
         command = [

@@ -199,3 +199,11 @@ def test_functions_of_the_model_are_put_in_their_places():
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
     found = from_onnx(helper.make_model(graph, functions=[double], opset_imports=opsets, ir_version=9))
     assert len(found.pipeline.stages) == 1
+
+
+def test_names_that_are_no_text():
+    content = resnet().SerializeToString()
+    name = resnet().graph.node[0].output[0].encode()
+    ((message, hint),) = problems(content.replace(name, b"\xff" * len(name), 1))
+    assert "is no UTF-8" in message
+    assert hint

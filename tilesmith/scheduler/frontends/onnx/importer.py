@@ -57,7 +57,21 @@ def _parsed(content: bytes) -> Any:
     if not model.graph.node and not model.graph.output:
         raise ImportFailed(("this is no ONNX model: it has no graph", None))
     check_nodes(model)
+    _check_text(model)
     return model
+
+
+def _check_text(model: Any) -> None:
+    """Raises ImportFailed where a text of the model is no UTF-8: it is given as bytes then."""
+    messages = [model]
+    while messages:
+        for field, value in messages.pop().ListFields():
+            if field.message_type is not None:
+                messages += [value] if hasattr(value, "ListFields") else value
+            elif field.type == field.TYPE_STRING:
+                wrong = [v for v in ((value,) if isinstance(value, str | bytes) else value) if isinstance(v, bytes)]
+                if wrong:
+                    raise ImportFailed((f"{field.full_name} is no UTF-8: {wrong[0][:40]!r}", "export the model again"))
 
 
 def check_nodes(model: Any) -> None:
