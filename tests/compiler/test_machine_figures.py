@@ -81,7 +81,7 @@ OF = {
         cost_models/work: MOST_PIECES
         scheduler/features/lookup_tables: FEWEST
         scheduler/features/pipeline_features: MOST_CHANNELS SHORT_ROW
-        scheduler/features/streaming_stores: MOST_OF_LINE
+        scheduler/features/streaming_stores: MOST_OF_LINE HELD
         scheduler/features/unroll_and_jam: ROWS_TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME
         scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY

@@ -11,7 +11,7 @@ import pytest
 from support.small_pipelines import E, F, blur, c, clamp, harris, pipeline, stage, total, x, y
 
 from tilesmith.cost_models.counts import GroupCounts
-from tilesmith.cost_models.work import Chain, Work
+from tilesmith.cost_models.work import Chain, Transfer, Work
 from tilesmith.platforms import catalog
 from tilesmith.platforms.base import LINE_BYTES
 from tilesmith.platforms.core import ORDINARY
@@ -531,10 +531,12 @@ def test_elements_that_several_lanes_read_are_one_load(rows: str, by: int, way: 
 @pytest.mark.parametrize("lanes", [4, 8])
 @pytest.mark.parametrize("rows", [(0,), (-1, 0, 2)], ids=str)
 @pytest.mark.parametrize("shifts", [(0,), (0, 2), (-1, 0, 1), (-9, 9), (3, 5), tuple(range(-17, 10))], ids=str)
+@pytest.mark.parametrize("stream", [False, True])
 def test_what_is_held_in_registers_is_what_the_code_keeps(
-    shifts: tuple[int, ...], rows: tuple[int, ...], lanes: int
+    stream: bool, shifts: tuple[int, ...], rows: tuple[int, ...], lanes: int
 ) -> None:
-    """However few elements of a window are read, all of its vectors wait for the last of them."""
+    """However few elements of a window are read, all of its vectors wait for the last of them; of each row that streams
+    the vector before does, and two say which lanes are whose."""
     f = F("f")
     reads = [f(x + a, y + b) for a in shifts for b in rows]
     stages = [stage("f", "xy", F("input")(x, y) + 1), stage("out", "xy", total(reads))]
@@ -547,14 +549,17 @@ def test_what_is_held_in_registers_is_what_the_code_keeps(
         vector=Vector("x", lanes),
         unroll=("y",),
         placements=(Placement("f", "x.inner", "x.outer", storage="registers", vector=Vector("x", lanes)),),
+        stream=stream,
     )
     schedule, platform = Schedule("windows", "by hand", (group,)), catalog.get("epyc-9655")
     (counts,) = counts_of(rewrite(of, schedule), platform)
     code = generate(of, schedule, platform).code
     assert counts.stages[-1].work is not None
-    ((size, vectors),) = counts.stages[-1].work.held
+    (size, vectors), *streamed = counts.stages[-1].work.held
     windows = "".join(re.findall(r"^struct windows\d+ {\n(.*?)^};", code, re.MULTILINE | re.DOTALL))
     assert (size, vectors) == (4, windows.count("f_before"))
+    assert [n for _, n in streamed] == [3 * windows.count("out_before")] * stream
+    assert not stream or counts.stages[-1].work.loads[-1] == Transfer("shuffled", 4, 1.0)
 
 
 def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -> None:

@@ -26,6 +26,7 @@ from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
+from tilesmith.scheduler.features.streaming_stores import HELD
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 
@@ -166,6 +167,8 @@ class WorkCounter:
     def _work(self, name: str, run: Run, points: Amount, streamed: bool) -> Work:
         rows, steps, singles = self._rows(name, run, points)
         typed, loads, stores, before = self._code(name, run)
+        if streamed and self.one_loop:  # a vector of memory is put together of two
+            loads = (*loads, *(t._replace(way="shuffled") for t in stores))
         is_output = name == self.counter.members.output
         level = min(self.row, self.counter.nest.first_inter) if is_output else self._level(name)
         working, loaded, stored = self.layers.states(name, run, level, points, rows)
@@ -195,7 +198,7 @@ class WorkCounter:
             self._next(name, run),
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
             self._torn(facts, run, rows) if streamed else 0.0,
-            self._held(name, run),
+            self._held(name, run, streamed),
             sum((c.rows for c in across), self._streams(name, run)),
             level,
             looked_up,
@@ -437,9 +440,10 @@ class WorkCounter:
             return min(moving, key=lambda d: nest.intra(str(follows[d].var)), default=None)
         return dims[0] if dims else None
 
-    def _held(self, name: str, run: Run) -> tuple[tuple[int, float], ...]:
+    def _held(self, name: str, run: Run, streamed: bool) -> tuple[tuple[int, float], ...]:
         """Vectors kept in registers for a stage from one step to the next, with the bytes of their elements. Of each
-        row that it reads there, those from the furthest ahead of its own, computed by then, to the furthest behind."""
+        row that it reads there, those from the furthest ahead of its own, computed by then, to the furthest behind. Of
+        each that is written past the caches, HELD."""
         held, effective = [], self.counter.reads[name]
         for read in effective.reads:
             if read.producer in self.registers:
@@ -451,6 +455,9 @@ class WorkCounter:
                         rows *= span.extent(1 if span.var is None else effective.apart.get(span.var, 1))
                 size = self.counter.members.facts.stages[read.producer].bytes_per_point
                 held.append((size, vectors * min(rows, read.points * effective.side_by_side)))
+        if streamed and self.one_loop:
+            size = self.counter.members.facts.stages[name].bytes_per_point
+            held.append((size, float(HELD * effective.side_by_side)))
         return tuple(held)
 
     def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
