@@ -8,6 +8,8 @@ import pytest
 
 from tilesmith.app.service.db import Database, upgrade
 from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.expected import delay_us, expected_s
+from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.states import FINISHED, STATES, TRANSITIONS, WrongTransition, check
 from tilesmith.app.service.tables import jobs, schedules
 
@@ -109,3 +111,27 @@ def test_owners_take_turns_and_have_limits(db):
         assert repository.add(db, row("b", number), 10, 4, 10 + number) == repository.Added()
     claimed = [repository.claim(db, "me", 99, 20 + n).id[-2:] for n in range(6)]
     assert claimed == ["a0", "b0", "a1", "b1", "a2", "a3"]
+
+
+def test_a_short_job_is_not_stuck_behind_a_long_one_and_a_long_one_not_for_ever(db):
+    """Of one owner: a long job that was asked for first waits for short ones, up to its delay."""
+
+    def put_at(job_id, now, delay):
+        row = {"id": job_id, "kind": "run", "schedule_id": "s", "request": b"{}"}
+        assert repository.add(db, row, 10, 10, now, delay) == repository.Added()
+
+    put_at("long", 10, 100)
+    put_at("short", 50, 5)
+    put_at("late", 108, 5)
+    claimed = [repository.claim(db, "me", 999, 200 + n).id for n in range(3)]
+    assert claimed == ["short", "long", "late"]
+
+
+def test_jobs_are_expected_to_take_as_long_as_what_they_do():
+    run, tune = RunRequest(estimates=True, repeat=9), TuneRequest(schedule_id="t", candidates=16)
+    times = [expected_s(request, ms) for request, ms in ((BuildRequest(), 5.0), (run, 5.0), (run, 5000.0))]
+    assert times == [2.0, 2.05, 52.0]
+    assert expected_s(run, None) == 3.0
+    assert expected_s(tune, 5.0) == 48.0
+    assert expected_s(run, 5.0) < expected_s(CompareRequest(baseline="b"), 5.0) < expected_s(tune, 5.0)
+    assert delay_us(BuildRequest(), 5.0) == 40_000_000

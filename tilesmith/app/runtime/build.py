@@ -340,7 +340,7 @@ def _trim(parent: Path, limit: int) -> None:
 
 
 def _entries(parent: Path) -> list[tuple[float, int, Path]]:
-    """When each entry was last used, in seconds since 1970, its bytes, and its folder."""
+    """Last uses of entries, in seconds since 1970, with their bytes and folders."""
     entries = []
     for folder in parent.iterdir():
         with suppress(OSError):

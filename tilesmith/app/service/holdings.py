@@ -60,7 +60,7 @@ def check(db: Database, settings: Settings, schedules: int = 0) -> None:
 
 
 def of_tokens(db: Database) -> Mapping[str, Holding]:
-    """What each token has stored, by its id."""
+    """Holdings of tokens, by their ids."""
     c = holdings.c
     with db.read() as connection:
         rows = connection.execute(select(c.owner, c.schedules, c.bytes).where(c.owner.startswith(TOKEN)))

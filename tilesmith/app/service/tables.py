@@ -222,6 +222,7 @@ jobs = Table(
     Column("owner", String(64), nullable=False, server_default=""),
     Column("once", String(64), nullable=True),
     Column("fingerprint", String(64), nullable=True),
+    Column("due_us", BigInteger, nullable=False, server_default="0"),
     Index(None, "owner", "started_us"),
     Index(None, "once", unique=True),
     Index(None, "state", "created_us", "id"),
@@ -231,8 +232,9 @@ jobs = Table(
     Index(None, "finished_us"),
 )
 
-"""`owner`: the client that asked. `once`: the hash of its idempotency key, `fingerprint` that of what it asked with it.
-`artifacts`: digests of the job's files in the object store, by name, as JSON; none where there is no store."""
+"""`owner`: the client that asked; of its jobs, that with the least `due_us` is next. `once`: the hash of its
+idempotency key, `fingerprint` that of what it asked with it. `artifacts`: digests of the job's files in the object
+store, by name, as JSON; none where there is no store."""
 
 job_events = Table(
     "job_events",
@@ -274,7 +276,7 @@ holdings = Table(
     Column("schedules", Integer, nullable=False),
     Column("bytes", BigInteger, nullable=False),
 )
-"""How much each client has stored: kept, not counted."""
+"""Amounts that each client has stored: kept, not counted."""
 
 results = Table(
     "results",

@@ -51,8 +51,9 @@ class Added:
     fingerprint: str | None = None
 
 
-def add(db: Database, row: dict[str, Any], limit: int, owner_limit: int, now_us: int) -> Added:
-    """Queues a job, unless `limit` are waiting already, or `owner_limit` of its owner, or its key was used before."""
+def add(db: Database, row: dict[str, Any], limit: int, owner_limit: int, now_us: int, delay_us: int = 0) -> Added:
+    """Queues a job, due `delay_us` from now, unless `limit` are waiting already, or `owner_limit` of its owner, or its
+    key was used before."""
     c = jobs.c
     with db.write() as connection:
         if row.get("once") is not None:
@@ -65,7 +66,9 @@ def add(db: Database, row: dict[str, Any], limit: int, owner_limit: int, now_us:
         if connection.execute(waiting.where(c.owner == row.get("owner", ""))).scalar_one() >= owner_limit:
             return Added(owner_full=True)
         connection.execute(
-            insert(jobs).values(**row, state="queued", attempts=0, cancel_requested=False, created_us=now_us)
+            insert(jobs).values(
+                **row, state="queued", attempts=0, cancel_requested=False, created_us=now_us, due_us=now_us + delay_us
+            )
         )
         _event(connection, row["id"], "state", {"state": "queued"}, now_us)
     return Added()
@@ -116,8 +119,8 @@ def listed(
 
 
 def claim(db: Database, worker: str, lease_us: int, now_us: int, busy_platforms: Collection[str] = ()) -> Claim | None:
-    """The oldest queued job of the owner who has waited longest since one was started, now running for `worker`; None
-    where none waits or another was quicker. Its schedule is for none of the platforms."""
+    """The queued job that is due first, of the owner who has waited longest since one was started, now running for
+    `worker`; None where none waits or another was quicker. Its schedule is for none of the platforms."""
     c, others = jobs.c, jobs.alias()
     last = select(func.max(others.c.started_us)).where(others.c.owner == c.owner).correlate(jobs).scalar_subquery()
     waiting = select(c.id).where(c.state == "queued")
@@ -125,7 +128,7 @@ def claim(db: Database, worker: str, lease_us: int, now_us: int, busy_platforms:
         waiting = waiting.join(schedules, schedules.c.id == c.schedule_id).where(
             schedules.c.platform.not_in(sorted(busy_platforms))
         )
-    oldest = waiting.order_by(func.coalesce(last, 0), c.created_us, c.id).limit(1).scalar_subquery()
+    oldest = waiting.order_by(func.coalesce(last, 0), c.due_us, c.created_us, c.id).limit(1).scalar_subquery()
     with db.read() as connection:  # the common answer, none, needs no write lock
         if connection.execute(select(oldest)).scalar_one() is None:
             return None
@@ -275,6 +278,14 @@ def referenced(db: Database) -> set[str]:
         built = connection.execute(select(libraries.c.sha256).where(libraries.c.sha256.is_not(None))).scalars()
         kept = connection.execute(select(jobs.c.artifacts).where(jobs.c.artifacts.is_not(None))).scalars()
         return {*built, *(str(digest) for content in kept for digest in json.loads(content).values())}
+
+
+def call_ms(db: Database, schedule_id: str) -> float | None:
+    """The time of a call of a schedule at the estimated sizes, measured or else predicted; None where neither is."""
+    c = schedules.c
+    with db.read() as connection:
+        query = select(func.coalesce(c.measured_ms, c.predicted_ms)).where(c.id == schedule_id)
+        return connection.execute(query).scalar_one_or_none()
 
 
 def has_schedule(db: Database, schedule_id: str) -> bool:

@@ -20,6 +20,7 @@ from tilesmith.app.runtime.held_folders import left
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError, token_limit
 from tilesmith.app.service.jobs import repository
+from tilesmith.app.service.jobs.expected import delay_us
 from tilesmith.app.service.jobs.files import INPUT, OBJECTS, JobFiles, read_artifacts
 from tilesmith.app.service.jobs.schemas import (
     BuildRequest,
@@ -136,12 +137,13 @@ class Jobs:
             uploads = {path.name: self.store.put(path) for path in self.files.uploads(job_id)}
             row["artifacts"] = compact({**(inputs or {}), **uploads}).encode()
         limit, own = self._settings.job_queue_limit, self._settings.job_queue_per_token
+        delay = delay_us(request, repository.call_ms(self._db, schedule_id))
         try:
-            added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us())
+            added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us(), delay)
         except IntegrityError:  # another was quicker: it has asked with the same key, or deleted the schedule
             if not repository.has_schedule(self._db, schedule_id):
                 raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}") from None
-            added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us())
+            added = repository.add(self._db, row, limit, own if owner.startswith(TOKEN) else limit, now_us(), delay)
         if self.store is not None:
             self.files.remove(job_id)  # whoever does the job has them from the store
         if added.earlier is not None:

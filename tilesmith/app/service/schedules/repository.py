@@ -175,7 +175,7 @@ def count(db: Database) -> int:
 
 
 def unused(db: Database, before_us: int, after: tuple[int, str], most: int) -> list[tuple[int, str]]:
-    """When they were made, and the ids, of schedules made before that time, the oldest first, after that key. Left out
+    """Times of making, and ids, of schedules made before that time, the oldest first, after that key. Left out
     are those with a note or a tag, those measured since, those of a recorded commit, and those that a job is at."""
     s, j = schedules.c, jobs.c
     measured = exists().where(measurements.c.schedule_id == s.id, measurements.c.measured_us >= before_us)
