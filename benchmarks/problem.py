@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilesmith.app.runtime.estimates import largest_weight
+from tilesmith.app.runtime.estimates import NoEstimate, input_regions, largest_weight
 from tilesmith.scheduler.features.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.expressions import Cast
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.rewrites.passes import normalise
 
+CHANNELS = 4
+"""Channels of an image with a boundary, where nothing says how many."""
 Region = tuple[tuple[int, int], ...]
 """(min, extent) per dim, in the order of the document."""
 
@@ -47,8 +49,8 @@ class Problem:
 def at_estimates(pipeline: Pipeline, seed: int = 0) -> Problem:
     """The problem that the document's estimates describe, on random data that a seed fixes.
 
-    Inputs without an estimate have what the outputs require, or the outputs' extents where a boundary
-    makes any size good.
+    Inputs without an estimate have what the outputs require; where a boundary makes any size good, the outputs' extents
+    in dims of the same name, and otherwise what they would read without it.
     """
     outputs = {}
     for name in pipeline.outputs:
@@ -69,7 +71,7 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
         if estimate is not None:
             regions[i.name] = estimate
         elif i.boundary is not None:
-            regions[i.name] = _like_outputs(pipeline, i, outputs)
+            regions[i.name] = _like_outputs(pipeline, i, outputs, params)
         else:
             regions[i.name] = required_regions(normalise(pipeline), outputs, params, regions)[i.name]
     inputs = {
@@ -106,11 +108,21 @@ def _seed(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little")
 
 
-def _like_outputs(pipeline: Pipeline, i: Input, outputs: dict[str, Region]) -> Region:
-    """The extents that the outputs have in dims of the same name; 4 channels where none has."""
+def _like_outputs(
+    pipeline: Pipeline, i: Input, outputs: dict[str, Region], params: dict[str, int | float | bool]
+) -> Region:
+    """The extents that the outputs have in dims of the same name; where none has, CHANNELS, or what is read if that is
+    more."""
     known = {
         d: e
         for name in reversed(pipeline.outputs)
         for d, e in zip(pipeline.stage(name).dims, outputs[name], strict=True)
     }
-    return tuple(known.get(d, (0, 4)) for d in i.dims)
+    if not known.keys() >= set(i.dims):
+        sized = replace(pipeline, estimates=tuple(outputs.items()))
+        try:
+            read = dict(zip(i.dims, input_regions(sized, params)[i.name], strict=True))
+        except NoEstimate:
+            read = {}
+        known = {d: e for d, e in read.items() if e[1] > CHANNELS} | known
+    return tuple(known.get(d, (0, CHANNELS)) for d in i.dims)

@@ -14,10 +14,11 @@ from benchmarks import compare, contest, report
 from benchmarks.builds import NATIVE, machine_of
 from benchmarks.contest import Entry
 from benchmarks.figures import Figure, as_data, median
-from benchmarks.problem import Problem, at_regions
+from benchmarks.problem import Problem, at_estimates, at_regions
 from tilesmith.app.bench.agreement import ContenderError, agreement
 from tilesmith.app.bench.memory import allocate, layout
 from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.frontends.document.document import load
 
 RIGHT = "o[y * ob->stride[1] + x] = (uint16_t)(row(y) + row(y + 1) + row(y + 2)) / 3;"
 KERNELS = {
@@ -129,3 +130,15 @@ def test_figures_say_whether_they_held() -> None:
 def test_tables_line_up() -> None:
     lines = report.table(["name", "ms"], [["a", "1"], ["long one", "12.34"]]).splitlines()
     assert len({len(line) for line in lines}) == 1
+
+
+def test_an_input_of_other_dims_than_the_outputs_is_as_large_as_what_they_read() -> None:
+    """Cells of an image with a boundary: it would be one of four places each way."""
+    place = "image(8 * i + s, 8 * j + t, 0) + image(8 * i - 1, 8 * j, 2)"
+    cells = {"name": "cells", "dims": ["i", "j"], "value": f"sum({place} for s in range(8) for t in range(8))"}
+    image = {"name": "image", "type": "float32", "dims": ["x", "y", "c"], "boundary": {"kind": "repeat_edge"}}
+    document = {
+        "format": 1, "name": "p", "inputs": [image], "stages": [cells], "outputs": ["cells"],
+        "estimates": {"cells": [[0, 20], [0, 10]]},
+    }  # fmt: skip
+    assert at_estimates(load(document)).input_regions["image"] == ((-1, 161), (0, 80), (0, 4))
