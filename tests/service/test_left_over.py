@@ -150,3 +150,35 @@ def test_a_schedule_that_gets_a_job_while_it_is_deleted_is_kept_with_it(start, p
         assert refused == ["schedule_in_use"]
         assert repository.find(db, "job") is not None
         downgrade(db, "base")
+
+
+def test_a_stream_goes_on_when_the_store_answers_again(start, monkeypatch):
+    service = start()
+    job_id = service.client.post(f"/v1/schedules/{service.schedule()}/builds").json()["id"]
+    service.client.delete(f"/v1/jobs/{job_id}")
+    failures = [OperationalError("SELECT", None, Exception("the server is in recovery"))]
+    events = repository.events
+
+    def fails_once(*given):
+        if failures:
+            raise failures.pop()
+        return events(*given)
+
+    monkeypatch.setattr(repository, "events", fails_once)
+    told = service.client.get(f"/v1/jobs/{job_id}/events").text
+    assert [told.count(f'"state":"{state}"') for state in ("queued", "cancelled")] == [1, 1]
+    assert failures == []
+
+
+def test_a_job_that_was_taken_again_is_still_watched(start):
+    def taken_again(task, claim, watch):
+        service.context.runner._watches[claim.id] = again
+        return {"done": True}
+
+    again = object()
+    service = start(taken_again, job_workers=1)
+    job_id = service.client.post(f"/v1/schedules/{service.schedule()}/builds").json()["id"]
+    while service.client.get(f"/v1/jobs/{job_id}").json()["state"] != "succeeded":
+        service.context.runner.wake()
+    service.context.runner.drain(20)  # the thread is through with it
+    assert service.context.runner._watches == {job_id: again}

@@ -10,8 +10,10 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 import numpy as np
+import structlog
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
+from sqlalchemy.exc import DBAPIError
 from sse_starlette.sse import EventSourceResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -30,6 +32,8 @@ from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import TYPES
+
+log = structlog.get_logger("tilesmith.jobs")
 
 router = APIRouter(tags=["jobs"])
 
@@ -235,19 +239,20 @@ async def follow(job_id: str, request: Request, services: Services) -> Response:
 
 async def _events(services: Context, job_id: str, after: int) -> AsyncIterator[dict[str, str]]:
     while True:
-        found = await asyncio.to_thread(repository.events, services.db, job_id, after)
+        try:
+            row = await asyncio.to_thread(repository.find, services.db, job_id)
+            found = await asyncio.to_thread(repository.events, services.db, job_id, after)
+        except DBAPIError as error:  # the answer has begun: the stream goes on when the store answers again
+            log.warning("store failed", error=str(error.orig))
+            await asyncio.sleep(services.settings.event_poll_s)
+            continue
         for event in found:
             after = event.number
             yield {"id": str(event.number), "event": event.type, "data": event.data.decode()}
-        row = await asyncio.to_thread(repository.find, services.db, job_id)
-        if row is None or (row.state in FINISHED and not await _more(services, job_id, after)):
+        if row is None or row.state in FINISHED:  # no event follows the last one, which is as old as that state
             return
         if not found:
             await asyncio.sleep(services.settings.event_poll_s)
-
-
-async def _more(services: Context, job_id: str, after: int) -> bool:
-    return bool(await asyncio.to_thread(repository.events, services.db, job_id, after))
 
 
 OutputName = Annotated[str, Path(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]

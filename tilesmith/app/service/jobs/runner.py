@@ -295,7 +295,8 @@ class JobRunner:
             finally:
                 self._metrics.running.dec()
                 self._lanes[watch.lane] -= 1
-                del self._watches[claim.id]
+                if self._watches.get(claim.id) is watch:  # a job whose lease was lost may have been taken again
+                    del self._watches[claim.id]
         self.wake()
 
     def _do(self, claim: Claim, watch: Watch) -> None:
