@@ -180,9 +180,26 @@ def _rows(
             return ()
         else:
             position = Position((), position.backwards)
+    if position is not None and position.key and among[0] == 0 and order[0].column in _NAMES.values():
+        return _from_a_name(connection, wanted, order, position, count)
     none = [part.column for part in order if wanted.fixed.get(part.column.name, "") is None]
     query = select(*SUMMARY).where(*wanted.conditions).order_by(*(c.desc() if back else c for c in none))
     return connection.execute(in_order(query, [order[n] for n in among], position).limit(count)).all()
+
+
+def _from_a_name(
+    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position, count: int
+) -> Sequence[Any]:
+    """A page in the order of a name: what is left of the position's own, then those of the names beyond. Said at once,
+    names that a search looks for are read from their first rows on."""
+    name, here = order[0].column, str(position.key[0])
+    back = order[0].descending != position.backwards
+    own = replace(wanted.also(name == here), fixed={**wanted.fixed, name.name: here})
+    found = [*_rows(connection, own, order, position, count)]
+    if len(found) < count:
+        others = wanted.also(name < here if back else name > here)
+        found += _rows(connection, others, order, Position((), position.backwards), count - len(found))
+    return found
 
 
 def summary(db: Database, schedule_id: str) -> Any | None:
