@@ -318,21 +318,21 @@ def _names(connection: Connection, filters: Filters) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Meanings:
-    """The names that a word of a search stands for, by column, and the tags; `start` where it may begin an id."""
+    """The names that a word of a search stands for, by column, and the tags; `started` are those whose id it begins."""
 
     names: tuple[tuple[ColumnElement[str], tuple[str, ...]], ...]
     tags: tuple[str, ...]
-    start: str | None
+    started: tuple[ColumnElement[bool], ...]
 
     @property
     def count(self) -> int:
-        return sum(len(names) for _, names in self.names) + len(self.tags) + (self.start is not None)
+        return sum(len(names) for _, names in self.names) + len(self.tags) + len(self.started)
 
     @property
     def only(self) -> ColumnElement[str] | None:
         """The column that all of them are names in."""
         columns = [column for column, names in self.names if names]
-        return columns[0] if len(columns) == 1 and not self.tags and self.start is None else None
+        return columns[0] if len(columns) == 1 and not self.tags and not self.started else None
 
     def has(self, column: ColumnElement[str], source: _Source) -> bool:
         """True if the name that the source is of is one of them."""
@@ -341,22 +341,15 @@ class _Meanings:
     def sources(self) -> tuple[_Source, ...]:
         """A source for each."""
         found = [_Source(column == name, {column.name: name}) for column, names in self.names for name in names]
-        others = (*(_tagged(schedule_tags.c.tag == tag) for tag in self.tags), *self._started())
+        others = (*(_tagged(schedule_tags.c.tag == tag) for tag in self.tags), *self.started)
         return (*found, *map(_Source, others))
 
     def condition(self, sought: bool) -> ColumnElement[bool]:
         """One for all of them. Unless `sought`, no index is to lead to their rows: none does from an expression."""
         named = [(column if sought else column.concat("")).in_(names) for column, names in self.names if names]
         return or_(
-            false(), *named, *([_tagged(schedule_tags.c.tag.in_(self.tags))] if self.tags else ()), *self._started()
+            false(), *named, *([_tagged(schedule_tags.c.tag.in_(self.tags))] if self.tags else ()), *self.started
         )
-
-    def _started(self) -> tuple[ColumnElement[bool], ...]:
-        if self.start is None:
-            return ()
-        column = schedules.c.id
-        found = and_(column >= self.start, column < self.start + "g")  # ids are hexadecimal
-        return (found if len(self.start) < START_DIGITS else column.in_(select(column).where(found)),)
 
 
 def _meanings(connection: Connection, word: str) -> _Meanings:
@@ -366,7 +359,17 @@ def _meanings(connection: Connection, word: str) -> _Meanings:
     columns = (s.pipeline, s.platform, s.method)
     names = tuple((column, tuple(row.name for row in found if row.kind == column.name)) for column in columns)
     tags = connection.execute(select(tag).where(tag.contains(word, autoescape=True)).distinct()).scalars()
-    return _Meanings(names, tuple(tags), word if _ID.fullmatch(word) else None)
+    return _Meanings(names, tuple(tags), (_started(connection, word),) if _ID.fullmatch(word) else ())
+
+
+def _started(connection: Connection, start: str) -> ColumnElement[bool]:
+    """The schedules whose id begins so: by their ids where they are few."""
+    column = schedules.c.id
+    found = and_(column >= start, column < start + "g")  # ids are hexadecimal
+    if len(start) < START_DIGITS:
+        return found
+    ids = connection.execute(select(column).where(found).limit(SOURCES + 1)).scalars().all()
+    return column.in_(ids) if len(ids) <= SOURCES else column.in_(select(column).where(found))
 
 
 def _tagged(condition: ColumnElement[bool]) -> ColumnElement[bool]:
