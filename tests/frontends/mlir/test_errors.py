@@ -137,3 +137,8 @@ def test_tensors_of_no_memory_are_refused() -> None:
     with pytest.raises((ImportFailed, DocumentError)) as caught:
         MlirImporter().read(text.encode())
     assert isinstance(caught.value, TilesmithError)
+
+
+@pytest.mark.parametrize("string", ['"' + 40 * "a", '"' + 40 * "a" + '\\q"', '"" "' + 40 * "a" + "\n"])
+def test_strings_that_do_not_end(string: str) -> None:
+    assert told(f"// it's \"\nfunc.func @f() {{\n {string}")[0].startswith("line 3: a string that does not end")

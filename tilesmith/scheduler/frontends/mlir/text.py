@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -17,6 +18,7 @@ from tilesmith.scheduler.frontends.mlir.named_ops import OPS
 
 MOST_BYTES = 4 << 20
 MOST_OPERATIONS = 20_000
+_QUOTED = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"|"')
 PARSER = "the text is parsed by xDSL, which does not know all of MLIR"
 
 
@@ -41,6 +43,7 @@ def parsed(content: str | bytes, name: str | None = None) -> Text:
         raise ImportFailed((f"the text has more than {MOST_BYTES >> 20} MiB", None))
     try:
         text = content.decode() if isinstance(content, bytes) else content
+        _check_strings(text)
         parser = _Parser(_context(), text, "mlir")
         module = parser.parse_module()
         for op in module.walk():
@@ -52,6 +55,16 @@ def parsed(content: str | bytes, name: str | None = None) -> Text:
     except RecursionError:
         raise ImportFailed(("the text is nested too deeply", None)) from None
     return Text(_function(module, name), parser.lines)
+
+
+def _check_strings(text: str) -> None:
+    """Raises ImportFailed where a string does not end: xDSL's pattern of strings tries all ways to cut such a one."""
+    for found in _QUOTED.finditer(text):
+        if found[0] == '"':
+            message = f"line {_line(text, found.start())}: a string that does not end, or has an unknown escape"
+            raise ImportFailed(
+                (message, 'strings end on their line; escapes are \\n, \\t, \\\\, \\" and two hex digits')
+            )
 
 
 def _context() -> Context:
