@@ -44,6 +44,7 @@ OF = {
         scheduler/rewrites/expression_rules/conditions: _MANTISSA
         scheduler/rewrites/expression_rules/error_bounds: _ROUNDOFF _SMALLEST _LIBRARY
         scheduler/rewrites/expression_rules/type_inference: _BY_FIRST
+        scheduler/rewrites/narrow_integers: _WIDTHS
         scheduler/lowering/transposed_scans: MOST_MISSED MOST_WRITTEN_OUT
         scheduler/search/ecm/loop_structures: WIDEST
     """,
