@@ -245,8 +245,8 @@ def test_longer_tables_of_bytes(most: int, size: int, lanes: int, compiler: str)
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 200])
 @pytest.mark.parametrize("type_", ["uint8", "int16", "float32", "float64"])
 def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> None:
-    """A row much shorter than what it is asked for is read in whole vectors, and picked from lane by lane; one shorter
-    than a vector element by element."""
+    """A row much shorter than what it is asked for is read in whole vectors, whose lanes beyond its ends have its last
+    elements; one shorter than a vector element by element."""
     document = {
         "format": 1,
         "name": "clamped",
@@ -261,7 +261,7 @@ def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> Non
     source = source_of(pipeline, schedule, here())
     code = source_of(pipeline, schedule, machine()).code
     name = {"uint8": "u8", "int16": "i16", "float32": "f32", "float64": "f64"}[type_]
-    assert f"ts_run_{name}x8(" in code
+    assert f"ts_near_{name}x8(" in code
     a = np.random.default_rng(6).integers(0, 60, size).astype(type_)
     library = build(source, FLAGS[compiler], compiler)
     for far in (0, 3, 60):
@@ -378,7 +378,7 @@ def test_edges_that_grow_with_a_loop_are_vectors() -> None:
     pipeline = load(document)
     group = Group("out", ("x.inner", "z.inner"), (), None, Vector("x", 8), (), ())
     code = source_of(pipeline, Schedule("disparities", "by hand", (group,)), machine()).code
-    assert "ts_run_f32x8(" in code
+    assert "ts_near_f32x8(" in code
 
 
 PRODUCTS = {
@@ -392,8 +392,9 @@ PRODUCTS = {
 """Sums, and how many pairs of their products are made at once."""
 
 
+@pytest.mark.parametrize("compiler", FLAGS)
 @pytest.mark.parametrize(("size", "flags", "lanes"), [(s, f, n) for s, f in MACHINES for n in (8, 32)])
-def test_sums_of_products(size: int, flags: tuple[str, ...], lanes: int) -> None:
+def test_sums_of_products(size: int, flags: tuple[str, ...], lanes: int, compiler: str) -> None:
     """Products of 16 bits are multiplied and added by pairs, and wrap as they do one by one."""
     stages = [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(PRODUCTS)]
     pipeline = load(
@@ -418,7 +419,8 @@ def test_sums_of_products(size: int, flags: tuple[str, ...], lanes: int) -> None
     inputs = {n: Image(v, (0,)) for n, v in zip("abc", (a, b, c), strict=True)}
     regions, params = dict.fromkeys(pipeline.outputs, ((0, len(a) - 1),)), {"n": -(1 << 31) + 5, "m": -(1 << 15)}
     expected = interpret(pipeline, inputs, params, regions)
-    status, got = call(build(source, ("-O1", *flags), vector_bytes=size), source, pipeline, inputs, params, regions)
+    library = build(source, ("-O1", *flags), compiler, vector_bytes=size)
+    status, got = call(library, source, pipeline, inputs, params, regions)
     assert status == 0
     for output, value in zip(pipeline.outputs, PRODUCTS, strict=True):
         np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
@@ -452,3 +454,33 @@ def test_bits_of_floats(lanes: int, bits: int) -> None:
     flipped = f"as_float{bits}(as_uint{bits}(a(x)) ^ (uint{bits}(1) << {bits - 1}))"
     pipeline, source = pointwise(f"{flipped} * 2.0", [f"float{bits}"], lanes)
     np.testing.assert_array_equal(computed("gcc", pipeline, source, column), column * -2)
+
+
+@pytest.mark.parametrize("compiler", FLAGS)
+@pytest.mark.parametrize("type_", ["int64", "uint64"])
+def test_scalars_of_64_bits_have_the_type_of_vectors(type_: str, compiler: str) -> None:
+    """Clang makes no vector of a `long long` where elements are `long`."""
+    document = {
+        "format": 1,
+        "name": "scalars",
+        "params": [{"name": "k", "type": type_, "default": 5}],
+        "inputs": [{"name": "a", "type": "uint8", "dims": ["x"]}],
+        "stages": [
+            {
+                "name": "out",
+                "dims": ["x"],
+                "value": f"max(product({type_}(a(r)) * k for r in range(0, a.extent.x)), {type_}(3))",
+            }
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 128]], "a": [[0, 2]]},
+    }
+    pipeline = load(document)
+    schedule = Schedule("scalars", "by hand", (Group("out", ("x.inner",), (), None, Vector("x", 4), (), ()),))
+    source = source_of(pipeline, schedule, here())
+    library = build(source, FLAGS[compiler], compiler)
+    inputs = {"a": Image(np.array([1, 2], np.uint8), (0,))}
+    for k in (0, 1 << 20):
+        status, got = call(library, source, pipeline, inputs, {"k": k}, {"out": ((0, 9),)})
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], np.full(9, max(2 * k * k, 3), type_))

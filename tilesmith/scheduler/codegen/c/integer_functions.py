@@ -152,8 +152,11 @@ def _madd(lanes: int, c_name: str) -> str:
     instructions: Instructions = []
     if size in (16, 32, 64):
         where = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}[size]
-        call = f"512_mask(a, b, ({own}){{0}}, -1)" if size == 64 else f"{8 * size}(a, b)"
-        instructions.append((in_gcc(where), f"    return __builtin_ia32_pmaddwd{call};\n"))
+        if size == 64:
+            instructions.append(
+                (in_gcc(where), f"    return __builtin_ia32_pmaddwd512_mask(a, b, ({own}){{0}}, -1);\n")
+            )
+        instructions.append((f"defined {where}", f"    return __builtin_ia32_pmaddwd{8 * size}(a, b);\n"))
     text = (
         f"    const {own} x = ({own})a, y = ({own})b;\n"
         f"    const {own} low = ({own})(({unsigned})x << 16) >> 16, high = ({own})(({unsigned})y << 16) >> 16;\n"

@@ -43,18 +43,18 @@ def function_name(name: str, t: ScalarType, lanes: int) -> str:
     return f"ts_{name}_{short(t)}x{lanes}"
 
 
-def literal(value: int | float | bool, t: ScalarType) -> str:
-    """A C literal of exactly that value and type."""
+def literal(value: int | float | bool, t: ScalarType, long: str = "INT64_C({})", ulong: str = "UINT64_C({})") -> str:
+    """A C literal of exactly that value and type; `long` and `ulong` are how a language writes those of 64 bits."""
     if t.is_float:
         return _float_literal(float(value), t.bits)
     if t == BOOL:
         return "1" if value else "0"
     n = int(value)
-    suffix = {("int", 64): "LL", ("uint", 64): "ULL", ("uint", 32): "u"}.get((t.kind, t.bits), "")
+    form = {("int", 64): long, ("uint", 64): ulong, ("uint", 32): "{}u"}.get((t.kind, t.bits), "{}")
     if t.kind == "int" and n == t.min and t.bits >= 32:
-        return f"(-{-n - 1}{suffix} - 1)"
-    text = f"{n}{suffix}"
-    return f"({text})" if n < 0 else text
+        return f"(-{form.format(-n - 1)} - 1)"
+    text = form.format(abs(n))
+    return f"(-{text})" if n < 0 else text
 
 
 def _float_literal(x: float, bits: int) -> str:

@@ -47,7 +47,7 @@ def type_of(v: Value) -> str:
 
 def literal(value: int | float | bool, t: ScalarType) -> str:
     """A literal of exactly that value and type."""
-    return c.literal(value, t).replace("LL", "L")
+    return c.literal(value, t, "{}L", "{}UL")
 
 
 def lane(name: str, n: int) -> str:
