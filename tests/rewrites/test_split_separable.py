@@ -16,6 +16,7 @@ from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.printer import to_text
 from tilesmith.scheduler.ir.schedule.schedule import Separation
+from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.rewrites.split_separable import separated
 
@@ -28,7 +29,7 @@ def assert_same(pipeline: Pipeline, tolerance: float = 1e-5) -> Pipeline:
     assert found(pipeline)
     for n, dims in enumerate(found(pipeline)):
         for dim in dims:
-            cut = separated(normal, (Separation("out", n, dim, "part"),))
+            cut = narrowed(separated(normal, (Separation("out", n, dim, "part"),)))
             assert_equal(pipeline, cut, tolerance)
             assert normalise(cut) is cut
     return cut

@@ -104,6 +104,9 @@ class _Narrowing:
     def _narrowed(self, stage: Stage) -> Stage:
         """The stage with its values and updates narrowed once."""
         self._forget(_values(stage))
+        for part in (part for value in _values(stage) for part in reversed([*parts_of_value(value)])):
+            self._is_read(part)  # parts before what is made of them: no recursion goes deep
+            self._value(part)
         if stage.updates or stage.boundary is not None or stage.name in self._kept:
             values = tuple(map(self._same, stage.values))
         else:
