@@ -111,7 +111,7 @@ def test_extremes_of_floats_are_joined_in_chains() -> None:
     for strict, chains in ((False, 4), (True, 1)):
         judge(of, strict)
         code = source_of(of, scheduled(of, strict), machine()).code
-        starts = re.findall(r"\bts_max_f32x8\((?:reals_\d+|LOAD\([^;]*?\)\)), ", code)
+        starts = re.findall(r"\bts_max_f32x8\((?:reals_\d+|LOAD\([^;]*?\)\)|ts_near_f32x8\([^;]*?\)),\s", code)
         assert len(starts) == 2 * chains  # in the middle of a row and at its edges
 
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.tables import schedules
+from tilesmith.app.service.schedules.packing import pack, pack_one
+from tilesmith.app.service.tables import kept_forms, schedules
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 PROJECT = "/v1/projects/camera"
@@ -32,7 +32,9 @@ def keep(service):
         row = names | {"method": method, "strict": False, "groups": 1, "version": "0", "created_us": 1}
         with service.context.db.write() as connection:
             service.context.db.insert_new(connection, schedules, row)
-        repository.add_form(service.context.db, schedule_id, repository.ANSWER, json.dumps(body).encode())
+        with service.context.db.write() as connection:
+            packed = {"schedule_id": schedule_id, "answer": pack_one(json.dumps(body).encode()), "others": pack({})}
+            service.context.db.insert_new(connection, kept_forms, packed)
         return schedule_id
 
     return kept

@@ -43,7 +43,6 @@ def test_decisions_costs_and_texts_that_differ(real: Service, ids: dict[str, str
     for side, key in ((0, "a"), (1, "b")):
         total = sum(cost[side] or 0 for cost in costs.values())
         assert total == pytest.approx(found[f"predicted_{key}"]["total"])
-    assert costs["Ix_y"][1] is None  # the other has no such stage
     assert found["loopnest"].startswith("--- a/loopnest.txt\n+++ b/loopnest.txt\n@@")
     assert "\n+group gray\n" in found["loopnest"]
     assert found["code"].startswith("--- a/code.c")

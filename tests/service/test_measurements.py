@@ -28,7 +28,7 @@ CONDITIONS = {
 def run(service, schedule_id, times, estimated=True, at=1, machine="a machine"):
     conditions = CONDITIONS | {"machine": CONDITIONS["machine"] | {"description": machine}}
     result = {"times_ms": times, "threads": 2, "measurement": conditions}
-    repository.add_run(service.context.db, schedule_id, "job", result, estimated, at)
+    repository.add_run(service.context.db, schedule_id, f"job of {schedule_id}, {times}", result, estimated, at)
 
 
 def listed(service, **filters):

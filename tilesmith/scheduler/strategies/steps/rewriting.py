@@ -10,6 +10,7 @@ from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Separation
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.names import fresh, taken
+from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed as with_packed
 from tilesmith.scheduler.rewrites.passes import REWRITES, rewrite
 from tilesmith.scheduler.rewrites.rfactor import reductions
@@ -58,7 +59,7 @@ def split_separable(
     name = partial or fresh(stage, along, taken(state.pipeline))
     separation = Separation(stage, number, along, name, through)
     plan = replace(state.plan, schedule=replace(state.schedule, separations=(*state.schedule.separations, separation)))
-    pipeline = separated(state.pipeline, (separation,), state.strict)
+    pipeline = narrowed(separated(state.pipeline, (separation,), state.strict))
     return state.with_plan(plan.rewritten("split-separable", pipeline, SAID))
 
 
