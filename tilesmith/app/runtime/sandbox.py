@@ -293,9 +293,15 @@ def _ended(pid: int) -> bool:
 
 
 def kill_group(pid: int) -> None:
-    """Kill the process group that `pid` leads, and descendants that have left it. `pid` must not be reaped yet."""
+    """Kill the process group that `pid` leads, and descendants that have left it. `pid` must not be reaped yet.
+
+    The group is stopped before its descendants are looked for: that takes long where there are thousands, and of a fork
+    bomb there would be thousands more.
+    """
     strays: list[psutil.Process] = []
     if not _ended(pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGSTOP)
         with contextlib.suppress(psutil.Error):
             strays = psutil.Process(pid).children(recursive=True)
     with contextlib.suppress(ProcessLookupError, PermissionError):

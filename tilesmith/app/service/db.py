@@ -134,7 +134,9 @@ def alembic_config() -> Config:
     return config
 
 
-def wait_for(database: Database, seconds: float, action: Callable[[Database], object] = Database.ping) -> None:
+def wait_for(
+    database: Database, seconds: float, action: Callable[[Database], object] = lambda database: database.ping()
+) -> None:
     """Does `action`, again and again until the server of the store has answered all of it; raises what it last failed
     with after so many seconds. A file is there or is made."""
     if database.is_sqlite:

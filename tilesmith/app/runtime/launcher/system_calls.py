@@ -91,6 +91,9 @@ _OLDER = {
     "futimesat": (261, None),
     "utimensat": (280, 88),
     "truncate": (76, 45),
+    # all that a program starts stays in the process group that it is stopped with
+    "setpgid": (109, 154),
+    "setsid": (112, 157),
 }
 # the same number everywhere
 _NEWER = {
