@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def bounds(self) -> str:
-        """What it is held to; empty where it is not."""
+        """Bounds that the figure is held to; empty where there are none."""
         above = [] if self.least is None else [f">= {self.least:g}"]
         return ", ".join([*above, *([] if self.limit is None else [f"{self.limit:g}"])])
 

@@ -93,7 +93,7 @@ def hostile(token: str) -> Iterator[bytes]:
 
 
 def mixed(token: str, prefix: str) -> Iterator[bytes]:
-    """What is new and what is stored in turn."""
+    """Requests for new schedules and for stored ones, in turn."""
     return chain.from_iterable(zip(new(token, prefix), cycle(stored(token)), strict=False))
 
 
@@ -215,7 +215,7 @@ def usage(pid: int) -> Usage:
 
 
 def put_under(at: Service, loads: Sequence[Load], seconds: float) -> list[Usage]:
-    """What was used, every twentieth of the time, while the service was put under the loads."""
+    """Usage at every twentieth of the time while the service was put under the loads."""
 
     async def ask() -> list[Usage]:
         used = [usage(at.pid)]

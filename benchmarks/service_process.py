@@ -20,7 +20,7 @@ START_TIMEOUT_S = 180.0
 
 @dataclass(frozen=True)
 class Service:
-    """Where a service answers, and its process."""
+    """A service: the address where it answers, and its process."""
 
     host: str
     port: int

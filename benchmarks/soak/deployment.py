@@ -28,16 +28,16 @@ LEFT_S = 10.0
 RESTART_S = 0.5
 LOOK_S = 1.0
 LEASE_S = 5
-"""Of jobs: short, so that jobs of killed services are soon done by others."""
+"""Seconds that a job is leased for: few, so that jobs of killed services are soon done by others."""
 ATTEMPTS = 100
-"""Of jobs: no job is given up, however often what does it is killed."""
+"""Attempts at a job: so many that none is given up, however often what does it is killed."""
 DATABASE = "database"
 NOBODY = ("nobody", "nogroup")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a deployment consists of."""
+    """The parts that a deployment consists of."""
 
     store: Store
     services: int
@@ -215,7 +215,7 @@ class Deployment:
         return self._ended(role)
 
     def check_database(self) -> list[str]:
-        """What `pg_amcheck` finds wrong with the files of the database."""
+        """Problems that `pg_amcheck` finds with the files of the database."""
         checked = [str(postgres_programs() / "pg_amcheck"), "-h", str(self.folder / "pg"), "-U", "tilesmith"]
         done = subprocess.run(
             [*checked, "--install-missing", "postgres"], capture_output=True, text=True, env=_locale(), check=False

@@ -64,6 +64,15 @@ def confined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs may start processes, as compilers may."""
+    command = sandbox.confined_command
+    monkeypatch.setattr(
+        sandbox, "confined_command", lambda how, confined, *rest: command(how, replace(confined, processes=True), *rest)
+    )
+
+
 def attempt(cache: Path, statements: str, prelude: str = "", **changes: Any) -> None:
     """Runs statements that return 0 where they have not escaped."""
     library = build(body(statements, prelude), PLATFORM, cache, 60)
@@ -123,14 +132,26 @@ def test_calls_that_are_refused(cache: Path, confined: str, call: str, headers: 
     attempt(cache, f"return {call} ? 9 : 0;", more)
 
 
-def test_a_fork_bomb_is_stopped(cache: Path, confined: str) -> None:
+@pytest.mark.parametrize("call", ["fork()", "vfork()", "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)"])
+def test_compiled_code_starts_no_processes(cache: Path, confined: str, call: str) -> None:
+    """A fork bomb doubles in less time than any watch takes to look; of root's processes the system counts none."""
+    prelude = "#include <errno.h>\n#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>"
+    attempt(cache, f"return {call} == -1 && errno == EAGAIN ? 0 : 9;", prelude)
+
+
+def test_threads_are_started(cache: Path, confined: str) -> None:
+    statements = "pthread_t t; return pthread_create(&t, 0, nothing, 0) || pthread_join(t, 0) ? 9 : 0;"
+    attempt(cache, statements, "#include <pthread.h>\nstatic void *nothing(void *p) { return p; }")
+
+
+def test_processes_are_limited_together(cache: Path, confined: str, processes: None) -> None:
+    statements = "for (int i = 0; i < 400; i++) { int p = fork(); if (p < 0) return 9; if (!p) pause(); } pause();"
     with pytest.raises(RunError, match=r"too many processes|code 9") as caught:
-        attempt(cache, "for (int i = 0; i < 4096; i++) if (fork() < 0) return 9; pause(); return 0;",
-                "#include <unistd.h>", processes=64, wall_s=20.0)  # fmt: skip
+        attempt(cache, statements + "return 0;", "#include <unistd.h>", processes=64, wall_s=20.0)
     assert caught.value.code == "run_failure"
 
 
-def test_memory_of_all_processes_together_is_limited(cache: Path, confined: str) -> None:
+def test_memory_of_all_processes_together_is_limited(cache: Path, confined: str, processes: None) -> None:
     statements = (
         "for (int i = 0; i < 8; i++) if (fork() == 0) "
         "{ char *p = malloc(100u << 20); memset(p, 1, 100u << 20); pause(); } pause(); return 0;"
@@ -196,6 +217,7 @@ def test_the_numbers_of_the_refused_calls(machine: str) -> None:
     }
     column = int(machine != "x86_64")
     others = {"clone": system_calls._CLONE, "prlimit64": system_calls._PRLIMIT, **system_calls._SIGNALS}
+    others |= {name: both for name, both in system_calls._FORKS.items() if both[column] is not None}
     assert {name: of_headers[name] for name in others} == {name: str(both[column]) for name, both in others.items()}
     assert of_headers["mmap"] == str(system_calls._MMAP[column])
 
@@ -204,8 +226,9 @@ def test_machines_whose_calls_are_unknown() -> None:
     assert system_calls.filter_program("m68k") is None
 
 
-def test_jumps_of_the_filter_stay_inside() -> None:
-    program = system_calls.filter_program("x86_64", own_pid=7)
+@pytest.mark.parametrize("processes", [False, True])
+def test_jumps_of_the_filter_stay_inside(processes: bool) -> None:
+    program = system_calls.filter_program("x86_64", own_pid=7, processes=processes)
     assert program is not None
     instructions = list(struct.iter_unpack("<HBBI", program))
     for place, (code, taken, not_taken, _) in enumerate(instructions):

@@ -234,7 +234,11 @@ def test_processor_time_is_limited(cache: Path, confined: str) -> None:
     assert error.code == "run_timeout"
 
 
-def test_children_of_a_program_are_stopped_too(cache: Path, confined: str, tmp_path: Path) -> None:
+def test_children_of_a_program_are_stopped_too(cache: Path, confined: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = sandbox.confined_command
+    monkeypatch.setattr(
+        sandbox, "confined_command", lambda how, seen, *rest: command(how, replace(seen, processes=True), *rest)
+    )
     statements = 'if (fork() == 0) { prctl(PR_SET_NAME, "stray-child"); for (;;) pause(); } return 0;'
     prelude = "#include <sys/prctl.h>\n#include <unistd.h>"
     run_tiny(cache, body(statements, prelude), repeat=2)

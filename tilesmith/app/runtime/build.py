@@ -376,7 +376,7 @@ def _run_compiler(
         cwd=folder,
         limits=Limits(wall_s=wall_s, cpu_s=int(wall_s) + 2, file_bytes=_OBJECT_BYTES, output_bytes=output_bytes),
         environment={"PATH": path, "TMPDIR": str(folder), "LC_ALL": "C"},
-        confinement=Confinement(writable=(folder,), readable=_of_compiler(program)),
+        confinement=Confinement(writable=(folder,), readable=_of_compiler(program), processes=True),
     )
 
 

@@ -49,18 +49,22 @@ _HEARTBEAT_S = 0.05
 @dataclass(frozen=True, slots=True)
 class Confinement:
     """The part of the file system that a program sees beside the system's libraries and programs: `writable` and
-    `readable` paths, and files of `devices`. Under Landlock it sees the names of others, and not their contents."""
+    `readable` paths, and files of `devices`. Under Landlock it sees the names of others, and not their contents.
+    Compilers, and drivers that compile, start `processes`; compiled pipelines have threads alone."""
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     devices: tuple[Path, ...] = ()
+    processes: bool = False
 
 
 def confined_command(
     mechanism: Mechanism, confined: Confinement, cwd: Path, limits: dict[str, int], argv: list[str]
 ) -> list[str]:
     """The command line that runs `argv` in `cwd`, confined by `mechanism`, or by `limits` alone where it is `none`."""
-    request: dict[str, Any] = {"limits": limits, "bubblewrap": None, "walls": None}
+    request: dict[str, Any] = {
+        "limits": limits, "bubblewrap": None, "walls": None, "processes": confined.processes,
+    }  # fmt: skip
     if mechanism == "bubblewrap":
         request["bubblewrap"] = _bubblewrap(confined, cwd)
     elif mechanism == "landlock":
@@ -119,7 +123,7 @@ def _tried(mechanism: Mechanism) -> tuple[str, ...]:
     with _outside() as outside, tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
         folder = Path(name).resolve()
         script = Path(escapes.__file__)
-        confined = Confinement((folder,), (script, Path(sys.base_prefix)))
+        confined = Confinement((folder,), (script, Path(sys.base_prefix)), processes=True)
         argv = [os.path.realpath(sys.executable), "-I", "-S", str(script), json.dumps(outside.request)]
         try:
             done = subprocess.run(

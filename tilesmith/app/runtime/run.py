@@ -191,7 +191,7 @@ class _Job:
         own = Confinement(writable=(self.folder,), readable=(library.path.parent, library.runner.parent))
         if not library.starts_kernels:
             return own
-        return replace(own, readable=(*own.readable, *devices.readable()), devices=devices.devices())
+        return replace(own, readable=(*own.readable, *devices.readable()), devices=devices.devices(), processes=True)
 
     def with_overhead(self, library: BuiltLibrary, limits: Limits, threads: int) -> Limits:
         """The limits with room for what is not the pipeline's: stacks, libraries. Files are outputs, no larger, and

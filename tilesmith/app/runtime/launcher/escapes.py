@@ -7,6 +7,7 @@ inside, where the package is not.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -87,9 +88,10 @@ def _descriptors(_request: dict[str, Any]) -> bool:
 
 
 def _leave_a_child_behind() -> None:
-    """A grandchild in a session of its own, which writes on as long as it lives."""
+    """A grandchild, in a session of its own where it may have one, which writes on as long as it lives."""
     if os.fork() == 0:
-        os.setsid()
+        with contextlib.suppress(OSError):
+            os.setsid()
         if os.fork() == 0:
             os.closerange(0, 3)
             with open("heartbeat", "wb", buffering=0) as file:

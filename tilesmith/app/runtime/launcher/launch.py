@@ -1,11 +1,12 @@
 """The launcher, which becomes another program inside limits and walls: run by `command`, with a JSON of
 
-    {"limits": {"CPU": 10, ...}, "bubblewrap": [...] or null, "walls": {"readable": [...], "writable": [...]} or null}
+    {"limits": {"CPU": 10, ...}, "bubblewrap": [...] or null, "walls": {"readable": [...], "writable": [...]} or null,
+     "processes": true}
 
 and the program's own arguments. `limits` are names of `resource.RLIMIT_*`. `bubblewrap` is its command line without the
 program; `walls` are Landlock's, and those of the namespaces that the system allows. Both have the filter of system
-calls. A program of its own, not a function run between fork and exec: those may deadlock in a service with
-threads.
+calls, which lets the program start processes of its own where `processes` says so. A program of its own, not a function
+run between fork and exec: those may deadlock in a service with threads.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ def main() -> None:
     walls = request["walls"]
     if walls is None:
         _limit(request["limits"])
-        _become(_in_bubblewrap(request["bubblewrap"], argv) if request["bubblewrap"] else argv)
+        _become(_in_bubblewrap(request, argv) if request["bubblewrap"] else argv)
 
     def program() -> int:
         _limit(request["limits"])
         if not landlock.restrict(libc, walls["readable"], walls["writable"]):
             return _refuse("Landlock refuses the walls")
         namespaces.drop_capabilities(libc)
-        if not _filter(libc, None if apart else os.getpid()):
+        if not _filter(libc, None if apart else os.getpid(), request["processes"]):
             return _refuse("the filter of system calls is refused")
         _become(argv)
         return _NOT_STARTED
@@ -80,8 +81,8 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(which, (min(value, highest), highest))
 
 
-def _in_bubblewrap(box: list[str], argv: list[str]) -> list[str]:
-    program = filter_program()
+def _in_bubblewrap(request: dict[str, Any], argv: list[str]) -> list[str]:
+    box, program = request["bubblewrap"], filter_program(processes=request["processes"])
     if program is None:
         return [*box, "--", *argv]
     handle = os.memfd_create("filter", 0)
@@ -90,8 +91,8 @@ def _in_bubblewrap(box: list[str], argv: list[str]) -> list[str]:
     return [*box, "--seccomp", str(handle), "--", *argv]
 
 
-def _filter(libc: ctypes.CDLL, own_pid: int | None) -> bool:
-    program = filter_program(own_pid=own_pid)
+def _filter(libc: ctypes.CDLL, own_pid: int | None, processes: bool) -> bool:
+    program = filter_program(own_pid=own_pid, processes=processes)
     if program is None:
         return False
     held = ctypes.create_string_buffer(program, len(program))

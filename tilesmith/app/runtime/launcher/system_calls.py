@@ -127,11 +127,13 @@ _SIGNALS = {
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
 }
+_FORKS = {"fork": (57, None), "vfork": (58, None)}
 _CLONE = (56, 220)
 _MMAP = (9, 222)
 _PRLIMIT = (302, 261)
 _CLONE3 = 435
 
+_THREAD = 0x0001_0000
 _NAMESPACES = 0x7E02_0080  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET,TIME}
 _SHARED_ANONYMOUS = 0x21
 _X32 = 0x4000_0000
@@ -147,6 +149,7 @@ Instruction = tuple[int, int, int, int]
 _ALLOWED: Instruction = (_RETURN, 0, 0, _ALLOW)
 _REFUSED: Instruction = (_RETURN, 0, 0, _REFUSE | errno.EPERM)
 _ABSENT: Instruction = (_RETURN, 0, 0, _REFUSE | errno.ENOSYS)
+_TOO_MANY: Instruction = (_RETURN, 0, 0, _REFUSE | errno.EAGAIN)
 
 
 def numbers(machine: str) -> dict[str, int] | None:
@@ -158,10 +161,11 @@ def numbers(machine: str) -> dict[str, int] | None:
     return {name: number for name, number in found.items() if number is not None} | _NEWER
 
 
-def filter_program(machine: str | None = None, own_pid: int | None = None) -> bytes | None:
+def filter_program(machine: str | None = None, own_pid: int | None = None, processes: bool = True) -> bytes | None:
     """The BPF program (`struct sock_filter` after another), or None where this machine's calls are unknown.
 
-    With `own_pid` only the process of that number gets signals: for where no namespace hides the others.
+    With `own_pid` only the process of that number gets signals: for where no namespace hides the others. Without
+    `processes` threads may be started, but no processes, as if there were too many already.
     """
     machine = machine or platform.machine()
     refused = numbers(machine)
@@ -180,7 +184,11 @@ def filter_program(machine: str | None = None, own_pid: int | None = None) -> by
         program += [(_EQUAL, 0, 1, number), _REFUSED]
     # glibc then uses clone, whose flags can be seen
     program += [(_EQUAL, 0, 1, _CLONE3), _ABSENT]
-    program += _where(_CLONE[column], 0, (_ANY_BIT, 0, 1, _NAMESPACES), _REFUSED, _ALLOWED)
+    started = () if processes else ((_ANY_BIT, 1, 0, _THREAD), _TOO_MANY)
+    program += _where(_CLONE[column], 0, (_ANY_BIT, 0, 1, _NAMESPACES), _REFUSED, *started, _ALLOWED)
+    if not processes:
+        forks = (both[column] for both in _FORKS.values())
+        program += [i for one in forks if one is not None for i in ((_EQUAL, 0, 1, one), _TOO_MANY)]
     # memory that RLIMIT_DATA does not count
     both = (_AND, 0, 0, _SHARED_ANONYMOUS), (_EQUAL, 0, 1, _SHARED_ANONYMOUS)
     program += _where(_MMAP[column], 3, *both, _REFUSED, _ALLOWED)
