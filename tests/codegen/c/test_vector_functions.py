@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Sequence
 
 import numpy as np
@@ -484,3 +485,11 @@ def test_scalars_of_64_bits_have_the_type_of_vectors(type_: str, compiler: str) 
         status, got = call(library, source, pipeline, inputs, {"k": k}, {"out": ((0, 9),)})
         assert status == 0
         np.testing.assert_array_equal(got["out"][0], np.full(9, max(2 * k * k, 3), type_))
+
+
+def test_quotients_are_no_calls_in_code_of_any_size() -> None:
+    """Whatever GCC weighs: out of line in large functions, each call spilled the registers of a loop."""
+    source = pointwise(" + ".join(f"a(x) // (b(x) + {n})" for n in range(60)), ("int32", "int32"), 8)[1]
+    symbols = subprocess.run(["nm", build(source, ("-Os",))._name], capture_output=True, text=True, check=True).stdout
+    assert source.code.count("ts_quotient") >= 60
+    assert "ts_quotient" not in symbols

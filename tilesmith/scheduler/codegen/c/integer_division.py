@@ -54,9 +54,10 @@ INLINE $T $quotient_by($T a, uint${bits}_t m, int shift) {
 }
 """
 
+# inline in functions of any size: a call spills every register, and divides anew by what is the same in a loop
 _QUOTIENT = """\
 /* Quotients with a remainder that is not negative; 0 by 0. */
-INLINE $T $quotient($T a, $T b) {
+INLINE __attribute__((always_inline)) $T $quotient($T a, $T b) {
     const $T zero = {0};
 $sign    const $U y = $size - ($U)(b == zero);
     $U q;
@@ -66,7 +67,7 @@ $parts    q = ($U)($joined);
 """
 
 _REMAINDER = """\
-INLINE $T $remainder($T a, $T b) {
+INLINE __attribute__((always_inline)) $T $remainder($T a, $T b) {
     return ($T)((($U)a - $product) & ($U)(b != ($T){0}));
 }
 """
