@@ -35,6 +35,7 @@ _BUILD = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": m
 def named_indices(program: Program) -> Program:
     """The program with names for sums of symbols that its body uses more than once."""
     taken = {name for part in (program.derivation, program.bounds) for s in walk(part) for name in defined(s)}
+    taken |= {given.c_name for given in (*program.arguments, *program.params, *program.derived, *program.tables)}
     return replace(program, body=_Naming(program.body, taken).body)
 
 
