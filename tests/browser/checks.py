@@ -5,6 +5,9 @@ from __future__ import annotations
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+LOOKS = ((1280, "light"), (360, "dark"))
+"""Widths and themes that pages are looked at in. No rule of the style sheets is for both a width and a theme
+(`test_no_rule_is_for_a_width_and_a_theme`), so each of either is enough."""
 FOCUSABLE = """Array.from(document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]'
 )).filter(e => !e.disabled && e.checkVisibility())"""

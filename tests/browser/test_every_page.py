@@ -4,10 +4,13 @@ keyboard, small. Pages that act have modules of their own."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from browser.checks import accessible, by_keyboard, fits, transferred
+from browser.checks import LOOKS, accessible, by_keyboard, fits, transferred
 from browser.conftest import Site
+
+from tilesmith.app.service import dashboard
 
 PAGES: dict[str, Callable[[Site], str]] = {
     "schedules": lambda site: "/",
@@ -31,25 +34,32 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "jobs filtered": lambda site: "/jobs?state=failed",
 }
 MOST_BYTES = 300_000
+STATIC = Path(dashboard.__file__).parent / "static"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "theme"), LOOKS)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_accessible_and_fits(site, visit, name, width, theme):
+def test_a_page_is_small_and_accessible_and_fits_and_the_keyboard_reaches_everything(site, visit, name, width, theme):
     page = visit(PAGES[name](site), width, theme)
+    size = transferred(page)
     accessible(page)
     fits(page)
+    if width > 1000:  # Tab goes the same way on a phone
+        by_keyboard(page)
+    assert 1000 < size < MOST_BYTES
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_keyboard_reaches_everything(site, visit, name):
-    by_keyboard(visit(PAGES[name](site)))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_small(site, visit, name):
-    assert 1000 < transferred(visit(PAGES[name](site))) < MOST_BYTES
+def test_no_rule_is_for_a_width_and_a_theme():
+    """Each width and each theme is looked at once, not each width in each theme."""
+    queries = []
+    for sheet in sorted(STATIC.glob("*.css")):
+        before, *rest = sheet.read_text(encoding="utf-8").split("@media")
+        for query in rest:
+            assert before.count("{") == before.count("}"), "a query inside of a query"
+            queries.append(query.partition("{")[0])
+            before += query
+    assert queries
+    assert not [q for q in queries if "width" in q and "color-scheme" in q]
 
 
 @pytest.mark.parametrize("name", PAGES)

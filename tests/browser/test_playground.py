@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser.checks import accessible, by_keyboard, fits, transferred
+from browser.checks import LOOKS, accessible, by_keyboard, fits, transferred
 from browser.conftest import empty_site
 from playwright.sync_api import Page, expect
 from support.tools import require_editor
@@ -122,8 +122,7 @@ def test_a_link_is_copied(visit):
     expect(page.locator("#said")).to_have_text("The link is copied.")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "theme"), LOOKS)
 def test_it_is_accessible_and_fits(visit, width, theme):
     page = visit("/playground", width, theme)
     text = editor(page)
