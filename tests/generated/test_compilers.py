@@ -11,9 +11,8 @@ import pytest
 from support.builds import HOST_BYTES, WIDTHS, for_vectors
 from support.machines import here, machine
 from support.native import WARNINGS, call, compiled
-from support.random_cases import judged_in_children
 from support.shipped import LONG, TOLERANCE, Problem, assert_right, problem, scheduled
-from support.tools import require_compiler, require_tool
+from support.tools import require_tool
 
 from tilesmith import platforms
 from tilesmith.scheduler import pipelines
@@ -58,11 +57,6 @@ def assert_computes(library: ctypes.CDLL, source: CSource, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_clang(name: str, tmp_path: Path) -> None:
     assert_computes(*built("clang", name, tmp_path), name)
-
-
-def test_clang_takes_random_cases() -> None:
-    require_compiler("clang")
-    assert judged_in_children(range(1100, 1120), "clang-O1") == {}
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

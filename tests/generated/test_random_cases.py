@@ -1,4 +1,4 @@
-"""1,000 random pipelines under random legal schedules and the method's own, against the interpreter."""
+"""600 random pipelines under random legal schedules and the method's own, against the interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.tools import require_compiler
 from tilesmith.scheduler.ir.schedule.schedule import INLINE
 from tilesmith.scheduler.rewrites.passes import rewrite
 
-CASES, CHUNK = 1000, 40
+CASES, CHUNK = 600, 40
 # most as the compiler gets them done soonest; the others as it makes the most of them
 MIX = (*("gcc-O0",) * 5, "gcc-O1", *("gcc-O0",) * 5, "clang-O1")
 

@@ -21,6 +21,7 @@ from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.emitter import emit_c
 from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.loop_passes.passes import optimize
 from tilesmith.scheduler.lowering import lower
@@ -45,7 +46,11 @@ class Buffer(ctypes.Structure):
 
 
 def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
-    return emit_c(optimize(lower(rewrite(pipeline, schedule), platform)))
+    return source_of_plan(rewrite(pipeline, schedule), platform)
+
+
+def source_of_plan(plan: Plan, platform: Platform) -> CSource:
+    return emit_c(optimize(lower(plan, platform)))
 
 
 def widest_vector(code: str) -> int:

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 from support.builds import BUILDS, HOST_BYTES, Build, environment
 from support.machines import machine
-from support.native import Region, call, compiled, source_of
+from support.native import Region, call, compiled, source_of_plan
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
@@ -121,8 +121,9 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
 def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
     """The first failure of the generated code; where this machine has no such vectors, that it is not compiled. Raises
     TooLong where there is too much of it."""
-    check(rewrite(case.pipeline, case.schedule))
-    source = source_of(case.pipeline, case.schedule, machine(vector_bytes=case.vector_bytes))
+    plan = rewrite(case.pipeline, case.schedule)
+    check(plan)
+    source = source_of_plan(plan, machine(vector_bytes=case.vector_bytes))
     if len(source.code) > LARGEST_CODE:
         raise TooLong(f"{len(source.code)} characters of code")
     path = compiled(source, tuple(flags), compiler, case.vector_bytes)
