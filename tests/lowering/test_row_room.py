@@ -15,7 +15,8 @@ from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Tile, Vector
 
-REGIONS = [((lo, width), (-1, 3)) for lo in (0, -3) for width in (*range(1, 19), 31, 32, 33)]
+REGIONS = [((-3 * (width // 2 % 2), width), (-1, 3)) for width in (*range(1, 19), 31, 32, 33)]
+"""Rows of every width up to two vectors and more; odd and even ones begin at 0 and at -3 in turn."""
 SIZE = {"f": ((-200, 400), (-200, 400))}
 
 
