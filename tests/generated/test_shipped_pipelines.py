@@ -45,7 +45,7 @@ def test_the_methods_schedule_computes_what_the_pipeline_says(name: str, size: s
         assert_right(got, p.expected, p.within)
 
 
-@pytest.mark.parametrize(("name", "size"), cases(NAMES))
+@pytest.mark.parametrize(("name", "size"), cases(NAMES, ("7x3", "shifted")))
 def test_the_root_schedule_computes_what_the_pipeline_says(name: str, size: str) -> None:
     library, source = library_of(name, "root")
     p = problem(name, size)

@@ -39,8 +39,8 @@ def test_every_schedule_has_the_same_bits(name: str) -> None:
         root_schedule(pipeline, here()),
         compile_pipeline(pipeline, here(), Options(strict=True)).schedule,
     ]
-    schedules += [random_schedule(pipeline, seed, strict=True) for seed in range(4)]
-    schedules += [sliding_schedule(pipeline, seed, strict=True) for seed in range(4)]
+    schedules += [random_schedule(pipeline, seed, strict=True) for seed in range(2)]
+    schedules += [sliding_schedule(pipeline, seed, strict=True) for seed in range(2)]
     found = [bits(name, s) for s in schedules]
     assert all(f == found[0] for f in found)
     if name != "unsharp":  # its exp is the C library's
