@@ -84,7 +84,7 @@ class FakeScheduling:
         asked = [found.id, question.platform, question.options()]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
 
-    def answer(self, question: Question) -> Answer | ApiError:
+    def answer(self, question: Question, _id: str | None = None) -> Answer | ApiError:
         self.answered.append(question)
         self.meanwhile()
         pipeline, key = self.identity(question.estimated()), self.key(question)

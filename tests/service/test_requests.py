@@ -1,4 +1,4 @@
-"""What a request for schedules may say beyond a pipeline and a platform: sizes, no code, limits of time, a schedule of
+"""What a request for schedules may say beyond a pipeline and a platform: sizes, limits of time, a schedule of
 one's own, many at once."""
 
 from __future__ import annotations
@@ -30,36 +30,27 @@ def refused(service, **body):
     return answer.json()
 
 
-def test_without_code_none_is_made_until_it_is_asked_for(real):
-    whole = made(real, pipeline_id="sobel")
-    bare = made(real, pipeline_id="sobel", options={"code": False})
-    assert bare["id"] != whole["id"]
-    assert (bare["groups"], bare["predicted"], bare["entry"]) == (whole["groups"], whole["predicted"], whole["entry"])
-    assert (bare["options"]["code"], bare["buffers"]) == (False, [])
-    assert not {"lower", "passes", "emit"} & set(bare["timings_ms"])
-    assert repository.find_form(real.context.db, bare["id"], SOURCE_FORM) is None
-    for form in ("code.c", "code.h", "loopnest.txt", "schedule.h", "explain"):
-        texts = [real.client.get(s["links"][form]) for s in (bare, whole)]
-        assert [t.status_code for t in texts] == [200, 200]
-        assert texts[0].content == texts[1].content
-    assert repository.find_form(real.context.db, bare["id"], SOURCE_FORM) is not None
+def test_code_is_made_when_it_is_asked_for_and_declares_the_buffers_of_the_schedule(real):
+    for name in ("sobel", "local_laplacian"):
+        schedule = made(real, pipeline_id=name)
+        assert repository.find_form(real.context.db, schedule["id"], SOURCE_FORM) is None
+        assert f"{schedule['entry']}(" in real.client.get(schedule["links"]["code.c"]).text
+        source = json.loads(repository.find_form(real.context.db, schedule["id"], SOURCE_FORM).content)
+        assert [[b["name"], b["bytes"]] for b in schedule["buffers"]] == source["buffers"]
     assert real.client.get("/v1/schedules/none/code.c").json()["code"] == "schedule_not_found"
 
 
 def test_code_made_later_is_of_the_backend_that_was_asked_for(real):
-    bare = made(real, pipeline_id="blur", options={"code": False, "backend": "c-halide"})
-    whole = made(real, pipeline_id="blur", options={"backend": "c-halide"})
-    codes = [real.client.get(s["links"]["code.h"]).text for s in (bare, whole)]
-    assert "halide_buffer_t" in codes[0]
-    assert codes[0] == codes[1]
+    schedule = made(real, pipeline_id="blur", options={"backend": "c-halide"})
+    assert "halide_buffer_t" in real.client.get(schedule["links"]["code.h"]).text
 
 
 @pytest.mark.slow
 def test_a_job_makes_the_code_that_it_needs(start):
     service = start(scheduling=work, job_workers=1)
-    bare = made(service, pipeline_id="blur", options={"code": False, "build": True})
+    schedule = made(service, pipeline_id="blur", options={"build": True})
     with Client(service.url) as client:
-        assert client.wait(client.job(bare["jobs"][0]["id"]))["state"] == "succeeded"
+        assert client.wait(client.job(schedule["jobs"][0]["id"]))["state"] == "succeeded"
 
 
 def test_estimates_replace_those_of_the_document(real):
@@ -92,7 +83,7 @@ def test_a_request_waits_no_longer_than_it_says_and_the_work_is_kept(service, pi
 
 
 def test_a_deadline_counts_from_the_reading_on(real):
-    answer = made(real, pipeline_id="local_laplacian", options={"deadline_ms": 1, "code": False})
+    answer = made(real, pipeline_id="local_laplacian", options={"deadline_ms": 1})
     assert "deadline" in answer["degraded"]
 
 
@@ -145,7 +136,7 @@ def test_what_a_document_says_of_itself_is_no_part_of_its_id(real):
 def test_a_batch_answers_each_request_as_it_would_alone(real):
     sizes = [{"blur_y": [[0, n], [0, n]]} for n in (64, 640, 1280)]
     requests = [
-        *({"pipeline_id": "blur", "estimates": size, "options": {"code": False}} for size in sizes),
+        *({"pipeline_id": "blur", "estimates": size} for size in sizes),
         {"pipeline_id": "blur", "platform_name": "nvidia-a100"},
         {"pipeline": BLUR | {"outputs": ["blur_z"]}},
         {"pipeline_id": "nothing"},

@@ -21,7 +21,7 @@ from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.legality.verifier import check
-from tilesmith.scheduler.lowering import lower
+from tilesmith.scheduler.lowering import buffer_bytes, lower
 from tilesmith.scheduler.rare_collections import rare_collections
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, Trace, autoschedule
@@ -189,6 +189,13 @@ def generated(plan: Plan, platform: Platform, now: Clock, backend: str | None = 
     return _generated(plan, platform, backend_for(platform, backend), now, Observers())
 
 
+@rare_collections
+def declared_buffers(plan: Plan, platform: Platform, backend: str | None = None) -> tuple[tuple[str, int], ...]:
+    """The `buffers` of the C of what was decided, without making it. Raises NoBackend."""
+    backend_for(platform, backend)
+    return buffer_bytes(plan, platform)
+
+
 def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
     """The C of a hand-written schedule. Raises IllegalSchedule, naming the stage and the rule."""
     return checked_and_generated(pipeline, schedule, platform, lambda: 0.0).source
@@ -223,5 +230,5 @@ def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, obs
 
 __all__ = [
     "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "decide",
-    "generate", "generated", "schedule_key",
+    "declared_buffers", "generate", "generated", "schedule_key",
 ]  # fmt: skip

@@ -18,7 +18,6 @@ class AnsweredOptions(TypedDict):
     tune: NotRequired[int | None]
     cost_model: NotRequired[str | None]
     strategy: NotRequired[dict[str, Any] | None]
-    code: NotRequired[Literal[False] | None]
 
 
 class Baseline(TypedDict):

@@ -12,7 +12,7 @@ from tilesmith.scheduler.lowering.loops import with_loops
 from tilesmith.scheduler.lowering.rows import with_rows
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
-LOWERING = PassPipeline(
+LAYING_OUT = PassPipeline(
     (
         Pass(
             "layout",
@@ -32,6 +32,13 @@ LOWERING = PassPipeline(
             "loops of the groups, with boxes, sliding windows and buffers; `compute` and `fused_row` are not expanded",
             with_loops,
         ),
+    )
+)
+"""The passes after which all memory is declared."""
+
+LOWERING = PassPipeline(
+    (
+        *LAYING_OUT.passes,
         Pass("rows", "computations that are not expanded", "loops over vectors and points", with_rows),
     )
 )
@@ -45,6 +52,12 @@ def lower(plan: Plan, platform: Platform, observer: Observer | None = None) -> P
     of a register and the number of threads that the declared buffers are counted for.
     """
     return LOWERING(begun(plan, platform), None if observer is None else _Programs(observer)).program
+
+
+def buffer_bytes(plan: Plan, platform: Platform) -> tuple[tuple[str, int], ...]:
+    """The buffers that the program of a legal plan declares, (name, bytes) at the estimated sizes, all threads
+    together, found without making the rest of it."""
+    return LAYING_OUT(begun(plan, platform)).program.estimates
 
 
 def begun(plan: Plan, platform: Platform) -> LoweringUnit:

@@ -78,8 +78,8 @@ Document = Mapping[str, Any] | bytes
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question: a pipeline document, a platform document, options; `fixed` is the document of what is fixed,
-    `strategy` that of a strategy, `schedule` that of a schedule by hand, `estimates` those that replace the pipeline's.
-    Without `code` no C is made."""
+    `strategy` that of a strategy, `schedule` that of a schedule by hand, `estimates` those that replace the
+    pipeline's."""
 
     pipeline: Document
     platform: Mapping[str, Any]
@@ -93,7 +93,6 @@ class Question:
     strategy: Document | None = None
     backend: str | None = None
     schedule: Document | None = None
-    code: bool = True
     estimates: Document | None = None
 
     def estimated(self) -> Any:
@@ -109,8 +108,7 @@ class Question:
         given = {"fixed": data(self.fixed), "tune": self.tune, "cost_model": self.cost_model}
         given["strategy"] = data(self.strategy)
         given["backend"] = self.backend
-        without = {} if self.code else {"code": False}
-        return always | {name: value for name, value in given.items() if value} | without
+        return always | {name: value for name, value in given.items() if value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,4 +221,3 @@ class AnsweredOptions(BaseModel):
     tune: int | None = None
     cost_model: str | None = None
     strategy: dict[str, Any] | None = None
-    code: Literal[False] | None = Field(default=None, description="Of a schedule without C")

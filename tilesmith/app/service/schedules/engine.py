@@ -140,8 +140,8 @@ class Engine:
         """The id of the answer, of a question that took `spent_s` to be read so far."""
         return await self.run(self.functions.key, question, reading=True, spent_s=spent_s)
 
-    async def answer(self, question: Question) -> Answer:
-        return await self.run(self.functions.answer, question)
+    async def answer(self, question: Question, schedule_id: str | None = None) -> Answer:
+        return await self.run(self.functions.answer, question, schedule_id)
 
     async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
         return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)

@@ -48,10 +48,7 @@ class Options(BaseModel):
         default=None,
         ge=1,
         le=600_000,
-        description="Bounds all of the work, from document to C; `timeout` after it, and the work is not lost",
-    )
-    code: bool = Field(
-        default=True, description="false: the schedule alone; its C is made when a form of it is first asked for"
+        description="Bounds all of the work; `timeout` after it, and the work is not lost",
     )
     fixed: dict[str, Any] = Field(
         default={}, description="Decisions that are the caller's, by stage; the method `default` searches the rest"
@@ -182,7 +179,7 @@ class BatchRequest(BaseModel):
             "examples": [
                 {
                     "requests": [
-                        {"pipeline_id": "blur", "platform_name": "i7-6700", "options": {"code": False}},
+                        {"pipeline_id": "blur", "platform_name": "i7-6700", "options": {"strict": True}},
                         {"pipeline_id": "blur", "estimates": {"blur_y": [[0, 640], [0, 480]]}},
                     ]
                 }
@@ -237,7 +234,7 @@ class Schedule(BaseModel):
     packings: list[Packing] = Field(default=[], description="Operands copied to where they lie as they are read")
     groups: list[Group]
     predicted: Predicted
-    buffers: list[Buffer] = Field(description="None where no C was made")
+    buffers: list[Buffer] = Field(description="Scratch buffers that the schedule declares")
     entry: str = Field(description="The exported C function")
     steps: list[Step] = Field(default=[], description="Of a schedule by a strategy: what was done, in order")
     misfits: list[Misfit] = Field(default=[], description="Of an OpenCL device: kernels that do not fit it")

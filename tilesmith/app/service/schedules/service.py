@@ -186,7 +186,6 @@ class Schedules:
             strategy,
             options.backend,
             given.get("schedule"),
-            options.code,
             given.get("estimates"),
         )
 
@@ -206,7 +205,7 @@ class Schedules:
             return False  # made since it was looked for
         await asyncio.to_thread(holdings.check, self._db, self._settings, 1)
         started = time.perf_counter()
-        answer = await self._engine.answer(question)
+        answer = await self._engine.answer(question, schedule_id)
         new = await asyncio.to_thread(store, self._db, answer, holdings.owner())
         seconds = time.perf_counter() - started
         self._metrics.schedule_seconds.observe(seconds)

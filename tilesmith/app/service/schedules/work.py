@@ -26,7 +26,6 @@ from tilesmith.app.service.schedules.answers import (
     StrategyIdentity,
     candidate_form,
     compact,
-    content_hash,
     identity,
     plain,
     strategy_identity,
@@ -35,11 +34,10 @@ from tilesmith.app.service.schedules.examples import BLUR
 from tilesmith.cost_models.ecm import Ecm
 from tilesmith.scheduler.analysis.size_warnings import size_warnings
 from tilesmith.scheduler.codegen import loopnest
-from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.prelude import entry_name
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
-from tilesmith.scheduler.compiler import Options, checked_and_generated, decide, generated, schedule_key
+from tilesmith.scheduler.compiler import Options, checked_and_generated, decide, declared_buffers, schedule_key
 from tilesmith.scheduler.errors import InternalError, Problem, TilesmithError
 from tilesmith.scheduler.features.stage_figures import figures_of
 from tilesmith.scheduler.frontends.document import document as documents
@@ -101,25 +99,27 @@ def import_content(name: str, content: bytes, limits: Limits) -> dict[str, Any] 
 def key(question: Question) -> str | ApiError:
     """The id of the schedule that answers the question, without making it."""
     try:
-        return _key(question, *_load(question))
+        return schedule_key(*_load(question))
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
     except ApiError as error:
         return error
 
 
-def answer(question: Question) -> Answer | ApiError:
-    """The schedule and its C, or why there is none."""
+def answer(question: Question, schedule_id: str | None = None) -> Answer | ApiError:
+    """The schedule, of that id where it is known already, or why there is none."""
     started = time.perf_counter()
     try:
         pipeline, platform, options = _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
         found = decide(pipeline, platform, _within(options, parse_ms), time.perf_counter, PARAMS.listed_candidates)
-        made = generated(found.plan, platform, time.perf_counter, options.backend) if question.code else None
-        key = _key(question, pipeline, platform, options)
-        timings = {"parse": parse_ms, **found.timings_ms, **(made.timings_ms if made else {})}
-        timings["total"] = 1000 * (time.perf_counter() - started)
-        return _answer(_Found(key, found, platform, made.source if made else None, timings), question)
+        decided = time.perf_counter()
+        buffers = declared_buffers(found.plan, platform, options.backend)
+        ended = time.perf_counter()
+        timings = {"parse": parse_ms, **found.timings_ms, "buffers": 1000 * (ended - decided)}
+        timings["total"] = 1000 * (ended - started)
+        found_id = schedule_id or schedule_key(pipeline, platform, options)
+        return _answer(_Found(found_id, found, platform, buffers, timings), question)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
     except ApiError as error:
@@ -177,12 +177,6 @@ def warm_up() -> None:
     answer(Question(BLUR, platforms.to_document(platforms.load("host")), Options().method, False, None))
 
 
-def _key(question: Question, pipeline: Pipeline, platform: platforms.Platform, options: Options) -> str:
-    """The id of the answer. One without code is another document, which says that it has none."""
-    key = schedule_key(pipeline, platform, options)
-    return key if question.code else content_hash(f"{key} without code".encode())
-
-
 def _within(options: Options, spent_ms: float) -> Options:
     """The options of a search that has what is left of the deadline."""
     if options.deadline_ms is None:
@@ -231,21 +225,21 @@ def _refusal(error: TilesmithError, prefix: str) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A schedule that was decided, and its C where it was wanted."""
+    """A schedule that was decided, and the buffers that it declares."""
 
-    key: str
+    id: str
     result: SearchResult
     platform: platforms.Platform
-    source: CSource | None
+    buffers: tuple[tuple[str, int], ...]
     timings_ms: dict[str, float]
 
 
 def _answer(found: _Found, question: Question) -> Answer:
-    plan, source = found.result.plan, found.source
+    plan = found.result.plan
     pipeline, schedule = identity(plan.written), plan.schedule
     decided = schedule_document.to_document(schedule)
     body = {
-        "id": found.key,
+        "id": found.id,
         "pipeline": pipeline.name,
         "pipeline_id": pipeline.id,
         "platform": found.platform.name,
@@ -254,15 +248,15 @@ def _answer(found: _Found, question: Question) -> Answer:
         "degraded": schedule.degraded,
         **schedule_document.decisions(schedule),
         "predicted": plain(found.result.predicted.to_document()),
-        "buffers": [{"name": name, "bytes": count} for name, count in (source.buffers if source else ())],
+        "buffers": [{"name": name, "bytes": count} for name, count in found.buffers],
         "entry": entry_name(plan.written.name),
         **({"steps": [s.to_document() for s in found.result.trace.steps]} if found.result.trace.steps else {}),
         "misfits": [m.to_document() for m in misfits(plan, found.platform)],
-        "warnings": list(size_warnings(plan.pipeline, source.buffers if source else ())),
+        "warnings": list(size_warnings(plan.pipeline, found.buffers)),
         "timings_ms": {name: round(ms, 3) for name, ms in found.timings_ms.items()},
     }
     return Answer(
-        id=found.key,
+        id=found.id,
         pipeline=pipeline,
         platform=found.platform.name,
         method=schedule.method,
@@ -290,7 +284,7 @@ def _forms(found: _Found, pipeline: PipelineIdentity, decided: dict[str, Any]) -
 
 def _candidates(found: _Found) -> dict[str, Any]:
     """The table of the candidates, with links to their forms."""
-    base = f"/v1/schedules/{found.key}"
+    base = f"/v1/schedules/{found.id}"
     items = [
         figures
         | {
