@@ -85,7 +85,7 @@ WIDER = (128, 256)
 """Bytes of the longest vectors that a machine may be said to have."""
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(pipelines.names()))
+@pytest.mark.parametrize(("number", "name"), [*enumerate(pipelines.names())])
 def test_no_vector_of_a_pipeline_is_wider_than_a_register(number: int, name: str) -> None:
     """Each pipeline for two widths, by one method each, so that each width has pipelines of each method; `compiled`
     looks at all that tests compile."""
