@@ -152,6 +152,7 @@ OF = {
         scheduler/rewrites/rfactor: MOST_PARTS
         scheduler/rewrites/specialize_scans: MOST_LEVELS MOST_STAGES MOST_TERMS MOST_TERMS_IN_ALL BLOCK MOST_TABLE_TERMS
         scheduler/rewrites/symmetric_pairs: MOST_COMPARED
+        scheduler/rewrites/tabulate_weights: MOST_DIMS MOST_POINTS
         scheduler/search/constraints/document: MAX_STAGES
         scheduler/strategies/combinators: MOST
         scheduler/strategies/document: MAX_STEPS MAX_NAMES

@@ -372,7 +372,10 @@ class WorkCounter:
         members, reads = self.counter.members, self.counter.reads[name]
         stages = members.facts.stages
         facts = stages[name]
-        executed = [(n / run.lanes if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
+        # what is the same for a vector is a scalar for each term of a loop, and else computed before the row
+        long = has_long_reduction(members.facts.definitions[name], {})
+        vectors = 1 if long else run.lanes
+        executed = [(n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
         typed = together([(1, facts.typed), *executed]) if executed else facts.typed
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)

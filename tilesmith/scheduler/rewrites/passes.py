@@ -29,6 +29,7 @@ from tilesmith.scheduler.rewrites.rfactor import factored
 from tilesmith.scheduler.rewrites.specialize_scans import specialised
 from tilesmith.scheduler.rewrites.split_separable import separated
 from tilesmith.scheduler.rewrites.symmetric_pairs import halved
+from tilesmith.scheduler.rewrites.tabulate_weights import tabulated
 
 SAID = "the schedule says so"
 
@@ -50,6 +51,15 @@ def _order(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 def _forward(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     kept = frozenset([i.name for i in pipeline.inputs] + [s.name for s in pipeline.stages if s.updates])
     return _by_stage(pipeline, lambda s: with_initial_values(s, kept))
+
+
+def _tabulate(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
+    """The tables that the schedule has, or that the search may schedule: a schedule that was written without them has
+    weights where the document has them."""
+    found = tabulated(pipeline)
+    named = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
+    made = {s.name for s in found.stages} - {s.name for s in pipeline.stages}
+    return found if not named or made & named else pipeline
 
 
 def _by_stage(pipeline: Pipeline, rewrite: Callable[[Stage], Stage]) -> Pipeline:
@@ -142,6 +152,13 @@ NORMALIZATION = (
         "the last place is read that differs from those beyond it",
         "beyond it the values repeat; a stage is computed on little more than the image",
         lambda p, _: inherited(p),
+    ),
+    _pass(
+        "tabulate-weights",
+        "parts of reductions, of updates and of rows that read no data and depend on few of the loops around them",
+        "those that functions, divisions or reductions are needed for are stages",
+        "the same for many points, they are computed once",
+        _tabulate,
     ),
     _pass(
         "narrow-integers",

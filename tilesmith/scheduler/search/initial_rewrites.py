@@ -20,9 +20,10 @@ _TOLD = {
         "far beyond the edge that a stage inherits its last place is read: {}",
         "analysis.edges",
     ),
+    "tabulate-weights": ("what takes functions of few loops, and no data, is a table: {}", "analysis.invariants"),
     "narrow-integers": ("integers have the bits that their values need: {}", "analysis.value_bounds"),
 }
-"""By rule what is told: chosen, with the stages that changed; and who decided it."""
+"""By rule what is told: chosen, with the stages that changed, or the new ones where there are; and who decided it."""
 
 
 def rewriting_explained(plan: Plan) -> Iterator[Decision]:
@@ -36,4 +37,6 @@ def rewriting_explained(plan: Plan) -> Iterator[Decision]:
                 yield Decision("rewriting", name, chosen, done.reason, "analysis.specialised")
         elif done.rule in _TOLD:
             chosen, source = _TOLD[done.rule]
-            yield Decision("rewriting", plan.written.name, chosen.format(listed(done.changed)), done.reason, source)
+            yield Decision(
+                "rewriting", plan.written.name, chosen.format(listed(done.made or done.changed)), done.reason, source
+            )

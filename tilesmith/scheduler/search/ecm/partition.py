@@ -17,6 +17,7 @@ from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.features.interleaved_channels import fours
 from tilesmith.scheduler.features.operation_counts import total
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
 from tilesmith.scheduler.search.params import PARAMS
@@ -47,8 +48,11 @@ class PartitionSearch:
     def best(self, starts: Iterable[Partition]) -> Partition:
         """The cheapest partition found from any of `starts` (in their order, where equal), or from as few groups as
         there can be; or from every stage at root, where that is not too far from what is found, and ends in what costs
-        less by more than the model may be wrong by between few groups and many."""
-        found = self._descended(self._cheapest(self.settled(s) for s in (*starts, Partition(self.forced))))
+        less by more than the model may be wrong by between few groups and many. Weights begin in groups of their
+        own."""
+        weights = frozenset(n for n in self.facts.graph.stages if _is_weight(self.facts, n))
+        alone = (replace(s, outputs=s.outputs | weights - s.inlined) for s in (*starts, Partition(self.forced)))
+        found = self._descended(self._cheapest(map(self.settled, alone)))
         root = self.settled(Partition(frozenset(self.facts.graph.stages)))
         most = PARAMS.from_root_most * self.cost(found)
         if self.cost(root, most) > most:
@@ -210,6 +214,15 @@ class Move:
                 return Partition(outputs - name, inlined | name)
             case "cut":
                 return Partition(outputs | name, inlined - name)
+
+
+def _is_weight(facts: Facts, name: str) -> bool:
+    """True if a stage is the same for all points of its readers, one of which has a loop of many terms, and takes
+    more than to load it: computed where it is read it would be computed for each vector of points."""
+    stage, readers = facts.stages[name], facts.graph.consumers[name]
+    reads = [facts.stages[c].read_of[name] for c in readers]
+    still = all(s.var is None for r in reads for s in r.spans) and not any(r.looked_up for r in reads)
+    return still and not is_trivial_shared(stage) and any(has_long_reduction(facts.definitions[c], {}) for c in readers)
 
 
 def _operations(stage: StageFacts) -> float:

@@ -112,6 +112,27 @@ def propagate_boundaries(state: State, stage: str | None) -> State | str:
     return _run(state, "propagate-boundaries")
 
 
+@rule("tabulate_weights", Example(
+    """
+    format: 1
+    name: tabulated
+    inputs: [{name: input, type: float32, dims: [x]}]
+    stages: [{name: f, dims: [x], value: "sum(input(x + i) * exp(-float32(i * i) / 99.0) for i in range(99))"}]
+    outputs: [f]
+    estimates: {f: [[0, 4096]]}
+    """, "[]"), place="pipeline")  # fmt: skip
+def tabulate_weights(state: State, stage: str | None) -> State | str:
+    """Weights that functions are needed for, as a stage: a table, computed once.
+
+        f(x) = sum(g(x + i) * exp(-i * i) for i in 99)
+          ->
+        w(i) = exp(-i * i); f(x) = sum(g(x + i) * w(i) for i in 99)
+
+    What reads no data and depends on some of the loops around it only is the same for all iterations of the others.
+    """
+    return _run(state, "tabulate-weights")
+
+
 @rule("narrow_integers", Example(
     """
     format: 1

@@ -1,0 +1,263 @@
+"""Tabulation of weights: what a reduction or an update computes of few of its loops, and of no data, becomes a stage of
+its own: loop-invariant code motion, with a table for the values.
+
+    f(x) = sum(a(x + i) * exp(-float32(i * i)) for i in range(-99, 100))
+      ->
+    f_weights(i) = exp(-float32(i * i)); f(x) = sum(a(x + i) * f_weights(i) for i in range(-99, 100))
+
+A term is computed for each vector of points, and so are its weights, although all points have the same. A stage is
+computed where its schedule says: once, as a rule, or inline, where it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from math import prod
+
+from tilesmith.scheduler.analysis.dependence import free_dims
+from tilesmith.scheduler.analysis.stage_graph import expressions
+from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    InputBound,
+    ParamRef,
+    Reduce,
+    RVar,
+    Var,
+    children,
+    map_children,
+    walk,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.substitution import substituted
+from tilesmith.scheduler.ir.pipeline.types import BOOL
+from tilesmith.scheduler.rewrites.fold_updates import SHORT_REDUCTION
+from tilesmith.scheduler.rewrites.names import fresh, taken
+
+MOST_DIMS = 5
+"""Dims of a table, at most: no stage has more."""
+MOST_POINTS = 1 << 16
+"""Points of a table along loops of constant extent, at most."""
+_POLYNOMIALS = frozenset(
+    ("acos", "asin", "atan", "atan2", "cos", "exp", "log", "pow", "random", "sin", "tan", "tanh")
+)  # fmt: skip
+
+
+class _Work(IntEnum):
+    """The most that an expression takes, of what differs along all of its loops."""
+
+    LITTLE = 0
+    DIVISION = 1
+    """A division or a square root: several times a product."""
+    POLYNOMIAL = 2
+    """A function: several times a division."""
+    LOOP = 3
+    """A reduction."""
+
+
+def tabulated(pipeline: Pipeline) -> Pipeline:
+    """*Before*: boundaries are arithmetic; updates are folded. *After*: of what is computed in reductions and updates,
+    parts that read no data, depend on some of the loops around them only, and take a division, a function or a
+    reduction are stages, each right before the first that reads it; so are functions in a value that depend on its
+    place in a row only. They have the loops as dims, at most one of which is longer than constants say. The same
+    values, bit for bit. *Ignores* indices; conditions themselves; what compilers fold, as reductions that are written
+    out have nothing but literals there; and stages that read no data, which are tables already. Again, this changes
+    nothing."""
+    tabulation = _Tabulation(pipeline)
+    stages = [new for s in pipeline.stages for new in tabulation.stage(s)]
+    return replace(pipeline, stages=tuple(stages)) if tabulation.tables else pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An expression: the variables that it depends on; whether it reads data, or else what is known at the call only;
+    what it takes; and whether there is a part in it that could be a table."""
+
+    free: frozenset[str]
+    data: bool
+    literal: bool
+    work: _Work
+    worth: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scope:
+    """The loops around an expression, by name with their extents (None: not constant), those of the stage first, the
+    innermost of reductions next; those of reductions, and of reductions that are written out; and the stage's row."""
+
+    loops: Mapping[str, int | None]
+    reduced: frozenset[str]
+    written: frozenset[str]
+    row: str | None
+    known: dict[int, Expr] = field(default_factory=dict)
+    """Parts in it as they are rewritten, by identity."""
+
+    def inside(self, domain: tuple[RVar, ...]) -> _Scope:
+        """The scope of a reduction."""
+        own = {r.name: _trips(r) for r in reversed(domain)}
+        names = frozenset(own)
+        stages = {n: k for n, k in self.loops.items() if n not in self.reduced}
+        around = {n: k for n, k in self.loops.items() if n in self.reduced and n not in names}
+        written = self.written - names | (names if _is_short(domain) else frozenset())
+        return _Scope({**stages, **own, **around}, self.reduced | names, written, self.row)
+
+
+class _Tabulation:
+    """The stages of a pipeline one by one, producers first. `tables` are those that were made, by what they compute."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.tables: dict[tuple[Expr, int], Stage] = {}
+        self._names = taken(pipeline)
+        self._fixed: set[str] = set()
+
+    def stage(self, stage: Stage) -> Iterator[Stage]:
+        """The tables that are made for a stage, and the stage with these read."""
+        reads = {n.name for e in expressions(stage) for n in walk(e) if isinstance(n, Access)}
+        if reads <= self._fixed and not stage.updates and stage.boundary is None:
+            self._fixed.add(stage.name)
+            yield stage
+        elif not _may_have_weights(stage):
+            yield stage
+        else:
+            before = len(self.tables)
+            found = _Tabulating(self, stage).run()
+            yield from [*self.tables.values()][before:]
+            yield found
+
+    def is_data(self, name: str) -> bool:
+        """True if an input or stage of that name has data, or may have."""
+        return name not in self._fixed
+
+    def read(self, e: Expr, dims: tuple[str, ...], stage: Stage) -> Expr:
+        """What reads the table of `e`, which depends on `dims`, in a stage."""
+        places: dict[str, Expr] = {d: Var(f"{n}.place") for n, d in enumerate(dims)}
+        key = substituted(e, places), len(dims)
+        if key not in self.tables:
+            name = fresh(stage.name, "weights", self._names)
+            self._names.add(name)
+            self._fixed.add(name)
+            self.tables[key] = Stage(name, dims, (e,), (), None, dims)
+        return Access(self.tables[key].name, tuple(map(Var, dims)), 0, e.type)
+
+
+class _Tabulating:
+    """The expressions of one stage. Parts are known by identity."""
+
+    def __init__(self, tabulation: _Tabulation, stage: Stage) -> None:
+        self._tabulation, self._stage = tabulation, stage
+        self._parts: dict[int, _Part] = {}
+
+    def run(self) -> Stage:
+        stage = self._stage
+        row = stage.storage[0] if stage.storage else None
+        loops: dict[str, int | None] = dict.fromkeys(stage.dims)
+        scope = _Scope(loops, frozenset(), frozenset(), row)
+        values = tuple(self._of(v, scope) for v in stage.values)
+        updates = tuple(map(self._update, stage.updates))
+        same = all(a is b for a, b in zip((*values, *updates), (*stage.values, *stage.updates), strict=True))
+        return stage if same else replace(stage, values=values, updates=updates)
+
+    def _update(self, update: Update) -> Update:
+        loops: dict[str, int | None] = dict.fromkeys(free_dims(self._stage, update))
+        own = {r.name: _trips(r) for r in update.domain}
+        scope = _Scope({**loops, **own}, frozenset(own), frozenset(), None)
+        values = tuple(self._of(v, scope) for v in update.values)
+        where = None if update.where is None else self._of(update.where, scope)
+        same = where is update.where and all(a is b for a, b in zip(values, update.values, strict=True))
+        return update if same else replace(update, values=values, where=where)
+
+    def _of(self, e: Expr, scope: _Scope) -> Expr:
+        """A whole expression, with its tables read."""
+        for node in reversed(list(walk(e))):
+            if id(node) not in self._parts:
+                self._parts[id(node)] = self._part(node)
+        return self._rewritten(e, scope)
+
+    def _rewritten(self, e: Expr, scope: _Scope) -> Expr:
+        part = self._parts[id(e)]
+        if not part.worth:
+            return e
+        if id(e) not in scope.known:
+            scope.known[id(e)] = self._rewritten_once(e, part, scope)
+        return scope.known[id(e)]
+
+    def _rewritten_once(self, e: Expr, part: _Part, scope: _Scope) -> Expr:
+        if _is_table(e, part, scope):
+            dims = tuple(d for d in scope.loops if d in part.free)
+            return self._tabulation.read(e, dims, self._stage)
+        inside = scope.inside(e.domain) if isinstance(e, Reduce) else scope
+        return map_children(e, lambda c: self._rewritten(c, inside))
+
+    def _part(self, e: Expr) -> _Part:
+        parts = [self._parts[id(c)] for c in children(e)]
+        free = frozenset(name for p in parts for name in p.free)
+        data = any(p.data for p in parts)
+        literal = all(p.literal for p in parts)
+        worth = any(p.worth for p in parts)
+        match e:
+            case Var(name=name):
+                return _Part(frozenset((name,)), False, True, _Work.LITTLE, False)
+            case Access():
+                return _Part(free, data or self._tabulation.is_data(e.name), False, _Work.LITTLE, False)
+            case Reduce():
+                free -= {r.name for r in e.domain}
+                short = _is_short(e.domain)
+                work = _Work.LOOP if worth or not short else _Work.LITTLE
+                return _Part(free, data, literal and short, work, worth or (work > 0 and not data))
+        own = _work(e) if free else _Work.LITTLE
+        work = max([own, *(p.work for p in parts if p.free == free)])
+        return _Part(free, data, literal and not isinstance(e, ParamRef | InputBound), work, worth or own > 0)
+
+
+def _is_table(e: Expr, part: _Part, scope: _Scope) -> bool:
+    """True if a part is the same for the iterations of a loop, and worth to be kept for these."""
+    if part.data or part.work == _Work.LITTLE or e.type == BOOL or part.free == scope.loops.keys():
+        return False
+    if part.literal and part.free <= scope.written:
+        return False
+    if part.free.isdisjoint(scope.reduced):  # what does not move along a row is computed before it
+        in_row = part.free == {scope.row} and part.work == _Work.POLYNOMIAL
+        if not in_row and part.work != _Work.LOOP:
+            return False
+    extents = [scope.loops[name] for name in sorted(part.free)]
+    constant = [n for n in extents if n is not None]
+    return len(extents) <= min(len(constant) + 1, MOST_DIMS) and prod(constant) <= MOST_POINTS
+
+
+def _work(e: Expr) -> _Work:
+    """What an operation takes by itself."""
+    match e:
+        case Call(function="sqrt"):
+            return _Work.DIVISION
+        case Call() if e.function in _POLYNOMIALS:
+            return _Work.POLYNOMIAL
+        case Binary(op="**") if e.type.is_float and not isinstance(e.right, Const):
+            return _Work.POLYNOMIAL
+        case Binary(op="/" | "//" | "%") if not isinstance(e.right, Const):
+            return _Work.DIVISION
+    return _Work.LITTLE
+
+
+@once
+def _may_have_weights(stage: Stage) -> bool:
+    """A quick look: there are loops around something that takes time."""
+    every = [n for e in expressions(stage) for n in walk(e)]
+    loops = bool(stage.updates) or len(stage.dims) > 1 or any(isinstance(n, Reduce) for n in every)
+    return loops and any(isinstance(n, Reduce) or _work(n) for n in every)
+
+
+def _trips(r: RVar) -> int | None:
+    """Iterations, where they are constant."""
+    return int(r.extent.value) if isinstance(r.lo, Const) and isinstance(r.extent, Const) else None
+
+
+def _is_short(domain: tuple[RVar, ...]) -> bool:
+    """True if the terms of a reduction are written out, with numbers for its variables."""
+    extents = [_trips(r) for r in domain]
+    return None not in extents and prod(n for n in extents if n is not None) <= SHORT_REDUCTION
