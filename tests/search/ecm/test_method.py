@@ -84,6 +84,21 @@ def test_what_is_written_past_the_caches_pays(name: str) -> None:
         assert costs[0] < costs[1] * PARAMS.pays
 
 
+def test_rows_side_by_side_are_not_written_past_the_caches() -> None:
+    """Each would wait for those before it. One row at a time is written so, where nobody finds it afterwards."""
+    steps = {
+        "along": "(input(x - 1, y) + input(x, y) + input(x + 1, y)) / 3.0",
+        "across": "(input(x, y - 1) + input(x, y) + input(x, y + 1)) / 3.0",
+        "size": "sqrt(along(x, y) * along(x, y) + across(x, y) * across(x, y))",
+    }
+    asked = SearchOptions("default", top=8)
+    found = autoschedule(planar(steps, 2560, 1536), machine(llc_bytes=8 << 20), asked).candidates
+    groups = [g for c in found for g in c.schedule.groups]
+    assert any(g.unroll for g in groups)
+    assert any(g.stream for g in groups)
+    assert not any(g.unroll and g.stream for g in groups)
+
+
 @pytest.mark.parametrize("name", ["harris", "unsharp", "interpolate"])
 def test_where_too_little_is_gained_the_schedule_is_that_of_the_paper(
     name: str, monkeypatch: pytest.MonkeyPatch

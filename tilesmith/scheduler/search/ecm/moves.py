@@ -111,7 +111,9 @@ def _around_first(order: LoopOrder, tiled: Sequence[str]) -> Iterator[LoopOrder]
 def _side_by_side_in(
     pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized, around: LoopOrder
 ) -> Iterator[GroupCandidate]:
-    """Several rows of the loop around the innermost one of that order."""
+    """Several rows of the loop around the innermost one of that order. None is written past the caches: images lie
+    alike in their pages, so that what is read for a row lies where a row before was written, and a load that agrees
+    with a store in the bits within a page waits until that has left the core: past the caches tens of cycles."""
     shape, output = sized.shape, pricing.facts.stages[plan.segment.output]
     for n in PARAMS.rows_side_by_side:
         order = side_by_side(members, around, tiled_dims(output), n)
@@ -125,7 +127,6 @@ def _side_by_side_in(
         if found is None:
             return
         kind, other = found
-        other = replace(other, stream=shape.stream and _streams(pricing, members, other))
         ahead = ahead_bytes(pricing.platform) if whole_rows(pricing, plan, Sized(other, sizes, inf)) else 0
         ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
         tried = [pricing.priced(plan.segment, members, way, sizes, kind) for way in ways]
@@ -169,7 +170,7 @@ def _streams(pricing: Pricing, members: Members, shape: Shape) -> bool:
         return False
     line, streamed = pricing.platform.line_bytes, pricing.platform.vector_unit.streamed_bytes
     lines = {line_vectors(vector.lanes * t.bytes, line, streamed) for t in output.types}
-    together = any(at.registers for at in shape.levels.values()) and not shape.order.rows
+    together = any(at.registers for at in shape.levels.values())
     return _leaves_caches(pricing, members) and (min(lines) > 0 if together else lines == {1})
 
 
