@@ -409,6 +409,29 @@ def test_an_iteration_touches_what_is_new_and_what_is_read_for_that() -> None:
     assert counts.work.working[1] == sum(rows.values()) * 256 * 4
 
 
+def test_places_that_do_not_move_along_the_memory_of_an_inlined_stage_move_along_its_readers() -> None:
+    document = {
+        "format": 1, "name": "sliced",
+        "inputs": [
+            {"name": "grid", "type": "float32", "dims": ["c", "x", "z"], "boundary": {"kind": "repeat_edge"}},
+            {"name": "gray", "type": "float32", "dims": ["x"]},
+        ],
+        "stages": [
+            {"name": "near", "dims": ["c", "x", "z"], "value": "grid(c, int32(floor(float32(x) / 3.0)), z)"},
+            {"name": "at", "dims": ["c", "x"], "value": "near(c, x, clamp(int32(gray(x) * 7.0), 0, 7))"},
+            {"name": "out", "dims": ["x", "c"], "value": "at(c, x)"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 4]]},
+    }  # fmt: skip
+    members = members_of(gather(normalise(load(document))), "out", ("near", "at", "out"))
+    (own,) = (r for r in members.facts.stages["near"].reads if r.producer == "grid")
+    assert not own.computed
+    found = effective(members, frozenset({"near", "at"}))
+    (read,) = (r for r in found["out"].reads if r.producer == "grid")
+    assert read.computed
+    assert read.looked_up
+
+
 def test_one_place_is_not_looked_up_through_a_stage_that_is() -> None:
     document = {
         "format": 1, "name": "scaled",

@@ -258,6 +258,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
     evaluations: dict[str, float] = {}
     executed: dict[str, float] = {}
     pending = [p for p in found if p in inlined]
+    along = facts.stages[name].storage[:1]
     while pending:
         via = found[max(pending, key=facts.graph.stages.index)]
         pending.remove(via.producer)
@@ -267,7 +268,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
         executed[via.producer] = via.executed
         stage = facts.stages[via.producer]
         for read in stage.reads:
-            reached = inlined_read(read, via, stage.dims)
+            reached = inlined_read(read, via, stage.dims, along)
             if reached.producer in found:
                 both = together(found[reached.producer], reached)
                 reached = both.at_most(box_points(both.spans))

@@ -53,6 +53,8 @@ class Read(NamedTuple):
     points that no single point reads, since a `mux` picks others. `bounded`: the places that data says have ends that
     the document says. `several`: where accesses go along memory by different dims, the spans and points of those that
     go alike. `computed`: where is read depends on floats that follow no line, for neighbours in memory on others.
+    `data_of` and `floats_of` have the dims by which places that depend on data and on floats differ, along memory or
+    not: whoever computes the stage inline may go along another.
     """
 
     producer: str
@@ -65,6 +67,8 @@ class Read(NamedTuple):
     bounded: bool = True
     several: tuple[tuple[tuple[Span, ...], float], ...] = ()
     computed: bool = False
+    data_of: frozenset[str] = frozenset()
+    floats_of: frozenset[str] = frozenset()
 
     @property
     def executed(self) -> float:
@@ -314,22 +318,24 @@ class _Reader:
         rough: tuple[Span, ...] = ()
         if producer in self.wholes or any(not s.known for found in each for s in found):
             rough = reduce(_hulls, map(self._rough, those, each))
-        along_memory = {*self.stage.storage[:1]}
-        looked_up = any(
-            data and not along_memory.isdisjoint(of) for a in those for data, of in zip(a.data, a.used, strict=True)
-        )
-        computed = any(
-            s.var is None and not along_memory.isdisjoint(of) and _of_floats(index)
+        along_memory = self.stage.storage[:1]
+        data_of = frozenset(d for a in those for data, of in zip(a.data, a.used, strict=True) if data for d in of)
+        floats_of = frozenset(
+            d
             for a, found in zip(those, each, strict=True)
             for s, of, index in zip(found, a.used, a.access.indices, strict=True)
+            if s.var is None and of and _of_floats(index)
+            for d in of
         )
+        looked_up, computed = not data_of.isdisjoint(along_memory), not floats_of.isdisjoint(along_memory)
         indices = [i for a in those for i in a.access.indices] if looked_up else []
         bounded = not any(isinstance(e, InputBound) for i in indices for e in walk(i))
         points = [self._points(a) for a in those]
         several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
         reuse = self._reuse(spans, those)
-        return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed)
+        of = (data_of, floats_of)
+        return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -442,16 +448,18 @@ def together(a: Read, b: Read) -> Read:
     looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
     points, bounded, computed = a.points + b.points, a.bounded and b.bounded, a.computed or b.computed
     found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
-    return found._replace(bounded=bounded, computed=computed)
+    of = (a.data_of | b.data_of, a.floats_of | b.floats_of)
+    return found._replace(bounded=bounded, computed=computed, data_of=of[0], floats_of=of[1])
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
     return tuple(s if s == t else hull(s, t) for s, t in zip(a, b, strict=True))
 
 
-def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
+def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str, ...]) -> Read:
     """The accesses of a stage to `read.producer` through `via.producer` (with `dims`), which it computes inline and
-    whose own read `read` is. Distinct positions: at most the product, and at most the box."""
+    whose own read `read` is. Distinct positions: at most the product, and at most the box. The stage itself goes
+    `along` the dim that is fastest in memory, if it has any."""
     own = dict(zip(dims, via.spans, strict=True))
     spans = composed(read.spans, own)
     points, executed = read.points * via.points, read.executed * via.executed
@@ -459,11 +467,15 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...]) -> Read:
     if read.rough or via.rough:
         rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
     moves = any(s.var is not None or not s.known for s in read.spans)  # else it is read at one place, wherever via is
-    looked_up = read.looked_up or (via.looked_up and moves)
+    followed = {d: s.var for d, s in zip(dims, via.roughly, strict=True) if s.var is not None}
+    data_of, floats_of = (
+        frozenset(followed[d] for d in here if d in followed) | (before if moves else frozenset())
+        for here, before in ((read.data_of, via.data_of), (read.floats_of, via.floats_of))
+    )
+    looked_up, computed = not data_of.isdisjoint(along), not floats_of.isdisjoint(along)
     skipped, bounded = points - executed, read.bounded and via.bounded
-    computed = read.computed or (via.computed and moves)
     found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
-    found = found._replace(bounded=bounded, computed=computed)
+    found = found._replace(bounded=bounded, computed=computed, data_of=data_of, floats_of=floats_of)
     return found.at_most(box_points(spans))
 
 
